@@ -1,14 +1,14 @@
-//! Compiled code, kept for the next time in a folder of the user's alone.
+//! A cache on disk for compiled code, in a folder that only the user can write to.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes behind what is kept that say whether it is whole.
+/// Bytes of the checksum at the end of a cached file.
 const SEAL: usize = 16;
 
-/// FNV-1a of 128 bits (Fowler, Noll and Vo).
+/// The 128-bit FNV-1a hash of several byte strings (Fowler, Noll and Vo). It also depends on where one part ends and the next starts.
 pub fn hash(parts: &[&[u8]]) -> u128 {
     let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     for part in parts {
@@ -20,10 +20,11 @@ pub fn hash(parts: &[&[u8]]) -> u128 {
     hash
 }
 
-/// The folder for code of a kind, nobody else's to write to: in `FINGERTIP_CACHE`, else in `fingertip` where caches are kept.
+/// The cache folder for one kind of code, created if it is missing. It lies in `FINGERTIP_CACHE`, or else in `fingertip` in the
+/// user's cache folder.
 ///
 /// # Errors
-/// If there is no such place, it cannot be made, or others may write to it: what is there would be run.
+/// If no place is known or the folder cannot be made, or if others can write to it: code found there would be run.
 pub fn folder(kind: &str) -> Result<PathBuf, String> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let kept = || of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
@@ -51,7 +52,7 @@ pub fn folder(kind: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// What [`keep`] wrote there, if it is there and whole.
+/// The content that [`keep`] wrote to this file, if the file exists and its checksum is right.
 pub fn kept(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = fs::read(path).ok()?;
     let (code, seal) = bytes.split_last_chunk::<SEAL>()?;
@@ -60,10 +61,10 @@ pub fn kept(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes a file that nobody sees half written.
+/// Writes a file with a checksum. The file appears under its name only when it is complete.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written.
 pub fn keep(path: &Path, mut code: Vec<u8>) -> io::Result<()> {
     let part = own(path, "part");
     code.extend(hash(&[&code]).to_le_bytes());
@@ -74,7 +75,7 @@ pub fn keep(path: &Path, mut code: Vec<u8>) -> io::Result<()> {
     written
 }
 
-/// A name beside a file's that nobody else takes.
+/// A file name next to `path` that no other process or call uses.
 pub fn own(path: &Path, kind: &str) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

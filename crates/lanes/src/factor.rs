@@ -1,12 +1,11 @@
-//! Symmetric matrices with the sparsity of a tree, and their factor M = Lᵀ D L without fill-in.
+//! Sparse symmetric matrices over a kinematic tree, and their factorization M = Lᵀ D L without fill-in.
 //!
-//! Entry (i, j) can be non-zero only if one of i and j is an ancestor of the other. A row holds an index's entries
-//! with its ancestors, from the root down, and then itself. Eliminating the leaves first keeps that pattern
-//! (Featherstone, ch. 6, tables 6.3 and 6.5).
+//! Entry (i, j) can be non-zero only if one of i and j is an ancestor of the other. A row stores its entries with its ancestors,
+//! from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern (Featherstone, ch. 6, tables 6.3 and 6.5).
 
 use super::lane::{Real, Zip, clear};
 
-/// Where the entries are.
+/// The sparsity pattern of a matrix over a forest, and the operations on matrices with that pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     rows: Vec<Row>,
@@ -14,18 +13,20 @@ pub struct Pattern {
     columns: Vec<usize>,
 }
 
+/// A row of a matrix: the places of its entries in the list of all entries.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     /// The degree of freedom that the row stands for.
     dof: usize,
-    /// Its first entry.
+    /// The place of the row's first entry.
     first: usize,
-    /// Its ancestors: its diagonal entry comes after as many.
+    /// The number of ancestors of the row. The diagonal entry is at `first + depth`.
     depth: usize,
 }
 
 impl Pattern {
-    /// The pattern of a forest, given each row's parent, smaller than itself, and its degree of freedom.
+    /// The pattern of a forest. For each row, `parents` gives its parent row, which must come before it, and the degree of freedom
+    /// that it stands for.
     pub fn new(parents: impl Iterator<Item = (Option<usize>, usize)>) -> Self {
         let mut rows: Vec<Row> = Vec::new();
         let mut columns: Vec<usize> = Vec::new();
@@ -42,56 +43,56 @@ impl Pattern {
         Self { rows, columns }
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn n(&self) -> usize {
         self.rows.len()
     }
 
-    /// Entries.
+    /// The number of stored entries.
     pub fn n_entries(&self) -> usize {
         self.columns.len()
     }
 
-    /// Entries of the leading `n` rows.
+    /// The number of stored entries in the leading `n` rows.
     #[inline(always)]
     pub fn n_leading_entries(&self, n: usize) -> usize {
         self.rows.get(n).map_or(self.columns.len(), |row| row.first)
     }
 
-    /// Are the leading `n` rows coupled each with each? Entry (i, j ≤ i) then has the place i (i + 1) / 2 + j.
+    /// Is each of the leading `n` rows coupled with each other one? Then entry (i, j ≤ i) has the place i (i + 1) / 2 + j.
     pub fn is_dense(&self, n: usize) -> bool {
         n <= self.n() && self.rows[..n].iter().enumerate().all(|(i, row)| row.depth == i)
     }
 
-    /// The degree of freedom of a row.
+    /// The degree of freedom that row `i` stands for.
     #[inline(always)]
     pub fn dof(&self, i: usize) -> usize {
         self.rows[i].dof
     }
 
-    /// Place of entry (i, j), one of them an ancestor of the other or both the same.
+    /// The place of entry (i, j), where one of the rows is an ancestor of the other, or both are the same.
     #[inline(always)]
     pub fn at(&self, i: usize, j: usize) -> usize {
         let (low, high) = if i > j { (i, j) } else { (j, i) };
         self.rows[low].first + self.rows[high].depth
     }
 
-    /// The ancestors of i, from the root down.
+    /// The ancestors of row `i`, from the root down.
     #[inline(always)]
     pub fn above(&self, i: usize) -> &[usize] {
         let Row { first, depth, .. } = self.rows[i];
         &self.columns[first..first + depth]
     }
 
-    /// Replaces M by its factor; the diagonal holds 1/D.
+    /// Replaces M by its factors in place: L below the diagonal, 1/D on it.
     ///
-    /// A matrix that is not positive definite leaves a nonpositive, infinite or NaN 1/D.
+    /// If M is not positive definite, some 1/D is nonpositive, infinite or NaN.
     #[inline(always)]
     pub fn factor<R: Real>(&self, m: &mut [R]) {
         self.factor_leading(m, self.n());
     }
 
-    /// [`Pattern::factor`] of the leading `n` rows and columns alone.
+    /// [`Pattern::factor`] for the leading `n` rows and columns alone.
     #[inline(always)]
     pub fn factor_leading<R: Real>(&self, m: &mut [R], n: usize) {
         let mut left = n;
@@ -130,7 +131,7 @@ impl Pattern {
         R::part();
     }
 
-    /// Takes a row out of that of its ancestor i, the d-th of them.
+    /// One elimination step: subtracts a row's contribution from the row of its ancestor `i`, which is the d-th of its ancestors.
     #[inline(always)]
     fn take<R: Real>(&self, above: &mut [R], (row, pivot): (&mut [R], R), i: usize, d: usize) {
         let l = row[d] * pivot;
@@ -141,11 +142,10 @@ impl Pattern {
         row[d] = l;
     }
 
-    /// Replaces the leading `n` rows and columns of a matrix M that is not symmetric by its factors, without pivoting. `lower` has the
-    /// entries (i, j) with j above i and the diagonal, `upper` the entries (j, i) in the same places.
+    /// Factors the leading `n` rows and columns of a nonsymmetric matrix M in place, without pivoting. `lower` has the entries (i,
+    /// j) with j an ancestor of i, and the diagonal; `upper` has the entries (j, i) in the same places.
     ///
-    /// A solve eliminates by one factor and substitutes by the other: M by the upper and the lower one, Mᵀ by the lower and the
-    /// upper one.
+    /// [`Pattern::solve_leading`] solves with M if it gets `[upper, lower]`, and with Mᵀ if it gets `[lower, upper]`.
     #[inline(always)]
     pub fn factor_pair_leading<R: Real>(&self, lower: &mut [R], upper: &mut [R], n: usize) {
         for &Row { first, depth, .. } in self.rows[..n].iter().rev() {
@@ -170,12 +170,14 @@ impl Pattern {
         }
     }
 
-    /// By how much a solution of M x = b amplifies the rounding of the numbers that M was summed from. The larger of
+    /// By how much a solution of M x = b amplifies rounding errors in the terms that M was summed from. It is the largest, over the
+    /// rows, of two numbers:
     ///
-    /// - the largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so much the factor loses,
-    /// - M's diagonal over `own`, that of its softest part: b may be as large as the stiffest makes it, and x have what that leaves.
+    /// - M's diagonal entry over the pivot that elimination leaves of it: so much precision the factorization loses;
+    /// - M's diagonal entry over `own`, the row's softest term: b may be as large as the stiffest term makes it, and x has the
+    ///   digits that are left.
     ///
-    /// `sums` has a number for each row.
+    /// `sums` is working memory of one number per row.
     #[inline(always)]
     pub fn growth<R: Real>(&self, [lower, upper]: [&[R]; 2], own: impl Fn(usize) -> R, sums: &mut [R]) -> R {
         clear(sums);
@@ -194,21 +196,21 @@ impl Pattern {
         growth
     }
 
-    /// x ← M⁻¹ x, given the factor.
+    /// Solves M x = b in place: x ← M⁻¹ x, given the factors of M.
     #[inline(always)]
     pub fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
         self.solve_leading([factor, factor], x, self.n());
     }
 
-    /// [`Pattern::solve`] with factors of the leading `n` rows and columns alone, see [`Pattern::factor_pair_leading`]: those to
-    /// eliminate and to substitute by, which are the same for a symmetric matrix.
+    /// [`Pattern::solve`] for the leading `n` rows and columns alone. `down` holds the factor to eliminate with, `up` the one to
+    /// substitute with: the same for a symmetric matrix, see [`Pattern::factor_pair_leading`] for others.
     #[inline(always)]
     pub fn solve_leading<R: Real>(&self, [down, up]: [&[R]; 2], x: &mut [R], n: usize) {
         self.eliminate(down, x, n);
         self.substitute(up, x, n);
     }
 
-    /// [`Pattern::factor_leading`] and [`Pattern::solve_leading`] for `N` leading rows that are dense, without loops.
+    /// [`Pattern::factor_leading`] and [`Pattern::solve_leading`] in one, unrolled for `N` leading rows that are dense.
     #[inline(always)]
     pub fn solve_dense<R: Real, const N: usize>(m: &mut [R], x: &mut [R]) {
         let (m, x) = (&mut m[..N * (N + 1) / 2], &mut x[..N]);
@@ -233,7 +235,7 @@ impl Pattern {
         }
     }
 
-    /// [`Pattern::factor_pair_leading`] and [`Pattern::solve_leading`] for `N` leading rows that are dense, without loops.
+    /// [`Pattern::factor_pair_leading`] and [`Pattern::solve_leading`] in one, unrolled for `N` leading rows that are dense.
     #[inline(always)]
     pub fn solve_dense_pair<R: Real, const N: usize>(lower: &mut [R], upper: &mut [R], x: &mut [R]) {
         let entries = N * (N + 1) / 2;
@@ -262,7 +264,7 @@ impl Pattern {
         }
     }
 
-    /// x ← D⁻¹ L⁻ᵀ x for an x that is zero from row `n` on.
+    /// Elimination: x ← D⁻¹ L⁻ᵀ x, for an x that is zero from row `n` on.
     #[inline(always)]
     fn eliminate<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
         for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate().rev() {
@@ -274,7 +276,7 @@ impl Pattern {
         }
     }
 
-    /// x ← L⁻¹ x in the leading `n` rows.
+    /// Substitution: x ← L⁻¹ x, in the leading `n` rows.
     #[inline(always)]
     fn substitute<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
         for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate() {
@@ -286,8 +288,9 @@ impl Pattern {
         }
     }
 
-    /// The first half of [`Pattern::solve_leading`], of all rows, for N vectors side by side, so that their sums do not wait for each other;
-    /// 1/D is left to [`Pattern::substitute_blocks`]. `reach` are the rows that elimination makes nonzero, as [`Pattern::reach`] has them.
+    /// The elimination of [`Pattern::solve_leading`] for N vectors side by side, all rows, so that their sums are independent of
+    /// each other. It leaves the factor 1/D to [`Pattern::substitute_blocks`]. `reach` are the rows that elimination makes nonzero,
+    /// as [`Pattern::reach`] gives them.
     #[inline(always)]
     pub fn eliminate_block<R: Real, const N: usize>(&self, down: &[R], reach: &[usize], x: &mut [[R; N]]) {
         for &i in R::parts(reach) {
@@ -301,7 +304,7 @@ impl Pattern {
         }
     }
 
-    /// The second half for M such blocks, one after the other.
+    /// The substitution that follows [`Pattern::eliminate_block`], for M blocks of N vectors, one block after the other.
     #[inline(always)]
     pub fn substitute_blocks<R: Real, const N: usize, const M: usize>(&self, up: &[R], x: &mut [[R; N]]) {
         let n_rows = self.n();
@@ -325,11 +328,11 @@ impl Pattern {
         }
     }
 
-    /// The rows, descending, that elimination makes nonzero when those in `nonzero` are.
+    /// The rows that elimination makes nonzero if those in `nonzero` are: these and all their ancestors, in descending order.
     pub fn reach(&self, nonzero: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut reached = vec![false; self.n()];
         for i in nonzero {
-            // Where one is reached, all above it are.
+            // If a row is reached, all of its ancestors are.
             let way = std::iter::once(i).chain(self.above(i).iter().rev().copied());
             for j in way {
                 if std::mem::replace(&mut reached[j], true) {
@@ -340,7 +343,7 @@ impl Pattern {
         (0..reached.len()).rev().filter(|&i| reached[i]).collect()
     }
 
-    /// xᵀM⁻¹x, given the factor; overwrites x.
+    /// The quadratic form xᵀ M⁻¹ x, given the factors of M. Overwrites x.
     #[inline(always)]
     pub fn square<R: Real>(&self, factor: &[R], x: &mut [R]) -> R {
         let mut sum = R::zero();
@@ -354,7 +357,7 @@ impl Pattern {
         sum
     }
 
-    /// M⁻¹, row by row and symmetric, given the factor.
+    /// The inverse M⁻¹ as a dense symmetric matrix, row by row, given the factors of M.
     #[inline(always)]
     pub fn inverse<R: Real>(&self, factor: &[R], inverse: &mut [R]) {
         let n = self.n();

@@ -1,7 +1,7 @@
 //! Working memory with named parts.
 
-/// A struct whose fields are all of one type parameter: numbers of each part (`usize`), then their places
-/// (`Range<usize>`), then the parts themselves (`&mut [R]`).
+/// Declares a struct that describes a working memory of named parts. All fields have one type parameter: first the length of each
+/// part (`usize`), then its range in the memory (`Range<usize>`), then the part itself (`&mut [R]`).
 #[macro_export]
 macro_rules! layout {
     ($(#[$about:meta])* $vis:vis struct $Name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
@@ -26,7 +26,7 @@ macro_rules! layout {
         }
 
         impl $Name<usize> {
-            /// The places of parts of these sizes, one after the other from `start` on.
+            /// Places parts of these lengths one after the other, from index `start` on.
             $vis fn from(self, start: usize) -> $Name<std::ops::Range<usize>> {
                 let mut end = start;
                 $(
@@ -39,12 +39,12 @@ macro_rules! layout {
         }
 
         impl $Name<std::ops::Range<usize>> {
-            /// Where the last part ends.
+            /// The index behind the last part, where the memory ends.
             $vis fn end(&self) -> usize {
                 [$(self.$field.end,)*].into_iter().fold(0, usize::max)
             }
 
-            /// The parts of a memory that starts where the first part does; the rest comes back.
+            /// Splits a memory that starts where the first part does into the parts and the rest behind them.
             #[inline(always)]
             $vis fn cut<'a, R>(&self, memory: &'a mut [R]) -> ($Name<&'a mut [R]>, &'a mut [R]) {
                 let starts = [$(self.$field.start,)*];
@@ -73,10 +73,10 @@ macro_rules! layout {
 use std::mem::{MaybeUninit, transmute_copy};
 use std::ops::Range;
 
-/// Parts of a memory at disjoint places, in any order: the standard library's `get_disjoint_mut`, inlined for certain.
+/// Splits a memory into parts at disjoint ranges, in any order. It is the standard library's `get_disjoint_mut`, but always inlined.
 ///
 /// # Panics
-/// If a layout has places that overlap or do not fit, which no input brings about.
+/// If the ranges overlap or reach beyond the memory. That is a mistake in a layout, never caused by input.
 #[inline(always)]
 pub fn parts<'a, R, const N: usize>(memory: &'a mut [R], places: [&Range<usize>; N]) -> [&'a mut [R]; N] {
     for i in 0..N {

@@ -1,16 +1,16 @@
-//! The order of steps over time.
+//! The direction of a loop over time steps: forward for a simulation, backward for its adjoint.
 
-/// In which order steps follow each other.
+/// The order in which a program visits time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// From the first to the last.
+    /// From the first step to the last.
     Forward,
-    /// From the last to the first.
+    /// From the last step to the first.
     Backward,
 }
 
 impl Order {
-    /// So many steps.
+    /// The indices of `n` steps in this order.
     pub(super) fn steps(self, n: usize) -> impl Iterator<Item = usize> {
         (0..n).map(move |k| if self == Self::Forward { k } else { n - 1 - k })
     }

@@ -1,17 +1,18 @@
-//! The threads that batches are shared among.
+//! The thread pool that works on batches of worlds.
 //!
-//! Threads do not follow a process into its fork: rayon's global pool is then a pool of threads that are not there, and whoever waits
-//! for it waits for ever. Each process has a pool of its own here.
+//! A forked process does not inherit its parent's threads: rayon's global pool would have none there, and waiting for it would
+//! never end. So each process makes a pool of its own.
 
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The pool, and the process that made it.
+/// The pool, and the id of the process that made it.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Does work on as many threads as rayon's global pool has: on the caller's, if it is one of a pool's, else on the process's own.
+/// Runs `work` on this process's thread pool, which has as many threads as rayon's global pool. Inside a pool it runs on the
+/// calling thread.
 pub fn share<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_thread_index().is_some() {
         return work();
@@ -22,7 +23,7 @@ pub fn share<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// This process's pool; none where the system gives no threads.
+/// The pool of this process; `None` if the system provides no threads.
 fn own() -> Option<Arc<ThreadPool>> {
     let mut own = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = process::id();
@@ -31,7 +32,7 @@ fn own() -> Option<Arc<ThreadPool>> {
     }
     let threads = ThreadPoolBuilder::new().num_threads(rayon::current_num_threads());
     let pool = Arc::new(threads.build().ok()?);
-    // To drop a pool is to tell its threads, and those of another process are not there.
+    // Dropping a pool signals its threads, and the threads of another process do not exist here. So an inherited pool is leaked.
     std::mem::forget(own.replace((process, pool.clone())));
     Some(pool)
 }

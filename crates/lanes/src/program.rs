@@ -1,5 +1,5 @@
-//! Programs: stages of work on lanes of worlds, compiled for each instruction set. The worlds are divided among
-//! threads.
+//! Programs: sequences of stages that work on lanes of worlds. Each stage is compiled for each instruction set; worlds are divided
+//! among threads.
 
 use rayon::prelude::*;
 
@@ -10,23 +10,23 @@ use super::record::{Recorded, Recorder, Row, Trace, record_run};
 use super::rows::{Output, Part};
 use super::scratch::Scratch;
 
-/// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
-/// another's last ones.
+/// The number of worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long
+/// for the last ones.
 const CHUNK: usize = 32;
 
-/// A part of a [`Program`].
+/// A step of a [`Program`], written once for all kinds of lanes.
 ///
-/// The provided methods are [`Stage::run`] as compiled for each instruction set, once for each stage; they are methods so
-/// that the compiler puts each into its stage's own module and compiles modules side by side.
+/// The provided methods are [`Stage::run`] compiled for each instruction set, once for each stage. They are methods so that the
+/// compiler puts each into its stage's own module, and compiles modules in parallel.
 pub trait Stage {
-    /// Handles the worlds `first .. first + R::WIDTH`, as many of them as there are: [`Rows`](super::rows::Rows) repeats the last,
-    /// [`Output`] leaves out what is beyond it. Implementations are `#[inline(always)]`.
+    /// Computes the worlds `first .. first + R::WIDTH`. Worlds beyond the last are no concern: [`Rows`](super::rows::Rows) repeats
+    /// the last one for them, and [`Output`] leaves them out. Implementations are `#[inline(always)]`.
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output);
 
-    /// [`InstructionSet::Eight`].
+    /// [`Stage::run`] compiled for [`InstructionSet::Eight`] in double precision.
     ///
     /// # Safety
-    /// The processor must have it.
+    /// The processor must have the instruction set.
     #[cfg_attr(
         all(target_arch = "x86_64", not(feature = "emulate-avx512")),
         target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")
@@ -36,28 +36,28 @@ pub trait Stage {
         self.run::<Eight>(first, scratch.lanes(), out);
     }
 
-    /// [`InstructionSet::Four`].
+    /// [`Stage::run`] compiled for [`InstructionSet::Four`] in double precision.
     ///
     /// # Safety
-    /// The processor must have it.
+    /// The processor must have the instruction set.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
     unsafe fn run_four(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<Four>(first, scratch.lanes(), out);
     }
 
-    /// [`InstructionSet::Fma`].
+    /// [`Stage::run`] compiled for [`InstructionSet::Fma`].
     ///
     /// # Safety
-    /// The processor must have it.
+    /// The processor must have the instruction set.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
     unsafe fn run_fma(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<Single<f64, true>>(first, scratch.lanes(), out);
     }
 
-    /// [`InstructionSet::Eight`] in single precision.
+    /// [`Stage::run`] compiled for [`InstructionSet::Eight`] in single precision, sixteen worlds at a time.
     ///
     /// # Safety
-    /// The processor must have it.
+    /// The processor must have the instruction set.
     #[cfg_attr(
         all(target_arch = "x86_64", not(feature = "emulate-avx512")),
         target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")
@@ -67,36 +67,36 @@ pub trait Stage {
         self.run::<SixteenF32>(first, scratch.lanes(), out);
     }
 
-    /// [`InstructionSet::Four`] in single precision.
+    /// [`Stage::run`] compiled for [`InstructionSet::Four`] in single precision, eight worlds at a time.
     ///
     /// # Safety
-    /// The processor must have it.
+    /// The processor must have the instruction set.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
     unsafe fn run_eight_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<EightF32>(first, scratch.lanes(), out);
     }
 
-    /// [`InstructionSet::Baseline`].
+    /// [`Stage::run`] compiled for [`InstructionSet::Baseline`].
     #[inline(never)]
     fn run_baseline(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<Single<f64, false>>(first, scratch.lanes(), out);
     }
 
-    /// Records what [`Stage::run`] does to one world.
+    /// Records the operations that [`Stage::run`] does for one world.
     #[inline(never)]
     fn record(&self, memory: &mut [Recorded], out: &mut Output) {
         self.run(0, memory, out);
     }
 }
 
-/// Work on lanes of worlds in stages that share their working memory.
+/// A computation on lanes of worlds, made of stages that share a working memory.
 ///
-/// A kernel that uses an algorithm twice, or two kernels that use the same one, would be compiled with two copies of it;
-/// stages are compiled once each.
+/// Stages are compiled once each. Without them, an algorithm that a kernel uses twice, or that two kernels use, would be compiled
+/// into each place.
 pub trait Program: Sync {
-    /// Numbers of working memory for one world.
+    /// The size of the working memory for one world, in numbers.
     fn scratch(&self) -> usize;
-    /// Calls [`Group::run`] or [`Group::run_in_either`] for one stage after the other.
+    /// Runs the program on one lane of worlds: calls [`Group::run`] or [`Group::run_in_either`] for one stage after the other.
     fn group(&self, group: &mut Group);
 }
 
@@ -116,22 +116,22 @@ pub struct Group<'a, 'b> {
     out: &'a mut Output<'b>,
 }
 
-/// What a group's numbers are.
+/// The worlds that a group works on, or the recording that it makes.
 enum Numbers<'a> {
-    /// Those of worlds from a first one on.
+    /// Computes the worlds from `first` on.
     Worlds { arithmetic: Arithmetic, first: usize, scratch: &'a mut Scratch },
-    /// None: the stages are recorded.
+    /// Computes nothing: the stages are recorded.
     Recorded(&'a mut Recorder),
 }
 
 impl<'a, 'b> Group<'a, 'b> {
-    /// A group whose stages are recorded.
+    /// A group that records its stages.
     fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
         Self { numbers: Numbers::Recorded(recorder), out }
     }
 
-    /// Calls `body` for each of `n` steps. A recording is of one step: numbers of operands and results must be at places that
-    /// grow by the same amount from step to step, and the body must not do other things in one step than in another.
+    /// Calls `body` for each of `n` time steps, with the step's index. A recording contains the body of one step only. So places of
+    /// operands and results must grow by the same amount from step to step, and the body must do the same in each step.
     pub fn each(&mut self, n: usize, order: Order, body: impl Fn(&mut Group, usize)) {
         if let Numbers::Recorded(recorder) = &mut self.numbers {
             return recorder.each(order, self.out, |recorder, out| body(&mut Group::recording(recorder, out), 0));
@@ -139,7 +139,7 @@ impl<'a, 'b> Group<'a, 'b> {
         order.steps(n).for_each(|t| body(self, t));
     }
 
-    /// Runs one stage, in single precision if that is the program's.
+    /// Runs one stage in the program's precision, single or double.
     pub fn run_in_either(&mut self, stage: &impl Stage) {
         let out = &mut *self.out;
         let (arithmetic, first, scratch) = match &mut self.numbers {
@@ -158,8 +158,8 @@ impl<'a, 'b> Group<'a, 'b> {
         }
     }
 
-    /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice. A
-    /// recording may be of single precision all the same.
+    /// Runs one stage in double precision. Programs that use only this method do not have their stages compiled twice. A recording
+    /// may be of single precision all the same.
     pub fn run(&mut self, stage: &impl Stage) {
         let out = &mut *self.out;
         let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
@@ -183,8 +183,8 @@ impl<'a, 'b> Group<'a, 'b> {
     }
 }
 
-/// Runs a program over `worlds` worlds on rayon's threads, with the processor's widest instruction set, and returns its rows
-/// of `width` numbers.
+/// Runs a program over `worlds` worlds on all threads, with the widest instruction set of the processor. Returns the results
+/// (`worlds`, `width`), row by row.
 pub fn run<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
     run_on(InstructionSet::detect(), program, worlds, width)
 }
@@ -192,16 +192,16 @@ pub fn run<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
 /// [`run`] with a given instruction set.
 ///
 /// # Panics
-/// If the processor lacks it.
+/// If the processor lacks the instruction set.
 pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width: usize) -> Vec<f64> {
     let [data] = run_parts_on(set.into(), program, worlds, [width]);
     data
 }
 
-/// [`run_on`] for a program that writes several matrices, with rows of these widths: no copy is needed to part them.
+/// [`run_on`] for a program that writes several matrices of the given widths, in the given arithmetic. Returns one vector per matrix.
 ///
 /// # Panics
-/// As [`run_on`].
+/// If the processor lacks the instruction set.
 pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     arithmetic: Arithmetic,
     program: &P,
@@ -222,11 +222,11 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     })
 }
 
-/// Records a program whose operands' rows hold [`places`](super::record::places) in place of numbers, one world's, and
-/// that writes such results.
+/// Records a program that writes the given results. The rows of its operands must hold [`places`](super::record::places) in place
+/// of numbers, for one world.
 ///
 /// # Errors
-/// The reason, if a stage does what cannot be recorded.
+/// The reason, if a stage does something that cannot be recorded.
 pub fn record(
     program: &dyn Program,
     precision: Precision,
@@ -238,7 +238,8 @@ pub fn record(
     })
 }
 
-/// Rows of results, some worlds after the other filled in by the threads of the [pool], each with a memory of its own.
+/// Fills matrices with one row per world, of the given widths. The threads of the [pool] do chunks of worlds, each thread with a
+/// working memory of its own.
 pub(crate) fn share<M, const N: usize>(
     worlds: usize,
     widths: [usize; N],
@@ -258,7 +259,7 @@ pub(crate) fn share<M, const N: usize>(
         }
         chunks.push(Output { worlds, parts });
     }
-    // Another thread would first have to wake up.
+    // With one chunk or one thread this thread does the work, as another would have to wake up first.
     if chunks.len() == 1 || rayon::current_num_threads() == 1 {
         let mut memory = memory();
         chunks.into_iter().for_each(|out| work(&mut memory, out));
@@ -273,7 +274,7 @@ mod tests {
     use super::super::rows::Rows;
     use super::*;
 
-    /// One world's sine and cosine.
+    /// A program that computes the sine and cosine of one number per world.
     struct Sines<'a>(&'a [f64]);
 
     impl Stage for Sines<'_> {

@@ -1,54 +1,54 @@
-//! What kernels read and write: rows of numbers in, rows out.
+//! The interface between kernels and matrices: [`Rows`] are operands, [`Output`] are results.
 //!
-//! Operands are matrices (B or 1, n): one row per world, or one row for all. Rows are of `f64`; the program chooses the number
-//! type of its lanes.
+//! An operand is a matrix (B, n) with one row per world, or (1, n) with one row for all worlds. Rows hold `f64`; the program
+//! chooses the number type of its lanes.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::lane::{Lane, Number, Zip};
 
-/// Numbers of a row that are moved at a time, then as many of the next world's: memory that they share stays near.
+/// Transposition moves so many numbers of a row before it moves on to the next world: blocks that stay in the cache.
 const BLOCK: usize = 8;
 
-/// A matrix operand, one row per world or one for all.
+/// A matrix operand: one row per world, or one row for all worlds.
 pub struct Rows<'a> {
     data: Cow<'a, [f64]>,
     rows: usize,
     width: usize,
-    /// Numbers from the start of one row to the start of the next.
+    /// The distance from the start of one row to the start of the next, in numbers.
     stride: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of `width` numbers, the start of each `stride` numbers behind that of the one before.
+    /// Rows of `width` numbers in borrowed or owned data. Each row starts `stride` numbers after the one before.
     pub fn with_stride(data: impl Into<Cow<'a, [f64]>>, rows: usize, width: usize, stride: usize) -> Self {
         Self { data: data.into(), rows, width, stride }
     }
 
-    /// Rows of `width` numbers, one after the other.
+    /// Contiguous rows of `width` numbers in borrowed data.
     pub fn from_slice(data: &'a [f64], rows: usize, width: usize) -> Self {
         Self { data: Cow::Borrowed(data), rows, width, stride: width }
     }
 
-    /// Rows of `width` numbers, one after the other, kept.
+    /// Contiguous rows of `width` numbers in owned data.
     pub fn of_worlds_of(data: Vec<f64>, rows: usize, width: usize) -> Rows<'static> {
         Rows { data: Cow::Owned(data), rows, width, stride: width }
     }
 
-    /// One row for all worlds.
+    /// An operand with one row for all worlds, in owned data.
     pub fn owned(row: Vec<f64>) -> Rows<'static> {
         let width = row.len();
         Rows { data: Cow::Owned(row), rows: 1, width, stride: width }
     }
 
-    /// A copy of its own.
+    /// Copies the operand into data of its own, without unused numbers behind the last row.
     pub fn into_owned(self) -> Rows<'static> {
         let used = (self.rows.max(1) - 1) * self.stride + self.width;
         Rows { data: Cow::Owned(self.data[..used].to_vec()), ..self }
     }
 
-    /// A copy of some worlds' rows; one row for all stays that.
+    /// Copies the rows of some worlds. An operand with one row for all worlds stays that.
     pub fn of_worlds(&self, worlds: &[usize]) -> Rows<'static> {
         let worlds = if self.rows == 1 { &[0] } else { worlds };
         let data: Vec<f64> = worlds.iter().flat_map(|&world| self.row(world)).copied().collect();
@@ -60,18 +60,18 @@ impl<'a> Rows<'a> {
         self.rows
     }
 
-    /// Numbers in a row.
+    /// The number of numbers in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The row of a world; beyond the last one the last: what fills a lane that is wider than the worlds that are left.
+    /// The row of a world. Beyond the last row it is the last one: this fills a lane that is wider than the worlds that are left.
     pub fn row(&self, world: usize) -> &[f64] {
         let row = world.min(self.rows.saturating_sub(1));
         &self.data[row * self.stride..row * self.stride + self.width]
     }
 
-    /// Column `k` of the worlds from `first` on.
+    /// Loads column `k` of the worlds `first .. first + R::WIDTH` as one lane.
     #[inline(always)]
     pub fn load<R: Lane>(&self, first: usize, k: usize) -> R {
         let mut lane = [R::zero()];
@@ -79,7 +79,7 @@ impl<'a> Rows<'a> {
         lane[0]
     }
 
-    /// Columns from `k` on of the worlds from `first` on.
+    /// Loads consecutive columns from `k` on, of the worlds `first .. first + R::WIDTH`: one lane per column.
     #[inline(always)]
     pub fn load_all<R: Lane>(&self, first: usize, k: usize, to: &mut [R]) {
         R::exchange(
@@ -90,7 +90,7 @@ impl<'a> Rows<'a> {
         );
     }
 
-    /// Fills `to` with columns from `k` on, `width` worlds side by side.
+    /// Transposes columns from `k` on of `width` worlds into `to`, the worlds of one column side by side.
     #[inline(never)]
     pub(super) fn gather<N: Number>(&self, first: usize, k: usize, width: usize, to: &mut [N]) {
         match width {
@@ -101,7 +101,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// [`Rows::gather`] for W worlds.
+    /// [`Rows::gather`] for a constant number of W worlds.
     #[inline(always)]
     fn gather_columns<N: Number, const W: usize>(&self, first: usize, k: usize, to: &mut [[N; W]]) {
         let n = to.len();
@@ -123,21 +123,22 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Rows of results, written by kernels: one matrix, or several side by side.
+/// The rows of results that kernels write: one matrix, or several side by side.
 pub struct Output<'a> {
-    /// The worlds whose rows these are.
+    /// The worlds that these rows belong to.
     pub(super) worlds: Range<usize>,
+    /// The matrices, each with one row per world of `worlds`.
     pub(super) parts: Vec<Part<'a>>,
 }
 
-/// Rows of one matrix.
+/// Rows of one result matrix.
 pub(super) struct Part<'a> {
     pub(super) data: &'a mut [f64],
     pub(super) width: usize,
 }
 
 impl Output<'_> {
-    /// Sets column `k` of the worlds from `first` on.
+    /// Stores one lane as column `k` of the worlds from `first` on.
     #[inline(always)]
     pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {
         let Part { data, width } = &mut self.parts[0];
@@ -154,20 +155,21 @@ impl Output<'_> {
         );
     }
 
-    /// Sets columns from `k` on of the worlds from `first` on.
+    /// Stores lanes as consecutive columns from `k` on, of the worlds from `first` on.
     #[inline(always)]
     pub fn store_all<R: Lane>(&mut self, first: usize, k: usize, from: &[R]) {
         self.store_in(0, first, k, from);
     }
 
-    /// Sets a whole row of a matrix for the worlds from `first` on, as many of `width` side by side as there are.
+    /// Stores whole rows of one matrix for the worlds from `first` on. `from` has `width` worlds side by side; those beyond the
+    /// last are left out.
     #[cfg(feature = "native")]
     pub(super) fn scatter<N: Number>(&mut self, part: usize, first: usize, width: usize, from: &[N]) {
         let rows = first - self.worlds.start..(first + width).min(self.worlds.end) - self.worlds.start;
         self.parts[part].scatter(rows, 0, width, from);
     }
 
-    /// Fills the rows of all matrices, one after the other, for the worlds from `first` on.
+    /// Stores lanes as whole rows of all matrices, one matrix after the other, for the worlds from `first` on.
     #[inline(always)]
     pub fn store_parts<R: Lane>(&mut self, first: usize, mut from: &[R]) {
         for part in 0..self.parts.len() {
@@ -191,7 +193,7 @@ impl Output<'_> {
 }
 
 impl Part<'_> {
-    /// The opposite of [`Rows::gather`], for the worlds that are there.
+    /// Transposes lanes of `width` worlds into the rows of those that exist: the opposite of [`Rows::gather`].
     #[inline(never)]
     fn scatter<N: Number>(&mut self, rows: Range<usize>, k: usize, width: usize, from: &[N]) {
         match width {
@@ -202,7 +204,7 @@ impl Part<'_> {
         }
     }
 
-    /// [`Part::scatter`] for W worlds.
+    /// [`Part::scatter`] for a constant number of W worlds.
     #[inline(always)]
     fn scatter_columns<N: Number, const W: usize>(&mut self, rows: Range<usize>, k: usize, from: &[[N; W]]) {
         let (n, width) = (from.len(), self.width);

@@ -1,42 +1,43 @@
-//! The working memory of programs. Each thread keeps a small one for its next program.
+//! Allocation of working memory for programs. Each thread keeps one small block of memory for its next program.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
 
 use super::lane::{Arithmetic, Packed, WIDTH};
 
-/// Blocks that a thread keeps: to clear them takes as long as a short program.
+/// The largest memory that a thread keeps, in blocks. Clearing that much takes as long as a short program.
 const SPARE: usize = 1 << 14;
 
 thread_local! {
+    /// The spare memory of this thread, for its next program.
     static SPARES: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
 }
 
-/// As much memory as the widest register has.
+/// A unit of memory, as large and as aligned as the widest SIMD register.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Block {
     _numbers: [f64; WIDTH],
 }
 
-/// Aligned memory. What is in it at first is left from other programs.
+/// Aligned memory, with leftovers of other programs as its initial content.
 pub(super) struct Blocks(Vec<Block>);
 
 impl Blocks {
-    /// At least so many, of which some may be spare ones.
+    /// A memory of at least `n` blocks: the thread's spare one if it is large enough.
     pub(super) fn new(n: usize) -> Self {
         let mut blocks = SPARES.take();
         if blocks.len() < n {
             blocks = zeros(n);
         }
         if cfg!(any(test, debug_assertions)) {
-            // What a program reads it has written.
+            // Programs must write before they read: NaN makes a mistake visible.
             blocks.fill(Block { _numbers: [f64::NAN; WIDTH] });
         }
         Self(blocks)
     }
 
-    /// All of them.
+    /// All blocks of the memory.
     #[inline(always)]
     pub(super) fn all(&mut self) -> &mut [Block] {
         &mut self.0
@@ -51,7 +52,7 @@ impl Drop for Blocks {
     }
 }
 
-/// Blocks of zeros, which the allocator may have without writing them.
+/// Zeroed blocks. The allocator often has zeroed pages at hand, so this is cheaper than clearing.
 fn zeros(n: usize) -> Vec<Block> {
     let Ok(layout) = Layout::array::<Block>(n) else { handle_alloc_error(Layout::new::<Block>()) };
     if n == 0 {
@@ -67,17 +68,19 @@ fn zeros(n: usize) -> Vec<Block> {
     }
 }
 
-/// Working memory for lanes of any width.
+/// The working memory of a program, usable as lanes of any width.
 pub struct Scratch {
     blocks: Blocks,
     numbers: usize,
 }
 
 impl Scratch {
+    /// Memory for so many numbers per world.
     pub(super) fn new(numbers: usize, arithmetic: Arithmetic) -> Self {
         Self { blocks: Blocks::new((numbers * arithmetic.width()).div_ceil(WIDTH)), numbers }
     }
 
+    /// The memory as lanes of type `R`.
     #[inline(always)]
     pub(super) fn lanes<R: Packed>(&mut self) -> &mut [R] {
         let blocks = self.blocks.all();

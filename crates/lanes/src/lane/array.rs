@@ -1,19 +1,20 @@
-//! Lanes as arrays, for processors whose registers have no type here: the compiler vectorises them.
+//! Lanes as arrays of numbers, for processors whose SIMD registers have no lane type here. The compiler vectorises them.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
-/// `W` numbers; multiply-adds are fused.
+/// A lane of `W` numbers in an array, with fused multiply-adds.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct Array<N, const W: usize>([N; W]);
 
-/// `W` flags.
+/// One flag for each world of an [`Array`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArrayMask<const W: usize>([bool; W]);
 
 impl<N: Number, const W: usize> Array<N, W> {
+    /// The lane whose number in world i is f(i).
     #[inline(always)]
     fn each(f: impl Fn(usize) -> N) -> Self {
         let mut numbers = [N::of(0.0); W];
@@ -25,6 +26,7 @@ impl<N: Number, const W: usize> Array<N, W> {
 }
 
 impl<const W: usize> ArrayMask<W> {
+    /// The mask whose flag in world i is f(i).
     #[inline(always)]
     fn each(f: impl Fn(usize) -> bool) -> Self {
         let mut flags = [false; W];
@@ -36,6 +38,7 @@ impl<const W: usize> ArrayMask<W> {
 }
 
 impl<N: Number, const W: usize> Array<N, W> {
+    /// Rounds a lane of doubles to this lane's precision.
     #[inline(always)]
     fn narrow(wide: Array<f64, W>) -> Self {
         Self::each(

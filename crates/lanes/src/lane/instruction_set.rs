@@ -1,4 +1,5 @@
-//! Which instructions kernels are compiled for, and what the processor has.
+//! The instruction sets that kernels are compiled for, and a check of what the processor has. Also the precision of numbers, with
+//! its constants.
 
 /// An instruction set that kernels are compiled for, with the number of worlds that it handles at a time.
 ///
@@ -16,16 +17,16 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// All of them, from the narrowest to the widest.
+    /// All instruction sets, from the narrowest to the widest.
     pub const ALL: [Self; 4] = [Self::Baseline, Self::Fma, Self::Four, Self::Eight];
 
-    /// The widest set that this processor has.
+    /// The widest instruction set that can be used on this processor.
     pub fn detect() -> Self {
         let widest = Self::ALL.into_iter().rev().find(|set| set.is_available());
         widest.unwrap_or(Self::Baseline)
     }
 
-    /// Has this processor the set? With the feature `narrow` there is [`InstructionSet::Fma`] alone.
+    /// Can this instruction set be used on this processor? With the feature `narrow` only [`InstructionSet::Fma`] can.
     pub fn is_available(self) -> bool {
         if cfg!(feature = "narrow") && self != Self::Fma {
             return false;
@@ -33,7 +34,7 @@ impl InstructionSet {
         self.is_there() || (cfg!(feature = "emulate-avx512") && self == Self::Eight && Self::Four.is_there())
     }
 
-    /// Has this processor the set, whatever kernels are compiled for?
+    /// Does the processor have this instruction set, no matter what kernels are compiled for?
     pub fn is_there(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
@@ -56,8 +57,8 @@ impl InstructionSet {
         }
     }
 
-    /// Worlds per lane: as many as fill one register. With two registers per value the sixteen registers of AVX2 do
-    /// not hold a contact.
+    /// The number of worlds in a lane of double precision: as many as fill one register. Two registers per value would be too many,
+    /// as the sixteen registers of AVX2 do not even hold a contact.
     pub fn width(self) -> usize {
         match self {
             Self::Baseline | Self::Fma => 1,
@@ -66,7 +67,7 @@ impl InstructionSet {
         }
     }
 
-    /// The set's usual name.
+    /// The usual name of the instruction set.
     pub fn name(self) -> &'static str {
         let arm = cfg!(target_arch = "aarch64");
         match self {
@@ -79,26 +80,26 @@ impl InstructionSet {
     }
 }
 
-/// What a kernel computes with.
+/// The instruction set and the precision that a kernel computes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// The instructions.
+    /// The instruction set.
     pub set: InstructionSet,
-    /// That of the numbers.
+    /// The precision of the numbers.
     pub precision: Precision,
 }
 
-/// Of a kernel's numbers.
+/// The precision of a kernel's numbers: single or double.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// `f64`.
+    /// Double precision, `f64`.
     Double,
-    /// `f32`: twice as many worlds in a register.
+    /// Single precision, `f32`: twice as many worlds in a register.
     Single,
 }
 
 impl Precision {
-    /// The smallest positive number of full precision.
+    /// The smallest positive number of full precision (not subnormal).
     #[inline(always)]
     pub const fn tiny(self) -> f64 {
         match self {
@@ -106,7 +107,7 @@ impl Precision {
             Self::Single => f32::MIN_POSITIVE as f64,
         }
     }
-    /// The distance from 1 to the next number.
+    /// The machine epsilon: the distance from 1 to the next larger number.
     #[inline(always)]
     pub const fn epsilon(self) -> f64 {
         match self {
@@ -114,7 +115,7 @@ impl Precision {
             Self::Single => f32::EPSILON as f64,
         }
     }
-    /// Lengths up to this one, in metres, count as zero where a direction is asked for: far below any length that matters
+    /// Vectors up to this length, in metres, count as zero where a direction is needed. It is far below any length that matters,
     /// and above the rounding of coordinates of a few centimetres.
     #[inline(always)]
     pub const fn no_length(self) -> f64 {
@@ -123,7 +124,7 @@ impl Precision {
             Self::Single => 1e-8,
         }
     }
-    /// Times this, a number out of the range that kernels compute in, beyond about 1e30, is infinite.
+    /// A factor that makes numbers beyond about 1e30 infinite: these are out of the range in which kernels compute.
     #[inline(always)]
     pub const fn out_of_range(self) -> f64 {
         match self {
@@ -140,7 +141,8 @@ impl From<InstructionSet> for Arithmetic {
 }
 
 impl Arithmetic {
-    /// That of lanes. The baseline has no single precision, and there are no lanes of one world in it.
+    /// The arithmetic that is used for this set and precision. The baseline and the feature `narrow` have no single precision, and
+    /// compute in double.
     pub fn new(set: InstructionSet, precision: Precision) -> Self {
         if precision == Precision::Double || set == InstructionSet::Baseline || cfg!(feature = "narrow") {
             return set.into();
@@ -149,7 +151,7 @@ impl Arithmetic {
         Self { set, precision }
     }
 
-    /// Worlds per lane.
+    /// The number of worlds in a lane.
     pub(crate) fn width(self) -> usize {
         match self.precision {
             Precision::Double => self.set.width(),
@@ -157,8 +159,8 @@ impl Arithmetic {
         }
     }
 
-    /// The narrowest part that takes so many worlds at once, or else the whole. A lane costs the same however few of its worlds
-    /// are wanted: four 1.2 times as much as one, eight 1.6 times as much as four.
+    /// The narrowest arithmetic that does so many worlds with one lane, or else this one. A lane costs the same however few of its
+    /// worlds are used: a lane of four costs 1.2 times as much as a single world, and a lane of eight 1.6 times as much as a lane of four.
     pub fn within(self, worlds: usize) -> Self {
         let narrower = match (self.set, self.precision) {
             (InstructionSet::Eight, _) => InstructionSet::Four,

@@ -59,7 +59,7 @@ pub(crate) type Eight = array::Array<f64, 8>;
 #[cfg(any(not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 pub(crate) type SixteenF32 = array::Array<f32, 16>;
 
-/// The operators of a lane type, from expressions in x and y.
+/// Implements the operators of a lane type, given each one as an expression in x and y.
 macro_rules! arithmetic {
     ([$($params:tt)*], $type:ty, |$x:ident, $y:ident| {
         add: $add:expr, sub: $sub:expr, mul: $mul:expr, div: $div:expr, neg: $neg:expr,
@@ -102,7 +102,7 @@ macro_rules! arithmetic {
 }
 pub(crate) use arithmetic;
 
-/// Most numbers of double precision in a lane.
+/// The most numbers of double precision that any lane has.
 pub const WIDTH: usize = 8;
 
 /// A number, or one number per world of a lane.
@@ -121,20 +121,20 @@ pub trait Real:
     + SubAssign
     + 'static
 {
-    /// One flag per world.
+    /// The result of a comparison: one flag per world.
     type Mask: Mask;
-    /// What there is in each world.
+    /// The number type of each world, `f64` or `f32`.
     type Number: Number;
 
-    /// The same value in every world.
+    /// The same value in every world, rounded to the lane's precision.
     fn splat(value: f64) -> Self;
-    /// `self · a + b`, fused where the processor has it.
+    /// Multiply-add `self · a + b`, fused where the processor has it.
     fn mul_add(self, a: Self, b: Self) -> Self;
     /// Square root; NaN for negative numbers.
     fn sqrt(self) -> Self;
-    /// Sine and cosine.
+    /// Sine and cosine of an angle in radians.
     fn sin_cos(self) -> (Self, Self);
-    /// Sine and cosine as the standard library has them, number by number.
+    /// Sine and cosine from the standard library, world by world. [`Real::sin_cos`] uses them for large angles.
     fn library_sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
@@ -142,13 +142,13 @@ pub trait Real:
     fn atan2(self, x: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// The smaller of two.
+    /// The smaller of two numbers, world by world.
     fn min(self, other: Self) -> Self;
-    /// The larger of two.
+    /// The larger of two numbers, world by world.
     fn max(self, other: Self) -> Self;
     /// `self < other`, world by world; false for NaN.
     fn lt(self, other: Self) -> Self::Mask;
-    /// `self` where the mask is set, else `other`.
+    /// `yes` in worlds where the mask is set, `no` in the others.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
     /// Calls `body` if the mask is set in any world. Changes of `state` count in those worlds. In the other worlds the
@@ -164,35 +164,35 @@ pub trait Real:
         body: impl Fn(&mut S),
     );
 
-    /// Runs a routine that is compiled once for this kind of lane.
+    /// Runs a routine that is compiled once for this kind of lane, rather than into each caller.
     fn call(routine: &mut impl Routine);
 
-    /// Loops over things of a kind: contacts, bodies, columns. It is an ordinary loop, but a number that records prints
-    /// parts that are alike only once.
+    /// Loops over alike parts: contacts, bodies, columns. It is an ordinary loop. But in a recording it marks the parts, so that
+    /// equal ones are printed as one function.
     #[inline(always)]
     fn parts<I: IntoIterator>(of: I) -> Parts<Self, I::IntoIter> {
         Parts::new(of.into_iter())
     }
-    /// Marks where such a part starts or ends.
+    /// Marks in a recording that a part of [`Real::parts`] starts or ends here. For other numbers it does nothing.
     #[inline(always)]
     fn part() {}
 
-    /// That of the numbers.
+    /// The precision of the lane's numbers.
     #[inline(always)]
     fn precision() -> Precision {
         Self::Number::PRECISION
     }
-    /// The smallest positive number of full precision, where a division by zero has to be kept away.
+    /// The smallest positive number of full precision, for denominators that must not be zero.
     #[inline(always)]
     fn tiny() -> Self {
         Self::splat(Self::precision().tiny())
     }
-    /// Zero.
+    /// Zero in every world.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
     }
-    /// One.
+    /// One in every world.
     #[inline(always)]
     fn one() -> Self {
         Self::splat(1.0)
@@ -207,40 +207,40 @@ pub trait Real:
     fn is_finite(self) -> Self::Mask {
         self.abs().lt(Self::splat(f64::INFINITY))
     }
-    /// Adds 0 to `sum` if the number is in the range in which kernels compute, and NaN otherwise: beyond about 1e30,
-    /// products of a few numbers overflow.
+    /// Adds 0 to `sum` if the number is in the range in which kernels compute, and NaN otherwise. Beyond about 1e30, products of a
+    /// few numbers overflow.
     #[inline(always)]
     fn doubt(self, sum: Self) -> Self {
         self.scale(Self::precision().out_of_range()).mul_add(Self::zero(), sum)
     }
-    /// Multiplication by a plain number.
+    /// Multiplies by the same plain number in every world.
     #[inline(always)]
     fn scale(self, factor: f64) -> Self {
         self * Self::splat(factor)
     }
 }
 
-/// Work on lanes of one kind that is too long to be compiled into each stage that needs it: see [`Real::call`].
+/// A piece of a kernel that is too long to be compiled into each stage that needs it: see [`Real::call`].
 pub trait Routine {
-    /// Does it. Implementations are `#[inline(always)]`.
+    /// Runs the routine. Implementations are `#[inline(always)]`.
     fn run(&mut self);
 }
 
-/// [`Real::call`] of lanes without registers of their own, whose multiply-adds are fused.
+/// [`Real::call`] for lanes that are arrays or single numbers with fused multiply-adds.
 ///
 /// # Safety
-/// The processor must have the instructions.
+/// The processor must have AVX2 and fused multiply-adds (x86-64).
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn call_fused(routine: &mut impl Routine) {
     routine.run();
 }
 
-/// A [`Real`] whose values come from rows of numbers and go there.
+/// A [`Real`] that can be loaded from and stored to rows of numbers.
 pub trait Lane: Real {
-    /// Worlds in one value.
+    /// The number of worlds in one value.
     const WIDTH: usize;
-    /// Hands `f` the numbers of lanes, `WIDTH` for each: some to read, others to set.
+    /// Calls `f` with lanes as plain numbers, `WIDTH` for each lane: first those to read, then those to set.
     fn exchange<const N: usize, const M: usize>(
         read: [&[Self]; N],
         set: [&mut [Self]; M],
@@ -248,26 +248,26 @@ pub trait Lane: Real {
     );
 }
 
-/// A [`Lane`] that is nothing but one number per world.
+/// A [`Lane`] that is laid out in memory as one number per world and nothing else.
 ///
 /// # Safety
 /// A value must be `WIDTH` numbers of type `Number` in memory and nothing else, so that working memory can be read as lanes of
 /// any width.
 pub unsafe trait Packed: Real<Mask: Flags> {
-    /// Worlds in one value.
+    /// The number of worlds in one value.
     const WIDTH: usize;
-    /// The value of world `i < WIDTH`.
+    /// The number of world `i < WIDTH`.
     fn get(self, i: usize) -> f64;
-    /// Sets the value of world `i < WIDTH`.
+    /// Sets the number of world `i < WIDTH`.
     fn set(&mut self, i: usize, value: f64);
 
-    /// Lanes as the numbers that they are.
+    /// Lanes as a slice of plain numbers, `WIDTH` for each lane.
     #[inline(always)]
     fn numbers(lanes: &[Self]) -> &[Self::Number] {
         // SAFETY: a lane is `WIDTH` numbers, as the trait demands, and no less aligned than one.
         unsafe { std::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * Self::WIDTH) }
     }
-    /// Lanes as the numbers that they are.
+    /// Lanes as a mutable slice of plain numbers, `WIDTH` for each lane.
     #[inline(always)]
     fn numbers_mut(lanes: &mut [Self]) -> &mut [Self::Number] {
         // SAFETY: as for `numbers`.
@@ -299,19 +299,19 @@ impl<R: Packed> Lane for R {
     }
 }
 
-/// A flag per world.
+/// One flag per world.
 pub trait Mask: Copy + Send + Sync {
     /// The same flag in every world.
     fn splat(flag: bool) -> Self;
-    /// Both.
+    /// Logical and, world by world.
     fn and(self, other: Self) -> Self;
-    /// Either.
+    /// Logical or, world by world.
     fn or(self, other: Self) -> Self;
-    /// The opposite.
+    /// Logical not, world by world.
     fn not(self) -> Self;
 }
 
-/// A [`Mask`] that can be asked.
+/// A [`Mask`] whose flags are known and can be read. Those of a recording are not.
 pub trait Flags: Mask {
     /// Is any world's flag set?
     fn any(self) -> bool;
@@ -321,16 +321,16 @@ pub trait Flags: Mask {
     fn set(&mut self, i: usize, flag: bool);
 }
 
-/// A closure that a kernel calls by a name. `#[inline(always)]` may stand before it where it is an argument, as it is here.
+/// Wraps a closure that has a name, so that `#[inline(always)]` can be put before it as an argument.
 #[inline(always)]
 pub fn inlined<F>(f: F) -> F {
     f
 }
 
-/// Numbers of a part, where rows are gone through one by one.
+/// The number of numbers that loops over long rows treat as one part, see [`Real::parts`].
 const PART: usize = 48;
 
-/// Zeros in the worlds that are not in the mask.
+/// Sets all numbers to zero in worlds where the mask is not set.
 #[inline(always)]
 pub fn zero_unless<R: Real>(mask: R::Mask, numbers: &mut [R]) {
     for part in R::parts(numbers.chunks_mut(PART)) {
@@ -340,7 +340,7 @@ pub fn zero_unless<R: Real>(mask: R::Mask, numbers: &mut [R]) {
     }
 }
 
-/// to ← from in worlds of the mask; as long as each other.
+/// Copies `from` to `to` in worlds where the mask is set. Both must have the same length.
 #[inline(always)]
 pub fn copy_where<R: Real>(mask: R::Mask, to: &mut [R], from: &[R]) {
     debug_assert_eq!(to.len(), from.len());
@@ -351,7 +351,7 @@ pub fn copy_where<R: Real>(mask: R::Mask, to: &mut [R], from: &[R]) {
     }
 }
 
-/// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.
+/// Sets all numbers to zero. The standard `fill` is a function of its own, compiled for the baseline processor.
 #[inline(always)]
 pub fn clear<R: Real>(numbers: &mut [R]) {
     for x in numbers {

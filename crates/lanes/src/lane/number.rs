@@ -1,4 +1,4 @@
-//! The numbers of lanes.
+//! Scalar numbers, `f32` and `f64`, that lanes are made of.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -18,13 +18,13 @@ pub trait Number:
     + std::fmt::Debug
     + 'static
 {
-    /// Which of the two it is.
+    /// Single or double precision.
     const PRECISION: Precision;
-    /// The nearest number.
+    /// The number of this type that is nearest to `value`.
     fn of(value: f64) -> Self;
     /// The number in double precision.
     fn value(self) -> f64;
-    /// `self · a + b`, rounded once.
+    /// Multiply-add `self · a + b`, rounded once.
     fn fused(self, a: Self, b: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
@@ -32,7 +32,7 @@ pub trait Number:
     fn sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
-    /// The angle of the point (x, self) from the x axis.
+    /// The angle of the point (x, self) from the x axis, from −π to π.
     fn atan2(self, x: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;

@@ -1,7 +1,7 @@
-//! Lanes that are one register of x86-64: four numbers with AVX2, eight with AVX-512, twice as many of single precision.
+//! Lanes that fill one SIMD register of x86-64: four doubles with AVX2, eight with AVX-512, twice as many singles.
 //!
-//! Arithmetic is written in the processor's own instructions: left to the compiler, loops over a lane's numbers are put
-//! together again only in parts, and are four to eight times as much for it to read.
+//! Arithmetic is written as processor intrinsics. If it is left to the compiler, loops over the numbers of a lane are vectorised
+//! only in parts, and give the compiler four to eight times as much code to read.
 
 use std::arch::x86_64::*;
 use std::mem::transmute;
@@ -9,47 +9,47 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
-/// Four numbers.
+/// A lane of four doubles in an AVX2 register.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Four(__m256d);
 
-/// A mask as comparisons give it: all bits of a number or none.
+/// The mask of [`Four`]: a register in which all bits of a number are set, or none.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct FourMask(__m256d);
 
-/// Eight numbers.
+/// A lane of eight doubles in an AVX-512 register.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Eight(__m512d);
 
-/// One bit per number.
+/// The mask of [`Eight`]: one bit per world.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct EightMask(__mmask8);
 
-/// Eight numbers of single precision.
+/// A lane of eight singles in an AVX2 register.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct EightF32(__m256);
 
-/// As [`FourMask`].
+/// The mask of [`EightF32`]: a register in which all bits of a number are set, or none.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct EightF32Mask(__m256);
 
-/// Sixteen numbers of single precision.
+/// A lane of sixteen singles in an AVX-512 register.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct SixteenF32(__m512);
 
-/// As [`EightMask`].
+/// The mask of [`SixteenF32`]: one bit per world.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct SixteenF32Mask(__mmask16);
 
-/// A lane from its instructions, as expressions in x and y (and z, mask).
+/// Implements a lane type, given its instructions as expressions in x and y (and z, mask).
 macro_rules! register {
     (
         $Lane:ident, $Mask:ident, $features:literal, [$number:ty; $width:literal], |$x:ident, $y:ident, $z:ident| {
@@ -221,7 +221,7 @@ register!(SixteenF32, SixteenF32Mask, "avx2,fma,avx512f,avx512dq,avx512vl", [f32
     sin_cos: x.sin_cos_by_halves(),
 });
 
-/// Halves of a register of single precision, in double precision.
+/// Implements the conversion of a register of singles into two registers of doubles, and back.
 macro_rules! halves {
     ($Lane:ident, $Half:ident, |$x:ident, $low:ident, $high:ident| {
         low: $to_low:expr, high: $to_high:expr, joined: $joined:expr,
@@ -240,7 +240,7 @@ macro_rules! halves {
                 Self(unsafe { $joined })
             }
 
-            /// In double precision: the reduction to a quadrant takes more digits than there are.
+            /// Sine and cosine by way of double precision, as single precision has too few digits for reducing the angle to a quadrant.
             #[inline(always)]
             fn sin_cos_by_halves(self) -> (Self, Self) {
                 let [low, high] = self.halves();
@@ -264,7 +264,7 @@ halves!(SixteenF32, Eight, |x, low, high| {
     joined: _mm512_insertf32x8::<1>(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high)),
 });
 
-/// A mask that fills a register of AVX2.
+/// Implements a mask that is an AVX2 register.
 macro_rules! wide_mask {
     ($Mask:ident, [$word:ty; $width:literal], $register:ty, {
         and: $and:path, or: $or:path, xor: $xor:path, movemask: $movemask:path,
@@ -317,7 +317,7 @@ wide_mask!(EightF32Mask, [i32; 8], __m256, {
     and: _mm256_and_ps, or: _mm256_or_ps, xor: _mm256_xor_ps, movemask: _mm256_movemask_ps,
 });
 
-/// A mask of one bit per number.
+/// Implements a mask with one bit per number.
 macro_rules! bit_mask {
     ($Mask:ident, $bits:ident) => {
         impl Mask for $Mask {

@@ -1,10 +1,10 @@
-//! One number as a lane.
+//! A single number as a lane of one world.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
-/// One number. `FMA` says whether multiply-adds are fused.
+/// A lane of one world. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Single<N, const FMA: bool>(N);

@@ -1,17 +1,16 @@
-//! What a branch or a loop of a kernel may change: named once, so that a number that records what is done with it can make
-//! variables of it.
+//! The state that a branch or a loop of a kernel may change. Kernels name it, so that a recording knows which numbers become variables.
 
 use super::Real;
 
-/// A number or a flag of a [`State`].
+/// A number or a flag of a [`State`], to read or to replace.
 pub enum Slot<'a, R: Real> {
-    /// A number.
+    /// A number, one per world.
     Number(&'a mut R),
-    /// A flag.
+    /// A flag, one per world.
     Flag(&'a mut R::Mask),
 }
 
-/// Everything that the body of [`Real::when`] or [`Real::repeat`] may change.
+/// All numbers and flags that the body of [`Real::when`] or [`Real::repeat`] may change.
 pub trait State<R: Real> {
     /// Calls `f` for each number and flag, always in the same order.
     fn each(&mut self, f: &mut dyn FnMut(Slot<R>));
@@ -56,7 +55,7 @@ impl<R: Real, A: State<R>, B: State<R>, C: State<R>> State<R> for (A, B, C) {
     }
 }
 
-/// Makes a struct over `R: Real` a [`State`], from the names of its numbers; of its flags; and of its fields that are states.
+/// Implements [`State`] for a struct over `R: Real`, given the names of its fields: numbers, flags, and fields that are states themselves.
 #[macro_export]
 macro_rules! state {
     ($Name:ident$(<$life:lifetime>)? {
@@ -72,8 +71,8 @@ macro_rules! state {
     };
 }
 
-/// [`Real::when`] and [`Real::repeat`] of numbers that are there, given the type of their masks: the worlds of a
-/// lane go together.
+/// Implements [`Real::when`] and [`Real::repeat`] for lanes, given the type of their masks. A body runs for all worlds of a lane if
+/// any of them needs it.
 macro_rules! branches {
     ($Mask:ty) => {
         #[inline(always)]

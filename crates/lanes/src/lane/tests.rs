@@ -1,4 +1,4 @@
-//! All lane types do to each number what one number alone does.
+//! Tests that all lane types give the same bits as single numbers.
 
 use super::array::Array;
 use super::{Eight, EightF32, Flags, Four, InstructionSet, Mask, Packed, Single, SixteenF32};
@@ -6,7 +6,7 @@ use super::{Eight, EightF32, Flags, Four, InstructionSet, Mask, Packed, Single, 
 const SPECIAL: [f64; 12] =
     [0.0, -0.0, 1.0, -1.5, 1e-308, 3e200, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.1, -7.25, 1e-17];
 
-/// The bits that every operation gives for all pairs of [`SPECIAL`].
+/// The bits of the results of every operation, for all pairs of numbers in [`SPECIAL`].
 fn bits<R: Packed>() -> Vec<u64> {
     let mut bits = Vec::new();
     let n = SPECIAL.len();

@@ -1,11 +1,11 @@
-//! Sine and cosine in lanes, so that a joint angle costs the same few multiply-adds in every world.
+//! Sine and cosine for lanes, without table or branch: a joint angle costs the same few multiply-adds in every world.
 
 use super::{Mask, Real};
 
 // π/2 in three parts, the first two with 33 significant bits each, so that k·π/2 is exact for |k| < 2^20
 // (Cody and Waite, Software Manual for the Elementary Functions, 1980).
 const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_950_7e-21];
-// Beyond this the reduction loses digits: the standard library takes over.
+// The largest angle for which the reduction is exact enough; the standard library does larger ones.
 const LIMIT: f64 = 1e5;
 // Adding and taking away 1.5·2^52 rounds to the nearest integer.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -27,7 +27,7 @@ const COS: [f64; 6] = [
     -1.135_964_755_778_819_5e-11,
 ];
 
-/// Sine and cosine of numbers of double precision.
+/// Sine and cosine of angles in radians, computed in double precision.
 #[inline(always)]
 pub(crate) fn sin_cos<R: Real>(x: R) -> (R, R) {
     let rounded = x.mul_add(R::splat(std::f64::consts::FRAC_2_PI), R::splat(ROUND)) - R::splat(ROUND);

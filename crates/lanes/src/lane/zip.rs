@@ -1,12 +1,13 @@
-//! Iteration and copying for kernels: what the standard library's `zip`, `copy_from_slice` and `map` of arrays do, inlined for certain.
+//! Iteration and copying for kernels: `zip`, `copy_from_slice` and `map` of arrays, but always inlined.
 //!
-//! Those are functions of their own, compiled for the baseline processor: a call saves and clears all vector registers.
+//! The functions of the standard library may stay functions of their own. These are compiled for the baseline processor, and a call
+//! saves and clears all vector registers.
 
 use std::mem::{ManuallyDrop, MaybeUninit, transmute_copy};
 
 use super::Real;
 
-/// Two iterators side by side, see [`Zip::zip_inline`].
+/// An iterator over pairs from two iterators, made by [`Zip::zip_inline`].
 #[derive(Clone)]
 pub struct Pairs<I, J> {
     first: I,
@@ -27,7 +28,7 @@ where
     I: DoubleEndedIterator + ExactSizeIterator,
     J: DoubleEndedIterator + ExactSizeIterator,
 {
-    /// The iterators must be of the same length.
+    /// The last pair. Both iterators must have the same length.
     #[inline(always)]
     fn next_back(&mut self) -> Option<Self::Item> {
         debug_assert_eq!(self.first.len(), self.second.len());
@@ -35,9 +36,9 @@ where
     }
 }
 
-/// [`Iterator::zip`] for kernels.
+/// [`Iterator::zip`] that is always inlined, for kernels.
 pub trait Zip: Iterator + Sized {
-    /// Pairs of this iterator's items and the other's, until one of them ends.
+    /// Pairs the items of both iterators, until one of them ends.
     #[inline(always)]
     fn zip_inline<J: IntoIterator>(self, other: J) -> Pairs<Self, J::IntoIter> {
         Pairs { first: self, second: other.into_iter() }
@@ -46,7 +47,7 @@ pub trait Zip: Iterator + Sized {
 
 impl<I: Iterator> Zip for I {}
 
-/// to ← from, of the same length.
+/// Copies `from` to `to`. Both must have the same length.
 #[inline(always)]
 pub fn copy<R: Real>(to: &mut [R], from: &[R]) {
     debug_assert_eq!(to.len(), from.len());
@@ -55,7 +56,8 @@ pub fn copy<R: Real>(to: &mut [R], from: &[R]) {
     }
 }
 
-/// [`array::map`](https://doc.rust-lang.org/std/primitive.array.html#method.map) for kernels; what `f` panics over is not dropped.
+/// [`array::map`](https://doc.rust-lang.org/std/primitive.array.html#method.map) that is always inlined, for kernels. If `f`
+/// panics, the items left are not dropped.
 #[inline(always)]
 pub(super) fn map<T, U, const N: usize>(from: [T; N], f: impl Fn(T) -> U) -> [U; N] {
     let from = ManuallyDrop::new(from);

@@ -1,4 +1,4 @@
-//! The machine's C compiler, and what it has made, kept for the next time.
+//! Calls the machine's C compiler, and caches the shared libraries that it makes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,8 +12,8 @@ use libloading::Library;
 
 use crate::cache::{folder, hash, keep, kept, own};
 
-/// How code is compiled. Products and sums that are to be one operation are written so. There are no dead stores, and to look for
-/// them takes a quarter of GCC's time.
+/// The flags of the compiler. Multiply-adds are explicit in the code, so contraction is off. The search for dead stores is off too:
+/// there are none, and it takes a quarter of GCC's time.
 const FLAGS: [&str; 9] = [
     "-std=gnu11",
     "-O2",
@@ -25,18 +25,20 @@ const FLAGS: [&str; 9] = [
     "-fPIC",
     "-w",
 ];
-/// Bytes of a file of code, at least: the head takes its time in each.
+/// The least length of a source file in bytes: compiling the head takes time in each file.
 const PART: usize = 1 << 19;
-/// The folder's name among those of compiled code.
+/// The name of the cache folder for native code.
 const KIND: &str = "native";
 
-/// A compiler, and its first line about itself.
+/// The C compiler of this machine.
 struct Compiler {
+    /// The name or path of its executable.
     path: OsString,
+    /// The first line that it prints for `--version`.
     version: String,
 }
 
-/// $CC, else the first there is of cc, gcc and clang.
+/// The C compiler: `$CC` if set, else the first of cc, gcc and clang that runs. It is looked up once.
 fn compiler() -> Result<&'static Compiler, String> {
     static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
     let find = || {
@@ -58,7 +60,7 @@ fn compiler() -> Result<&'static Compiler, String> {
     FOUND.get_or_init(find).as_ref().map_err(Clone::clone)
 }
 
-/// What the processor says it can do: code for another one may not run here.
+/// The model and features of the processor, as part of the cache key: code compiled for another processor may not run here.
 fn processor() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -69,19 +71,19 @@ fn processor() -> &'static str {
     })
 }
 
-/// Is all there to compile with?
+/// Checks that native code can be compiled here.
 ///
 /// # Errors
-/// If there is no compiler; if there can be no folder for compiled code.
+/// If there is no C compiler, or no folder for compiled code.
 pub fn check() -> Result<(), String> {
     compiler()?;
     folder(KIND).map(drop)
 }
 
-/// A shared object made of code: the one that is kept, if it is there and whole, else a new one.
+/// Loads the shared library for this code from the cache, or compiles it if it is missing or damaged.
 ///
 /// # Errors
-/// If there is no compiler, or one that refuses the code; if the folder for compiled code cannot be written to.
+/// If there is no compiler, if it refuses the code, or if the cache folder cannot be written to.
 pub(super) fn library(code: &Code) -> Result<Library, String> {
     let Compiler { path, version } = compiler()?;
     let folder = folder(KIND)?;
@@ -100,23 +102,25 @@ pub(super) fn library(code: &Code) -> Result<Library, String> {
     load(&place)
 }
 
+/// Loads a shared library that [`compile`] has made.
 fn load(path: &Path) -> Result<Library, String> {
     // SAFETY: the file was made by `compile` of text that this library has printed, in a folder that nobody else can write to;
     // it has no initialisers.
     unsafe { Library::new(path) }.map_err(|error| format!("native code: {}: {error}", path.display()))
 }
 
-/// Code in parts that can be compiled side by side.
+/// C code in parts that can be compiled in parallel.
 pub(super) struct Code {
-    /// What every part starts with.
+    /// The text that every file starts with.
     pub(super) head: String,
-    /// Functions that the last part calls.
+    /// Functions that `last` calls, in any file.
     pub(super) stages: Vec<String>,
+    /// The main function, which goes to the last file.
     pub(super) last: String,
 }
 
 impl Code {
-    /// The code in files, at most `most` of them, each of a good length.
+    /// The text of the files to compile: at most `most` of them, each of a reasonable length.
     fn files(&self, most: usize) -> Vec<String> {
         let total = self.stages.iter().map(String::len).sum::<usize>();
         let length = total.div_ceil(most).max(PART);
@@ -134,7 +138,7 @@ impl Code {
     }
 }
 
-/// Compiles code, on all cores. The file gets its name when it is whole, so that nobody finds a part of it.
+/// Compiles code on all cores and links it to a shared library. The file appears under its name only when it is complete.
 fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
     let texts = code.files(std::thread::available_parallelism().map_or(1, usize::from));
     let files = |kind: &str| (0..texts.len()).map(|_| own(to, kind)).collect::<Vec<PathBuf>>();
@@ -172,7 +176,7 @@ fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
     };
     let result = all();
     for file in sources.iter().chain(&objects).chain([&made]) {
-        // Some were never there.
+        // Some of these files may not exist.
         let _ = fs::remove_file(file);
     }
     result
@@ -182,7 +186,7 @@ fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
 pub(super) mod tests {
     use super::*;
 
-    /// A library that does nothing.
+    /// The code of a library that does nothing.
     pub(in super::super) fn nothing() -> Code {
         Code { head: String::new(), stages: Vec::new(), last: String::from("int nothing;\n") }
     }

@@ -1,8 +1,9 @@
-//! Recorded programs as native code: printed for registers of worlds, or as plain C for one world, compiled by the machine's C compiler, loaded.
+//! Recorded programs as native code: printed as C, for SIMD registers of worlds or for one world at a time, then compiled by the
+//! machine's C compiler and loaded as a shared library.
 //!
-//! What is printed are the operations of the lanes in their order, so that results have the lanes' bits; what is gained is that
-//! there are no tables, and no number that is known is computed. Worlds that a branch or a loop is not for are left as they are
-//! by selections, as in lanes.
+//! The code does the same operations in the same order as lanes, so results are equal bit for bit. It is faster as it contains no
+//! lookups in tables, and all that is known in advance is computed in advance. In branches and loops, worlds that are not active
+//! keep their values by selection, as in lanes.
 
 mod compiler;
 #[cfg(test)]
@@ -23,36 +24,39 @@ use super::program::share;
 use super::rows::{Output, Rows};
 use super::scratch::{Block, Blocks};
 
-/// What the code's function is: rows of operands and results, the number of steps, working memory.
+/// The signature of the compiled function: pointers to the rows of operands and results, the number of time steps, the working memory.
 type Entry = unsafe extern "C" fn(*const *mut c_void, c_ulonglong, *mut c_void);
 
-/// The names in the code: the function, the bytes of its working memory.
+/// The name of the compiled function in the library.
 const ENTRY: &str = "fingertip_run";
+/// The name of the constant in the library that holds the size of the working memory in bytes.
 const MEMORY: &str = "fingertip_memory";
 
-/// A program compiled.
+/// A recorded program, compiled to native code and loaded.
 pub struct Function {
     entry: Entry,
-    /// Bytes of working memory.
+    /// The size of the working memory, in bytes.
     memory: usize,
     precision: Precision,
-    /// Worlds at a time.
+    /// The number of worlds that one call computes.
     worlds: usize,
-    /// Numbers in the rows of operands and results with one step, and how many more with each further step.
+    /// The rows of the operands, in the order of the code's arguments.
     operands: Vec<Row>,
+    /// The rows of the results, in the order of the code's arguments.
     results: Vec<Row>,
     _library: Library,
 }
 
-/// The set whose registers native code fills; all but the baseline have fused multiply-adds, without which its bits are others.
+/// The widest instruction set of this processor that native code can use; `None` if it has only the baseline, which lacks fused
+/// multiply-adds and so gives other bits.
 pub fn widest() -> Option<InstructionSet> {
     InstructionSet::ALL.into_iter().rev().find(|set| *set != InstructionSet::Baseline && set.is_there())
 }
 
-/// The code of a trace for the registers of an instruction set.
+/// The C code of a trace, for the registers of an instruction set.
 fn code(trace: &Trace, precision: Precision, set: InstructionSet) -> Code {
     const NAME: &str = "kernel";
-    // One world is a number.
+    // A single world needs no register type.
     let is_one = set.width() == 1 && precision == Precision::Double;
     let code = print(trace, NAME, precision, if is_one { Worlds::One } else { Worlds::Register });
     let number = match precision {
@@ -86,10 +90,10 @@ fn code(trace: &Trace, precision: Precision, set: InstructionSet) -> Code {
 }
 
 impl Function {
-    /// Compiles a trace, or finds it compiled in the cache.
+    /// Compiles a trace, or loads it from the cache of compiled code.
     ///
     /// # Errors
-    /// What the compiler, the file system or the loader said.
+    /// The message of the compiler, the file system or the loader.
     pub fn new(trace: &Trace, precision: Precision, set: InstructionSet) -> Result<Self, String> {
         let library = compiler::library(&code(trace, precision, set))?;
         let missing = |error: libloading::Error| format!("native code that was just made: {error}");
@@ -105,11 +109,11 @@ impl Function {
         Ok(Self { entry, memory, precision, worlds, operands, results, _library: library })
     }
 
-    /// Runs it over `worlds` worlds, on rayon's threads, and returns its rows of numbers: those of [`Trace::run_steps`], world by
-    /// world.
+    /// Runs the code over `worlds` worlds, on all threads. Returns one matrix per result, one row per world, as
+    /// [`Trace::run_steps`] gives them.
     ///
     /// # Panics
-    /// If the operands' rows are not those of the trace.
+    /// If the rows of the operands do not fit the trace.
     pub fn run<const N: usize>(&self, n_steps: usize, operands: &[&Rows], worlds: usize) -> [Vec<f64>; N] {
         match self.precision {
             Precision::Double => self.run_in::<f64, N>(n_steps, operands, worlds),
@@ -134,7 +138,7 @@ impl Function {
         share(worlds, widths, memory, |memory, out| self.chunk::<T>(n_steps, operands, &read, memory, out))
     }
 
-    /// Some worlds, as many at a time as there are in a register.
+    /// Computes some worlds on one thread, as many at a time as a register holds.
     fn chunk<T: Number>(
         &self,
         n_steps: usize,
@@ -146,7 +150,7 @@ impl Function {
         let range = out.worlds.clone();
         for first in range.step_by(self.worlds) {
             for (k, (rows, &length)) in operands.iter().zip(read).enumerate() {
-                // One row for all worlds is there from the first time on.
+                // A row for all worlds is gathered only once.
                 if !memory.is_filled[k] {
                     rows.gather(first, 0, self.worlds, memory.numbers::<T>(k, length * self.worlds));
                     memory.is_filled[k] = rows.rows() == 1;
@@ -164,17 +168,17 @@ impl Function {
     }
 }
 
-/// What a thread works in.
+/// The memory in which one thread runs compiled code: operands, results and working memory.
 struct Memory {
     blocks: Blocks,
-    /// The blocks of operands and results.
+    /// The range of blocks that each operand and result occupies.
     places: Vec<Range<usize>>,
-    /// Is the operand there, the same for all worlds?
+    /// For each operand: is a row that all worlds share in place already?
     is_filled: Vec<bool>,
 }
 
 impl Memory {
-    /// For operands and results of so many bytes, and the code's own working memory.
+    /// Memory for operands and results of the given sizes in bytes, and for `work` bytes of working memory.
     fn new(sizes: &[usize], work: usize, n_operands: usize) -> Self {
         let blocks = |bytes: usize| bytes.div_ceil(size_of::<Block>());
         let mut end = 0;
@@ -187,7 +191,7 @@ impl Memory {
         Self { blocks: Blocks::new(end + blocks(work)), places, is_filled: vec![false; n_operands] }
     }
 
-    /// Where operands and results start, aligned as registers are, and the working memory behind them.
+    /// Pointers to the operands and results, aligned like registers, and to the working memory behind them.
     fn starts(&mut self) -> (Vec<*mut c_void>, *mut c_void) {
         let end = self.places.last().map_or(0, |last| last.end);
         let (parts, work) = self.blocks.all().split_at_mut(end);
@@ -197,7 +201,7 @@ impl Memory {
         (starts.collect(), work.as_mut_ptr().cast())
     }
 
-    /// The first `n` numbers of an operand or result.
+    /// The first `n` numbers of an operand or result, by its index.
     fn numbers<T: Number>(&mut self, part: usize, n: usize) -> &mut [T] {
         let blocks = &mut self.blocks.all()[self.places[part].clone()];
         assert!(n * size_of::<T>() <= size_of_val(blocks));

@@ -1,4 +1,4 @@
-//! Programs of branches and loops made by chance: native code does to every bit what the lanes do.
+//! Random programs of branches and loops: native code and the interpreter give the bits of lanes.
 
 use crate::lane::{InstructionSet, Mask, Precision, Real};
 use crate::program::run_on;
@@ -7,34 +7,37 @@ use crate::rows::Rows;
 
 use super::{Function, compiler, widest};
 
-/// Numbers of the state, all of which a program reads and leaves.
+/// The number of numbers that a random program reads and writes.
 const NUMBERS: usize = 60;
 const WORLDS: usize = 37;
 
+/// A statement of a random program on an array x of numbers.
 #[derive(Debug)]
 enum Statement {
-    /// x[to] = one of several functions of x[a], x[b].
+    /// x[to] = f(x[a], x[b]), where `kind` says which function f is.
     Set { to: usize, kind: usize, a: usize, b: usize },
-    /// Where x[a] < x[b].
+    /// A branch: runs the body where x[a] < x[b].
     When { a: usize, b: usize, body: Vec<Statement> },
-    /// While x[a] < limit, behind the first statements of the body.
+    /// A loop of at most `most` passes: runs `head`, ends unless x[a] < limit, then runs `body`.
     Repeat { most: usize, a: usize, limit: f64, head: Vec<Statement>, body: Vec<Statement> },
 }
 
+/// A random program.
 #[derive(Debug)]
 struct Made(Vec<Statement>);
 
-/// Numbers from 0 to n, by Knuth's generator (The Art of Computer Programming, volume 2, 3.3.4, line 26).
+/// A random number generator for integers, by Knuth (The Art of Computer Programming, volume 2, 3.3.4, line 26).
 struct Chance(u64);
 
 impl Chance {
+    /// A random integer from 0 to n − 1.
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }
 
-    /// As many statements, most of which set something; one in some tens is a branch or loop with others in it, so that some of
-    /// these are longer than a function and some are part of one.
+    /// `n` random statements. About one in sixty is a branch or loop, with statements inside. Some of these are longer than a
+    /// function may be, some are short enough to be inside of one.
     fn statements(&mut self, n: usize, depth: usize) -> Vec<Statement> {
         let mut all = Vec::new();
         for _ in 0..n {
@@ -56,6 +59,7 @@ impl Chance {
     }
 }
 
+/// Runs statements in the worlds of a mask.
 fn run<R: Real>(statements: &[Statement], mask: R::Mask, x: &mut [R]) {
     for statement in statements {
         match statement {
@@ -70,7 +74,7 @@ fn run<R: Real>(statements: &[Statement], mask: R::Mask, x: &mut [R]) {
                     5 => R::select(a.lt(R::splat(0.5)), b, a),
                     _ => a.abs() / (b * b + R::one()),
                 };
-                // Nothing grows without end; what is moved stays the same node.
+                // Limits keep values bounded. A moved value has no limits, so that it stays the same node.
                 let value = if kind == 0 { b } else { value.max(R::splat(-4.0)).min(R::splat(4.0)) };
                 x[to] = R::select(mask, value, x[to]);
             }
@@ -95,7 +99,7 @@ fn run<R: Real>(statements: &[Statement], mask: R::Mask, x: &mut [R]) {
     }
 }
 
-/// What a loop changes.
+/// The state of a loop: all numbers, and the mask of the worlds that go on.
 struct Going<'a, R: Real> {
     x: &'a mut [R],
     mask: R::Mask,

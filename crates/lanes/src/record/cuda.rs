@@ -1,4 +1,4 @@
-//! Traces as CUDA kernels: a thread for each world, 32 threads to a block.
+//! Prints traces as CUDA kernels: one thread for each world, 32 threads per block.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::lane::Precision;
 use super::c::{CFunction, STEPS, THREADS, Worlds, negated, number, print};
 use super::trace::{Row, Trace};
 
-/// What the text starts with: NVRTC has no files to include.
+/// The head of the CUDA text: macros and definitions that the kernels use. It includes no files, as NVRTC has none.
 pub const PRELUDE: &str = concat!(
     "\
 #define restrict __restrict__
@@ -25,23 +25,23 @@ typedef unsigned long long Count;
     negated!()
 );
 
-/// A trace as a kernel. A number of a thread's working memory stands beside those of the block's other threads, so that all of them
-/// are read at once.
+/// A trace printed as a CUDA kernel. Working memory is interleaved: the same number of all threads of a block is contiguous, so
+/// that their loads coalesce.
 pub struct Kernel {
-    /// Its text, to stand behind [`PRELUDE`].
+    /// The CUDA text of the kernel, to stand behind [`PRELUDE`].
     pub text: String,
-    /// What it is called.
+    /// The name of the kernel function.
     pub name: String,
-    /// Bytes of working memory that each block wants.
+    /// Bytes of working memory for each block.
     pub memory: usize,
 }
 
-/// The trace as a kernel `NAME_worlds`, whose numbers are of a precision.
+/// Prints a trace as the CUDA kernel `NAME_worlds`, with rows of the given precision.
 ///
-/// Its arguments: each operand and the distance between its rows, in numbers (0: one row for all worlds); the results, whose rows
-/// follow each other; the number of steps, if its rows have many; the number of worlds n; a place that holds another number of
-/// worlds, which counts if it is smaller, or null; working memory of [`Kernel::memory`] bytes for each block. Any number of
-/// blocks does all worlds.
+/// Arguments of the kernel, in this order: each operand, followed by the distance between its rows in numbers (0: one row for all
+/// worlds); the results, whose rows follow each other without gaps; the number of steps, if the trace has a loop over time; the
+/// number of worlds n; a pointer to another number of worlds, which is used if it is smaller than n, or null; working memory of
+/// [`Kernel::memory`] bytes for each block. Any number of blocks computes all worlds, as each loops over its share.
 pub fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel {
     let CFunction { sizes, stages, signature, body, .. } = print(trace, name, precision, Worlds::Thread);
     let number = number(precision);
@@ -74,7 +74,7 @@ pub fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel {
     Kernel { text, name: format!("{name}_worlds"), memory: end }
 }
 
-/// Where the pools of a block's working memory start, in bytes.
+/// Byte offsets of the three arrays in a block's working memory. Numbers of double precision start at 0.
 struct Places {
     singles: usize,
     flags: usize,
@@ -82,6 +82,7 @@ struct Places {
 }
 
 impl Places {
+    /// The offsets for arrays of these lengths per thread.
     fn new([doubles, singles, flags]: [usize; 3]) -> Self {
         let threads = THREADS as usize;
         let singles_at = 8 * threads * doubles;

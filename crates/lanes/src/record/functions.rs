@@ -1,32 +1,32 @@
-//! What a trace is cut into: functions, the steps of a driver that calls them, and places where numbers wait between them.
+//! The parts of a scheduled trace: functions, the driver's steps that call them, and the layout of working memory between them.
 
 use crate::lane::Precision;
 
 use super::op::Id;
 use super::trace::{Item, Kind, Output, Region, Trace};
 
-/// Operations of a function, at most; a branch or loop that has more is the driver's.
+/// The most operations in one function. The driver executes longer branches and loops itself.
 pub(super) const LENGTH: usize = 400;
 
-/// What the driver does.
+/// A step of the driver, which calls functions and does the control flow that is too long for one function.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Calls a function.
+    /// Calls the function with this index.
     Call(usize),
-    /// Runs steps where a region's flag is set, or again and again.
+    /// A branch or loop of the driver: executes the steps where its flag is set, or repeatedly.
     Region { region: usize, steps: Vec<Step> },
-    /// Leaves the innermost loop, a region, where the flag is not set.
+    /// Leaves the innermost loop, which is `region`, where the flag `go` is not set.
     LeaveUnless { region: usize, go: Id },
 }
 
-/// Operations of one stage in a row.
+/// A function of printed code: consecutive operations of one stage.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) stage: u16,
     pub(super) items: Vec<Item>,
 }
 
-/// Kinds of working memory.
+/// The three arrays of working memory, one for each type of number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pool {
     Double,
@@ -35,9 +35,10 @@ pub(super) enum Pool {
 }
 
 impl Pool {
+    /// All arrays, in the order in which [`Layout::sizes`] has their lengths.
     pub(super) const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Flag];
 
-    /// Where results of a node wait.
+    /// The array in which the result of a node is stored.
     pub(super) fn of(trace: &Trace, id: Id) -> Self {
         let node = trace.nodes[id as usize];
         match node.precision {
@@ -48,33 +49,35 @@ impl Pool {
     }
 }
 
-/// Who computes what, and where it waits.
+/// The layout of working memory: which function computes each node, and where nodes that several functions use are stored.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The function that computes each node; none for the driver's variables.
+    /// The function that computes each node; `None` for variables of the driver's branches and loops.
     pub(super) function_of: Vec<Option<usize>>,
-    /// Where each node waits, if it does.
+    /// The index of each node in its array of working memory; `None` if only the function that computes it needs it.
     pub(super) places: Vec<Option<usize>>,
-    /// Must worlds that are not active keep what is in the place when the node is written there? Of a variable: when it starts.
+    /// Must writing a node spare worlds that are not active, as they still need the old content of its place? For a variable, this
+    /// is asked of its initial value.
     pub(super) is_masked: Vec<bool>,
-    /// Places of each pool.
+    /// The length of each array, in the order of [`Pool::ALL`].
     pub(super) sizes: [usize; 3],
-    /// The results that each node is where it is computed.
+    /// The results that each node is written to as soon as it is computed.
     pub(super) outputs: Vec<Vec<Output>>,
 }
 
 impl Function {
+    /// The number of operations in the function.
     pub(super) fn length(&self, trace: &Trace) -> usize {
         self.items.iter().map(|&item| size(trace, item)).sum()
     }
 }
 
-/// Is a result written where its node is computed? If not, then at the end of the step that it is of, or of the whole.
+/// Is this result written where its node is computed? If not, the driver writes it at the end of the step or of the whole program.
 pub(super) fn is_prompt(trace: &Trace, in_time: &[bool], output: &Output) -> bool {
     !trace.nodes[output.id as usize].op.is_given() && in_time[output.id as usize] == output.of_step
 }
 
-/// Operations of an item.
+/// The number of operations in an item, with those of the regions inside it.
 pub(super) fn size(trace: &Trace, item: Item) -> usize {
     match item {
         Item::Node(_) => 1,
@@ -87,13 +90,14 @@ pub(super) fn size(trace: &Trace, item: Item) -> usize {
     }
 }
 
+/// The stage of a region's first operation; `None` if the region is empty.
 pub(super) fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
     let mut first = None;
     trace.visit(region, &mut |id| first = first.or(Some(trace.stage_of[id as usize])));
     first
 }
 
-/// What an item reads, and what it leaves.
+/// Collects the nodes that an item reads, and those that it computes or sets.
 pub(super) fn touched(trace: &Trace, item: Item, read: &mut Vec<Id>, written: &mut Vec<Id>) {
     match item {
         Item::Node(id) => {

@@ -1,5 +1,5 @@
-//! Functions of one kind: the same operations on what stands in other places. One of them is printed, with a table of what
-//! differs in the others.
+//! Function merging. Functions that do the same operations on different memory places or constants are of one kind. Only one
+//! function of a kind is printed, together with a table of the offsets and constants that differ between its instances.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,62 +10,67 @@ use super::functions::{Function, Layout, Pool};
 use super::op::{Id, Op};
 use super::trace::{Item, Kind, Output, Region, Trace};
 
-/// What a function has from elsewhere, or leaves there.
+/// A number outside a function that the function reads or writes. Functions of one kind may differ in their slots alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Slot {
-    /// A constant, or a number of an operand.
+    /// A constant or a number of an operand, which the function reads.
     Given(Id),
-    /// The place where a node waits.
+    /// The place in working memory of a node that another function computes or reads.
     Place(Id),
-    /// A place in a row of results.
+    /// A place in a row of results, which the function writes.
     Result { row: usize, place: usize },
 }
 
-/// How a slot differs among the functions of a kind.
+/// A difference between functions of one kind: the column of the table that a slot is adjusted by.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Difference {
-    /// Its place is further by this column of [`Table::offsets`].
+    /// The slot's index shifts by this column of [`Table::offsets`].
     Offset(usize),
-    /// It is the constant in this column of [`Table::doubles`], or of [`Table::singles`].
+    /// The slot is a constant: this column of [`Table::doubles`], or of [`Table::singles`] in single precision.
     Constant(usize),
 }
 
-/// What differs among the functions of a kind: a row for each of them.
+/// The table of differences between functions of one kind, with a row per function and a column per difference.
 #[derive(Debug, Default)]
 pub(super) struct Table {
+    /// Differences of indices into memory and rows, relative to the first function.
     pub(super) offsets: Vec<Vec<isize>>,
+    /// Constants of double precision.
     pub(super) doubles: Vec<Vec<f64>>,
+    /// Constants of single precision.
     pub(super) singles: Vec<Vec<f64>>,
-    /// The slots of the first function that differ in others.
+    /// The slots of the first function that differ in others, each with the column that says how.
     slots: HashMap<Slot, Difference>,
 }
 
 impl Table {
-    /// Is there anything?
+    /// Are all functions of this kind equal? Then the printed function needs no table.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
+    /// The difference of a slot between the functions of this kind; `None` if it is the same in all.
     pub(super) fn difference(&self, slot: Slot) -> Option<Difference> {
         self.slots.get(&slot).copied()
     }
 }
 
-/// All kinds of functions.
+/// All functions of a trace, grouped by kind.
 #[derive(Debug)]
 pub(super) struct Kinds {
-    /// The functions of each kind, the first of which is printed.
+    /// The functions of each kind. The first one is printed for all of them.
     pub(super) functions: Vec<Vec<usize>>,
-    /// The kind of each function, and which of its functions it is.
+    /// For each function, its kind and its index among the functions of that kind.
     pub(super) of: Vec<(usize, usize)>,
-    /// What each function of each kind has where the first one has these, its own slots.
+    /// For each function of each kind, a map from the first function's slots to the function's own.
     slots: Vec<Vec<HashMap<Slot, Slot>>>,
 }
 
 impl Kinds {
+    /// Groups functions that do the same operations in the same order, except for their slots.
     pub(super) fn new(trace: &Trace, layout: &Layout, functions: &[Function]) -> Self {
         let mut forms: HashMap<Vec<u64>, usize> = HashMap::new();
-        // Functions whose forms are the same, and their slots.
+        // The functions of each form, with their slots in the order of use.
         let mut alike: Vec<Vec<(usize, Vec<Slot>)>> = Vec::new();
         for (k, function) in functions.iter().enumerate() {
             let mut form =
@@ -103,7 +108,7 @@ impl Kinds {
         kinds
     }
 
-    /// As many kinds as functions.
+    /// Makes each of `n` functions a kind of its own: no function merging.
     pub(super) fn apart(n: usize) -> Self {
         Self {
             functions: (0..n).map(|k| vec![k]).collect(),
@@ -112,7 +117,8 @@ impl Kinds {
         }
     }
 
-    /// Constants that are in place of numbers in memory, in some function of a kind.
+    /// The constants that must be stored in working memory: a function of the same kind reads a memory place or an operand where
+    /// these stand.
     pub(super) fn constants(&self, trace: &Trace) -> Vec<Id> {
         let is_constant = |slot: &Slot| constant(trace, *slot).is_some();
         let mut all = Vec::new();
@@ -132,7 +138,7 @@ impl Kinds {
         all
     }
 
-    /// What differs among the functions of a kind.
+    /// Builds the table of offsets and constants that differ between the functions of one kind.
     pub(super) fn table(&self, trace: &Trace, layout: &Layout, kind: usize) -> Table {
         let slots = &self.slots[kind];
         let n = slots.len();
@@ -171,14 +177,14 @@ impl Kinds {
     }
 }
 
-/// What one function has where another has its slots, if that is one thing for each.
+/// Maps each slot in `of` to the slot at the same position in `slots`, or `None` if a slot would have two images.
 fn same(of: &[Slot], slots: &[Slot]) -> Option<HashMap<Slot, Slot>> {
     let mut same = HashMap::new();
     let agree = of.iter().zip(slots).all(|(&of, &slot)| *same.entry(of).or_insert(slot) == slot);
     agree.then_some(same)
 }
 
-/// A slot's precision and bits, if it is a constant.
+/// The precision and bits of a slot that is a constant, else `None`.
 fn constant(trace: &Trace, slot: Slot) -> Option<(Precision, u64)> {
     match slot {
         Slot::Given(id) => {
@@ -189,29 +195,35 @@ fn constant(trace: &Trace, slot: Slot) -> Option<(Precision, u64)> {
     }
 }
 
-/// What a function does, except for the places of what it works on.
+/// The form of a function: a code of its operations with the slots left out. Functions with equal forms are candidates for merging.
 struct Form<'a> {
     trace: &'a Trace,
     layout: &'a Layout,
     function: usize,
+    /// The operations as words; equal codes mean equal operations.
     code: Vec<u64>,
-    /// Those of its slots, as often as they are used.
+    /// The slots in the order of their use, each as often as it is used.
     slots: Vec<Slot>,
+    /// Nodes that the function computes itself, numbered in the order of their first use.
     locals: HashMap<Id, usize>,
 }
 
-/// Words of a form that start something.
+/// The tags in a form's code, each followed by one number.
 #[derive(Clone, Copy)]
 enum Word {
     Operation,
     Precision,
-    /// What an operation takes.
+    /// An argument that the function computes itself, by its local number.
     Local,
+    /// A constant or a number in working memory, which is a slot.
     Number,
+    /// A number of an operand, which is a slot.
     Operand,
+    /// A flag or a constant that must be equal in all functions of a kind.
     Bits,
-    /// Where a result goes.
+    /// A result that is kept in working memory, which is a slot.
     Kept,
+    /// A result that is written to a row of results, which is a slot.
     Result,
     Branch,
     Loop,
@@ -220,21 +232,23 @@ enum Word {
 }
 
 impl Form<'_> {
+    /// Appends a tag and its number to the code.
     fn word(&mut self, word: Word, what: usize) {
         self.code.extend([word as u64, what as u64]);
     }
 
+    /// Appends a tag and its number, and the slot that it stands for.
     fn slot(&mut self, word: Word, what: usize, slot: Slot) {
         self.word(word, what);
         self.slots.push(slot);
     }
 
-    /// Something that an operation takes.
+    /// Appends an argument of an operation.
     fn argument(&mut self, id: Id) {
         let node = self.trace.nodes[id as usize];
         match node.op {
             Op::Flag => self.word(Word::Bits, node.bits as usize),
-            // There may be no name for these in a table.
+            // NaN and infinity may have no literal in a constant table.
             Op::Constant if !f64::from_bits(node.bits).is_finite() => self.word(Word::Bits, node.bits as usize),
             Op::Constant => self.slot(Word::Number, Pool::of(self.trace, id) as usize, Slot::Given(id)),
             Op::Input | Op::InputOfStep => {
@@ -250,7 +264,7 @@ impl Form<'_> {
         }
     }
 
-    /// Where what was computed is left.
+    /// Appends where the result of a node is stored: in working memory, in rows of results, in both or nowhere.
     fn leave(&mut self, id: Id) {
         self.argument(id);
         if self.layout.places[id as usize].is_some() {
@@ -263,6 +277,7 @@ impl Form<'_> {
         }
     }
 
+    /// Appends the items of a region or function, and an end mark.
     fn items(&mut self, items: &[Item]) {
         for item in items {
             match *item {
@@ -284,6 +299,7 @@ impl Form<'_> {
         self.word(Word::End, 0);
     }
 
+    /// Appends a branch or loop: its kind, its variables and its items.
     fn region(&mut self, region: usize) {
         let trace = self.trace;
         let Region { kind, items, variables } = &trace.regions[region];
@@ -296,7 +312,7 @@ impl Form<'_> {
                 self.word(Word::Loop, variables.len());
                 self.word(Word::Bits, most);
             }
-            // Neither is in a function.
+            // Functions contain neither the whole trace nor the loop over time.
             Kind::Whole | Kind::Time { .. } => self.word(Word::Bits, region),
         }
         for variable in variables {

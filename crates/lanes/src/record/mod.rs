@@ -1,8 +1,8 @@
-//! Recorded programs. Kernels run once on numbers that remember every operation. The result is the list of operations
-//! for one world, with its branches and loops, ready to be printed in another language.
+//! Recorded programs. A kernel runs once on numbers that record every operation done with them. The result is a [`Trace`]: the
+//! operations for one world, with their branches and loops, ready to be printed in another language.
 //!
-//! [`record`](super::program::record) takes any program. [`Trace::run`] runs the recording, and gives the bits of a
-//! lane of one world with fused multiply-adds. [`c`] prints it.
+//! [`record`](super::program::record) records any program. [`Trace::run`] interprets the recording; its results are bit for bit
+//! those of a lane of one world with fused multiply-adds. [`c`] prints a trace as C, [`cuda`] as a CUDA kernel.
 
 pub mod c;
 pub mod cuda;
@@ -28,13 +28,14 @@ use super::lane::{Precision, Real};
 use super::order::Order;
 use super::rows::{Output, Part};
 
-/// Where the stages of a program leave what they do: a memory of numbers that record.
+/// The recording counterpart of a lane of worlds: the working memory that a program's stages read and write while they are recorded.
 pub struct Recorder {
+    /// One recorded number for each number of the program's working memory.
     memory: Vec<Recorded>,
 }
 
 impl Recorder {
-    /// Records what a stage does to the memory, in the precision of the recording, under the name of the stage's type.
+    /// Records one stage of a program: `run` gets the working memory, and its operations are filed under the name of the stage's type.
     pub(super) fn stage<S>(&mut self, _: &S, run: impl FnOnce(&mut [Recorded])) {
         let path = std::any::type_name::<S>();
         let path = path.split('<').next().unwrap_or(path);
@@ -43,8 +44,8 @@ impl Recorder {
         run(&mut self.memory);
     }
 
-    /// Records the body of a loop over time once: what it changes in the memory and wants again is a variable, and results that
-    /// it writes are those of a step.
+    /// Records a loop over time steps. The body is recorded as one step. Memory that one step writes and a later step reads becomes
+    /// a loop variable. Results that the body writes count as results of that step.
     pub(super) fn each(&mut self, order: Order, out: &mut Output, mut body: impl FnMut(&mut Self, &mut Output)) {
         let before = self.nodes();
         let kept: Vec<Vec<f64>> = out.parts.iter().map(|part| part.data.to_vec()).collect();
@@ -77,22 +78,25 @@ impl Recorder {
         recorded::with(|tape| tape.of_step = of_step);
     }
 
+    /// The tape node in each place of the working memory.
     fn nodes(&self) -> Vec<Id> {
         self.memory.iter().map(|x| x.id()).collect()
     }
 
+    /// Replaces the numbers in the working memory by those of the given tape nodes.
     fn put(&mut self, nodes: &[Id]) {
         self.memory.iter_mut().zip(nodes).for_each(|(x, &id)| *x = Recorded::of(id));
     }
 }
 
-/// The places of numbers that start behind `first`, as the rows of a program that is recorded have them.
+/// Numbers `first`, `first + 1`, …: the row of an operand while a program is recorded. Each number is its own index among all operands.
 pub fn places(first: usize, n: usize) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "places in rows")]
     (first..first + n).map(|place| place as f64).collect()
 }
 
-/// Records what `run` does with so many numbers of memory; see [`record`](super::program::record).
+/// Records `run` on a working memory of `scratch` numbers and returns the trace. The public way to it is
+/// [`record`](super::program::record).
 pub(super) fn record_run(
     scratch: usize,
     precision: Precision,
@@ -103,7 +107,7 @@ pub(super) fn record_run(
     drop(recorded::replace(precision));
     recorded::with(|tape| tape.operands.clone_from(&operands));
     let memory = vec![Recorded::zero(); scratch];
-    // What is not written is zero.
+    // Results that nobody writes are zero.
     let zero = Recorded::zero().id();
     let mut data: Vec<Vec<f64>> = results.iter().map(|row| vec![f64::from(zero); row.width]).collect();
     let parts = data.iter_mut().zip(&results).map(|(data, row)| Part { data, width: row.width }).collect();

@@ -1,23 +1,24 @@
-//! What a node of a tape does.
+//! The nodes of a tape: operations, and the constants, inputs and variables that they work on.
 
 use crate::lane::{Number, Precision};
 
-/// The place of a node on its tape.
+/// The index of a node on its tape.
 pub type Id = u32;
 
-/// An operation, or where a number comes from.
+/// The operation of a node, or for a node without arguments the source of its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
-    /// The number with these bits.
+    /// A constant number, stored in [`Node::bits`].
     Constant,
-    /// The flag that these bits are.
+    /// A constant flag: set if [`Node::bits`] is not 0.
     Flag,
-    /// The number in this place of the operands.
+    /// A number of the operands; [`Node::bits`] is its index among all operands.
     Input,
-    /// The same in a loop over time, of the step that the loop is at: the place is that of the first step.
+    /// A number of the operands that has another value in each time step. [`Node::bits`] is the index that it has in the first step.
     InputOfStep,
-    /// What a branch or a loop leaves.
+    /// A number that a branch or a loop sets: see [`Variable`](super::trace::Variable).
     Variable,
+    /// A flag that a branch or a loop sets.
     FlagVariable,
     Add,
     Sub,
@@ -37,33 +38,36 @@ pub enum Op {
     Min,
     /// a > b ? a : b.
     Max,
+    /// The flag a < b; false if either is NaN.
     Lt,
+    /// a ? b : c, where a is a flag and b and c are numbers.
     Select,
     And,
     Or,
     Not,
-    /// From single to double precision and back.
+    /// Converts from single to double precision.
     Widen,
+    /// Converts from double to single precision.
     Narrow,
 }
 
 impl Op {
-    /// Does it give a flag?
+    /// Is the result of this operation a flag rather than a number?
     pub fn is_flag(self) -> bool {
         matches!(self, Self::Flag | Self::FlagVariable | Self::Lt | Self::And | Self::Or | Self::Not)
     }
 
-    /// Is it written as it is wherever it is wanted, rather than kept?
+    /// Is this a constant or an input? Printed code repeats these wherever they are used, and keeps no variable for them.
     pub fn is_given(self) -> bool {
         matches!(self, Self::Constant | Self::Flag | Self::Input | Self::InputOfStep)
     }
 
-    /// Is it computed, rather than given?
+    /// Does this operation compute something from arguments? Constants, inputs and variables do not.
     pub fn is_computed(self) -> bool {
         self.arity() > 0
     }
 
-    /// Arguments that it takes.
+    /// The number of arguments of this operation, 0 to 3.
     pub fn arity(self) -> usize {
         match self {
             Self::Constant | Self::Flag | Self::Input | Self::InputOfStep | Self::Variable | Self::FlagVariable => 0,
@@ -90,7 +94,7 @@ impl Op {
         }
     }
 
-    /// Its result, of arguments that are numbers of a precision or flags, 0 and 1.
+    /// Evaluates the operation in the given precision. Flags among the arguments and the result are 0 or 1.
     pub(super) fn value(self, precision: Precision, arguments: [f64; 3]) -> f64 {
         match precision {
             Precision::Double => self.value_of::<f64>(arguments),
@@ -98,6 +102,7 @@ impl Op {
         }
     }
 
+    /// [`Op::value`] for one number type.
     fn value_of<N: Number>(self, arguments: [f64; 3]) -> f64 {
         let [a, b, c] = arguments.map(N::of);
         let flag = |flag: bool| N::of(f64::from(u8::from(flag)));
@@ -153,36 +158,38 @@ impl Op {
     }
 }
 
-/// One operation on a tape.
+/// A node of a tape: an operation with its arguments, or a constant, input or variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
+    /// The operation, or the source of the number.
     pub op: Op,
-    /// Of its result if that is a number, else of what it compares.
+    /// The precision of the result; for an operation that gives a flag, the precision of the numbers that it compares.
     pub precision: Precision,
-    /// As many as [`Op::arity`] says, zeros behind.
+    /// The argument nodes: the first [`Op::arity`] entries count, the rest are 0.
     pub arguments: [Id; 3],
-    /// Of a constant or a flag; an input's place; what makes a variable unlike others.
+    /// The bits of a constant or flag (a constant's as `f64`), the index of an input, or a unique number for each variable.
     pub bits: u64,
 }
 
 impl Node {
+    /// The nodes that this operation takes as arguments.
     pub fn arguments(&self) -> &[Id] {
         &self.arguments[..self.op.arity()]
     }
 
-    /// The number, if it is a constant.
+    /// The value of a constant node, else `None`.
     pub fn constant(&self) -> Option<f64> {
         (self.op == Op::Constant).then(|| f64::from_bits(self.bits))
     }
 
-    /// The flag, if it is known.
+    /// The value of a constant flag node, else `None`.
     pub fn flag(&self) -> Option<bool> {
         (self.op == Op::Flag).then_some(self.bits != 0)
     }
 }
 
 impl Precision {
-    /// The nearest number of this precision.
+    /// Rounds x to the nearest number of this precision.
     pub fn rounded(self, x: f64) -> f64 {
         match self {
             Self::Double => x,

@@ -1,4 +1,4 @@
-//! What of a tape matters for its results.
+//! Dead code elimination: keeps the parts of a tape that the results depend on.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::op::{Id, Node};
 use super::tape::Tape;
 use super::trace::{Item, Kind, Output, Region, Row, Trace, Variable};
 
-/// The trace of a tape, without what its outputs do not need.
+/// Turns a tape into a trace, without the operations, variables and regions that no output needs.
 pub(super) fn pruned(tape: Tape, results: Vec<Row>, outputs: Vec<Id>) -> Trace {
     let Tape { nodes, stages, stage_of, mut regions, operands, of_step, .. } = tape;
     let live = live(&nodes, &regions, &outputs);
@@ -15,7 +15,7 @@ pub(super) fn pruned(tape: Tape, results: Vec<Row>, outputs: Vec<Id>) -> Trace {
         variables.retain(|variable| live[variable.id as usize]);
         items.retain(|item| match *item {
             Item::Node(id) => live[id as usize],
-            // Regions stand behind those that they are in.
+            // A region has a higher index than the region that contains it, so `inner` is pruned already.
             Item::Region(inner) => {
                 let Region { kind, items, variables } = &regions[inner];
                 !variables.is_empty()
@@ -32,7 +32,7 @@ pub(super) fn pruned(tape: Tape, results: Vec<Row>, outputs: Vec<Id>) -> Trace {
     Trace { nodes, stages, stage_of, regions, operands, results, outputs }
 }
 
-/// The nodes that outputs depend on.
+/// Marks the nodes that the outputs depend on, through arguments, variables and the conditions of branches and loops.
 fn live(nodes: &[Node], regions: &[Region], outputs: &[Id]) -> Vec<bool> {
     let mut parent = vec![0; regions.len()];
     let mut variable_of = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A number that records what is done with it.
+//! The number type that records: kernels run on [`Recorded`] numbers, and each operation appends a node to this thread's tape.
 
 use std::cell::RefCell;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
@@ -10,26 +10,26 @@ use super::tape::{Branch, Tape};
 use super::trace::Kind;
 
 thread_local! {
-    /// The tape of the recording that this thread is at.
+    /// The tape of the recording that runs on this thread.
     static TAPE: RefCell<Tape> = RefCell::new(Tape::new(Precision::Double));
 }
 
-/// A node of the tape: what a number of the tape's precision will be, not what it is.
+/// A recorded number: the tape node that will compute it. Its value is not known while recording.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Recorded(Id);
 
-/// The same of a flag.
+/// A recorded flag: the tape node that will compute it.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedMask(Id);
 
-/// Appends an operation to the tape of this thread. A call and no more, as kernels consist of thousands of them.
+/// Appends an operation to the tape of this thread. It is a call and never inlined, as kernels consist of thousands of operations.
 #[inline(never)]
 fn append(op: Op, a: Id, b: Id, c: Id) -> Id {
     with(|tape| tape.operation(op, tape.precision, &[a, b, c][..op.arity()]))
 }
 
-/// Likewise for a constant.
+/// Appends a constant to the tape of this thread, rounded to the tape's precision.
 #[inline(never)]
 fn constant(x: f64) -> Id {
     with(|tape| tape.constant(tape.precision, tape.precision.rounded(x)))
@@ -40,26 +40,30 @@ pub(super) fn with<T>(f: impl FnOnce(&mut Tape) -> T) -> T {
     TAPE.with_borrow_mut(f)
 }
 
-/// The tape of this thread, with an empty one for numbers of a precision in its place.
+/// Takes this thread's tape and puts an empty one for numbers of the given precision in its place.
 pub(super) fn replace(precision: Precision) -> Tape {
     TAPE.replace(Tape::new(precision))
 }
 
 impl Recorded {
+    /// The number that a node computes.
     pub(super) fn of(id: Id) -> Self {
         Self(id)
     }
 
+    /// The node that computes this number.
     pub(super) fn id(self) -> Id {
         self.0
     }
 
+    /// Records an operation that gives a number.
     #[inline(always)]
     fn operation(op: Op, arguments: &[Id]) -> Self {
         let argument = |k: usize| arguments.get(k).copied().unwrap_or(0);
         Self(append(op, argument(0), argument(1), argument(2)))
     }
 
+    /// Records an operation that gives a flag.
     #[inline(always)]
     fn flag(op: Op, arguments: &[Id]) -> RecordedMask {
         RecordedMask(Self::operation(op, arguments).0)
@@ -74,7 +78,8 @@ arithmetic!([], Recorded, |x, y| {
     neg: Recorded::operation(Op::Neg, &[x.0]),
 });
 
-/// Numbers of operands are their places, numbers of results the nodes that they are.
+/// Rows hold node indices in place of numbers. A number read from an operand is its index among all operands; a number written to a
+/// result is its node.
 impl Lane for Recorded {
     const WIDTH: usize = 1;
 
@@ -98,7 +103,7 @@ impl Lane for Recorded {
     }
 }
 
-/// The nodes that a state is.
+/// The tape nodes of all numbers and flags in a state, in the order of [`State::each`].
 fn nodes<S: State<Recorded> + ?Sized>(state: &mut S) -> Vec<Id> {
     let mut nodes = Vec::new();
     state.each(&mut |slot| {
@@ -110,7 +115,7 @@ fn nodes<S: State<Recorded> + ?Sized>(state: &mut S) -> Vec<Id> {
     nodes
 }
 
-/// Makes a state of as many nodes.
+/// Sets all numbers and flags of a state to the given tape nodes, in the order of [`State::each`].
 fn put<S: State<Recorded> + ?Sized>(state: &mut S, nodes: &[Id]) {
     let mut nodes = nodes.iter();
     state.each(&mut |slot| {
@@ -199,8 +204,8 @@ impl Real for Recorded {
         }
     }
 
-    /// Everything in the state is a variable at first; what does not change is none in the next pass over the body, until all
-    /// that is left changes.
+    /// Records a loop. At first all of the state counts as a loop variable. The body is recorded again without the variables that
+    /// it did not change, until all that are left change.
     fn repeat<S: State<Self> + ?Sized>(
         most: usize,
         state: &mut S,

@@ -1,7 +1,8 @@
-//! A tape while it is written: operations in branches and loops, folded and without repetitions.
+//! The tape during a recording. It appends operations inside nested branches and loops, and simplifies them on the way: constant
+//! folding, common subexpression elimination, and moving computations that do not depend on the time step out of the loop over time.
 //!
-//! Whatever is simplified has the bits of what it stands for, except for the sign and payload of NaN. x + 0 is x unless
-//! x may be −0; x · 0 is not 0, as x may be infinite.
+//! A simplified operation has the bits of the original, except for the sign and payload of NaN. So x + 0 becomes x only if x cannot
+//! be −0, and x · 0 stays, as x may be infinite.
 
 use std::collections::HashMap;
 
@@ -10,52 +11,57 @@ use crate::lane::Precision;
 use super::op::{Id, Node, Op};
 use super::trace::{Item, Kind, Region, Row, Variable};
 
-/// Nodes on a tape at most.
+/// The most nodes that a tape may have.
 const LONGEST: usize = 1 << 24;
-/// Passes over a loop after which its variables must be known.
+/// The most passes over the body of a loop in search of its variables. A recording that needs more fails.
 const PASSES: usize = 64;
 
-/// Operations in the order in which they were asked for.
+/// The nodes recorded so far, the open branches and loops, and the facts that are known inside them.
 #[derive(Debug)]
 pub(super) struct Tape {
+    /// All nodes, in the order in which they were recorded.
     pub(super) nodes: Vec<Node>,
-    /// Of the numbers of operations that follow.
+    /// The precision in which the next operations are recorded.
     pub(super) precision: Precision,
-    /// The stage that each node belongs to.
+    /// The stage of each node, an index into `stages`.
     pub(super) stage_of: Vec<u16>,
+    /// The names of the stages.
     pub(super) stages: Vec<String>,
+    /// The stage that is recorded now.
     stage: usize,
-    /// The first is the whole.
+    /// All regions; the first is the whole program.
     pub(super) regions: Vec<Region>,
-    /// Can the number not be −0?
+    /// For each node: is it known that its number cannot be −0?
     not_negative_zero: Vec<bool>,
-    /// Does it change from step to step of a loop over time?
+    /// For each node: may its value change from step to step of a loop over time?
     changes_in_time: Vec<bool>,
-    /// Is each number of the results one of a step in the loop over time? Empty if there is no such loop.
+    /// For each number of the results: does each step of the loop over time write it? Empty if there is no such loop.
     pub(super) of_step: Vec<bool>,
-    /// The rows that are read.
+    /// The rows of the operands.
     pub(super) operands: Vec<Row>,
     /// The open regions, from outside in.
     scopes: Vec<Scope>,
-    /// Scopes around the loop over time that is open.
+    /// The number of scopes outside the loop over time, while that loop is open.
     time: Option<usize>,
+    /// The node that computes each operation, for common subexpression elimination.
     known: HashMap<Node, Id>,
-    /// Flags that are known where the tape is now.
+    /// Flags whose value is known at this place: the conditions of the branches and loops around it.
     facts: Vec<(Id, bool)>,
-    /// Why this cannot be recorded.
+    /// The reason why the program cannot be recorded, if there is one.
     pub(super) failure: Option<String>,
 }
 
+/// An open branch or loop.
 #[derive(Debug)]
 struct Scope {
     region: usize,
-    /// What was not known outside.
+    /// Operations first recorded inside this scope. They are forgotten when it closes, as code outside may not have run them.
     own: Vec<Node>,
-    /// Facts that hold outside.
+    /// The number of facts that already held outside.
     facts: usize,
 }
 
-/// A place on the tape to return to.
+/// A position on the tape, to which [`Tape::back`] can return.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     nodes: usize,
@@ -64,6 +70,7 @@ pub(super) struct Mark {
 }
 
 impl Tape {
+    /// An empty tape for numbers of a precision.
     pub(super) fn new(precision: Precision) -> Self {
         Self {
             nodes: Vec::new(),
@@ -84,7 +91,7 @@ impl Tape {
         }
     }
 
-    /// Everything from here on belongs to a stage.
+    /// Starts a stage: all nodes from here on belong to it. Stages of the same name are one.
     pub(super) fn stage(&mut self, name: &str) {
         self.stage = self.stages.iter().position(|other| other == name).unwrap_or(self.stages.len());
         if self.stage == self.stages.len() {
@@ -92,14 +99,17 @@ impl Tape {
         }
     }
 
+    /// The innermost open region.
     fn region(&self) -> usize {
         self.scopes[self.scopes.len() - 1].region
     }
 
+    /// The node with this index.
     fn node(&self, id: Id) -> Node {
         self.nodes[id as usize]
     }
 
+    /// Appends a node without looking for an equal one.
     fn append(&mut self, node: Node) -> Id {
         if self.nodes.len() >= LONGEST {
             self.failure.get_or_insert_with(|| format!("expected {LONGEST} operations at most"));
@@ -116,7 +126,8 @@ impl Tape {
         id
     }
 
-    /// The node, which may be there already; before the loop over time if it is the same in all steps.
+    /// Records a node and returns its index, or that of an equal node that is known here. Inside a loop over time, a node that is
+    /// the same in all steps is placed before the loop.
     fn place(&mut self, node: Node) -> Id {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -134,24 +145,28 @@ impl Tape {
         id
     }
 
+    /// Records a node without arguments.
     fn given(&mut self, op: Op, precision: Precision, bits: u64) -> Id {
         self.place(Node { op, precision, arguments: [0; 3], bits })
     }
 
+    /// Records a constant.
     pub(super) fn constant(&mut self, precision: Precision, x: f64) -> Id {
         self.given(Op::Constant, precision, x.to_bits())
     }
 
+    /// Records a constant flag.
     pub(super) fn flag(&mut self, flag: bool) -> Id {
         self.given(Op::Flag, Precision::Double, u64::from(flag))
     }
 
+    /// Records the number with this index among all operands.
     pub(super) fn input(&mut self, precision: Precision, place: u64) -> Id {
         let op = if self.time.is_some() && self.has_steps(place as usize) { Op::InputOfStep } else { Op::Input };
         self.given(op, precision, place)
     }
 
-    /// Does the row with this place among the operands have other numbers in each step?
+    /// Does the operand number with this index change from step to step of a rollout?
     fn has_steps(&self, mut place: usize) -> bool {
         for row in &self.operands {
             if place < row.width {
@@ -162,6 +177,7 @@ impl Tape {
         false
     }
 
+    /// Can the result of this operation be proven not to be −0?
     fn cannot_be_negative_zero(&self, node: &Node) -> bool {
         let [a, b, _] = node.arguments;
         let never = |id: Id| self.not_negative_zero[id as usize];
@@ -169,7 +185,7 @@ impl Tape {
             Op::Constant => node.bits != (-0.0_f64).to_bits(),
             Op::Abs => true,
             Op::Mul => a == b,
-            // A product of zero.
+            // With a zero factor the result is c plus a zero, which is −0 only if c is −0.
             Op::Fma => (self.is_zero(a) || self.is_zero(b)) && never(node.arguments[2]),
             Op::Add => never(a) || never(b),
             Op::Sub | Op::Sqrt | Op::Widen => never(a),
@@ -179,17 +195,18 @@ impl Tape {
         }
     }
 
-    /// The constant 0 or −0?
+    /// Is the node the constant 0 or −0?
     fn is_zero(&self, id: Id) -> bool {
         self.node(id).constant() == Some(0.0)
     }
 
-    /// A flag that is known where the tape is now.
+    /// The value of a flag that is constant or follows from the conditions around this place, else `None`.
     fn fact(&self, id: Id) -> Option<bool> {
         let known = self.node(id).flag();
         known.or_else(|| self.facts.iter().rev().find(|(of, _)| *of == id).map(|(_, flag)| *flag))
     }
 
+    /// Notes that a flag has this value from here to the end of the scope, and what follows for the flags that it is made of.
     fn learn(&mut self, id: Id, flag: bool) {
         self.facts.push((id, flag));
         let Node { op, arguments: [a, b, _], .. } = self.node(id);
@@ -203,7 +220,7 @@ impl Tape {
         }
     }
 
-    /// The result of an operation, folded.
+    /// Records an operation in its simplest form, and returns the node of its result.
     pub(super) fn operation(&mut self, op: Op, precision: Precision, arguments: &[Id]) -> Id {
         let mut all = [0; 3];
         all[..arguments.len()].copy_from_slice(arguments);
@@ -229,6 +246,7 @@ impl Tape {
         self.place(Node { op, precision, arguments: all, bits: 0 })
     }
 
+    /// Simplifies an operation on numbers. Gives an equal node, or `None` if nothing applies.
     fn fold_numbers(&mut self, op: Op, precision: Precision, all: [Id; 3], constants: &[Option<f64>]) -> Option<Id> {
         let [a, b, c] = all;
         let is = |k: usize, x: f64| constants.get(k).copied().flatten().map(f64::to_bits) == Some(x.to_bits());
@@ -267,6 +285,7 @@ impl Tape {
         }
     }
 
+    /// Simplifies an operation on flags. Gives an equal node, or `None` if nothing applies.
     fn fold_flags(&mut self, op: Op, [a, b, _]: [Id; 3]) -> Option<Id> {
         if op == Op::Not {
             let Node { op, arguments, .. } = self.node(a);
@@ -278,7 +297,7 @@ impl Tape {
         if a == b {
             return Some(a);
         }
-        // What decides an "and" is false, an "or" true.
+        // A false argument decides an "and", a true one an "or".
         let decides = op == Op::Or;
         for (x, other) in [(a, b), (b, a)] {
             match self.fact(x) {
@@ -290,6 +309,7 @@ impl Tape {
         None
     }
 
+    /// Records a selection, simplified: known masks, negated masks and nested selections by the same mask are resolved.
     fn select(&mut self, precision: Precision, [mut mask, mut yes, mut no]: [Id; 3]) -> Id {
         while let Node { op: Op::Not, arguments: [inner, ..], .. } = self.node(mask) {
             mask = inner;
@@ -309,6 +329,7 @@ impl Tape {
         self.place(Node { op: Op::Select, precision, arguments: [mask, yes, no], bits: 0 })
     }
 
+    /// Opens a region inside the innermost one.
     fn open(&mut self, kind: Kind) -> usize {
         self.regions.push(Region { kind, items: Vec::new(), variables: Vec::new() });
         let region = self.regions.len() - 1;
@@ -316,7 +337,7 @@ impl Tape {
         region
     }
 
-    /// Closes the innermost region: what is in it is not known outside.
+    /// Closes the innermost region, and forgets the operations and facts that hold only inside it.
     fn close(&mut self) {
         if let Some(Scope { region, own, facts }) = self.scopes.pop() {
             own.iter().for_each(|node| {
@@ -328,6 +349,7 @@ impl Tape {
         }
     }
 
+    /// A new variable, of the same type as the node `like`.
     fn variable(&mut self, like: Id) -> Id {
         let Node { op, precision, .. } = self.node(like);
         let op = if op.is_flag() { Op::FlagVariable } else { Op::Variable };
@@ -335,13 +357,13 @@ impl Tape {
         self.append(Node { op, precision, arguments: [0; 3], bits })
     }
 
-    /// A part starts or ends here.
+    /// Marks here where a part starts or ends: see [`Item::Part`].
     pub(super) fn part(&mut self) {
         let region = self.region();
         self.regions[region].items.push(Item::Part);
     }
 
-    /// Opens a branch.
+    /// Opens a branch for the worlds where `mask` is set. No region is opened if the mask is known.
     pub(super) fn open_branch(&mut self, mask: Id) -> Branch {
         match self.fact(mask) {
             Some(true) => Branch::Always,
@@ -354,7 +376,7 @@ impl Tape {
         }
     }
 
-    /// Closes it: what is there behind it, given what there was before and what there is at its end.
+    /// Closes a branch. Given the state before it and at its end, returns the state behind it: a new variable for each number that changed.
     pub(super) fn close_branch(&mut self, region: usize, before: &[Id], end: &[Id]) -> Vec<Id> {
         let merged = before.iter().zip(end).map(|(&start, &end)| {
             if start == end {
@@ -369,12 +391,13 @@ impl Tape {
         merged
     }
 
+    /// The current position on the tape.
     pub(super) fn mark(&self) -> Mark {
         let items = self.regions[self.region()].items.len();
         Mark { nodes: self.nodes.len(), regions: self.regions.len(), items }
     }
 
-    /// Forgets everything since the mark.
+    /// Removes everything that was recorded after the mark.
     pub(super) fn back(&mut self, Mark { nodes, regions, items }: Mark) {
         self.nodes.truncate(nodes);
         self.not_negative_zero.truncate(nodes);
@@ -386,7 +409,7 @@ impl Tape {
         self.known.retain(|_, id| (*id as usize) < nodes);
     }
 
-    /// Opens a loop in which the slots that are carried are variables.
+    /// Opens a loop. A new variable takes the place of each number of `before` that is carried from pass to pass, as `carried` says.
     pub(super) fn open_loop(&mut self, kind: Kind, before: &[Id], carried: &[bool]) -> (usize, Vec<Id>) {
         if matches!(kind, Kind::Time { .. }) {
             self.time = Some(self.scopes.len());
@@ -400,7 +423,7 @@ impl Tape {
         (region, ids)
     }
 
-    /// The loop ends here where the flag is not set.
+    /// Records the exit of a loop: a world leaves it where the flag `go` is not set, with the state `now`.
     pub(super) fn leave_unless(&mut self, region: usize, go: Id, now: &[Id], carried: &[bool]) {
         let exits = now.iter().zip(carried).filter(|(_, carried)| **carried);
         for (variable, (&exit, _)) in self.regions[region].variables.iter_mut().zip(exits) {
@@ -410,6 +433,7 @@ impl Tape {
         self.learn(go, true);
     }
 
+    /// Closes a loop whose body ends with the state `end`.
     pub(super) fn close_loop(&mut self, region: usize, end: &[Id], carried: &[bool]) {
         let ends = end.iter().zip(carried).filter(|(_, carried)| **carried);
         for (variable, (&end, _)) in self.regions[region].variables.iter_mut().zip(ends) {
@@ -419,14 +443,14 @@ impl Tape {
         self.time = self.time.filter(|&scopes| scopes < self.scopes.len());
     }
 
-    /// Which slots of a loop that was closed do change.
+    /// For each number of a closed loop's state: is it carried from pass to pass and really changed by the loop?
     pub(super) fn changed(&self, region: usize, carried: &[bool]) -> Vec<bool> {
         let mut variables = self.regions[region].variables.iter();
         let changes = |variable: &Variable| variable.exit != variable.id || variable.end != variable.id;
         carried.iter().map(|&carried| carried && variables.next().is_some_and(changes)).collect()
     }
 
-    /// Says so when a loop is recorded again and again.
+    /// Fails the recording if the body of a loop had to be recorded too often. Returns whether to go on.
     pub(super) fn check_passes(&mut self, passes: usize) -> bool {
         if passes > PASSES {
             self.failure.get_or_insert_with(|| String::from("a loop whose variables do not become known"));
@@ -435,9 +459,12 @@ impl Tape {
     }
 }
 
-/// What [`Tape::open_branch`] makes of a mask.
+/// The result of [`Tape::open_branch`].
 pub(super) enum Branch {
+    /// The mask is always set: the body is recorded without a branch.
     Always,
+    /// The mask is never set: the body is left out.
     Never,
+    /// The mask is not known: the body is recorded into this new region.
     Region(usize),
 }

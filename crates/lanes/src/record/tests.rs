@@ -1,4 +1,4 @@
-//! What folding may and may not do, and branches and loops of all kinds.
+//! Tests of recording: simplifications keep every bit, and traces with all kinds of branches and loops give the results of lanes.
 
 use crate::lane::{InstructionSet, Lane, Mask, Precision, Real, State, state};
 use crate::program::{Group, Program, Stage, record, run_on};
@@ -6,10 +6,10 @@ use crate::rows::{Output, Rows};
 
 use super::{Row, Trace, places};
 
-/// A program of one stage: a function of some numbers.
+/// A program of one stage, which applies a function to the numbers of a row.
 pub struct Function<'a, F>(pub Rows<'a>, pub F);
 
-/// The function over any number.
+/// A function of `IN` numbers with `OUT` results, generic over the number type.
 pub(crate) trait Of: Sync {
     const IN: usize;
     const OUT: usize;
@@ -40,7 +40,7 @@ pub(crate) fn recorded<F: Of>(f: F) -> Trace {
     record(&program, Precision::Double, row("x", F::IN), row("y", F::OUT)).unwrap()
 }
 
-/// Compares a trace with a lane of one world, at all combinations of some numbers.
+/// Asserts that a trace has the bits of a lane of one world, at all combinations of some special numbers.
 fn compare<F: Of + Copy>(f: F) -> Trace {
     const NUMBERS: [f64; 9] = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-320, f64::INFINITY, f64::NAN, 40.0];
     let trace = recorded(f);
@@ -52,7 +52,7 @@ fn compare<F: Of + Copy>(f: F) -> Trace {
         #[cfg(feature = "native")]
         let found = found.into_iter().chain(super::schedule::ordered(&trace).run(&x));
         for (found, expected) in found.into_iter().zip(expected.iter().cycle()) {
-            // The sign and payload of a NaN are no one's business.
+            // The sign and payload of a NaN do not matter.
             let same = found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan());
             assert!(same, "at {x:?}: {found:e}, expected {expected:e}");
         }
@@ -64,7 +64,7 @@ fn n_operations(trace: &Trace) -> usize {
     trace.operations().iter().map(|(_, count)| count).sum()
 }
 
-/// Simplifications that must keep zeros' signs and what is not a number.
+/// Simplifications that must keep the sign of zeros, and NaN.
 #[derive(Clone, Copy)]
 struct Folds;
 
@@ -101,7 +101,7 @@ fn folding_keeps_every_bit() {
     assert_eq!(n_operations(&trace), 10, "{:?}", trace.operations());
 }
 
-/// Two numbers that change places in a loop that is left in the middle of a pass, and a branch in it.
+/// A loop that swaps two numbers and is left in the middle of a pass, with a branch inside.
 #[derive(Clone, Copy)]
 struct Loops;
 
@@ -142,7 +142,7 @@ impl Of for Loops {
     }
 }
 
-/// One number of a state.
+/// A state of one number.
 struct Cell<'a, R>(&'a mut R);
 
 impl<R: Real> State<R> for [Cell<'_, R>; 2] {
@@ -155,13 +155,13 @@ impl<R: Real> State<R> for [Cell<'_, R>; 2] {
 fn loops_and_branches_are_left_where_lanes_leave_them() {
     if InstructionSet::Fma.is_available() {
         let trace = compare(Loops);
-        // What does not change is no variable.
+        // A number that does not change is not a variable.
         let variables = trace.regions.iter().map(|region| region.variables.len()).max();
         assert_eq!(variables, Some(3));
     }
 }
 
-/// Sine and cosine of all sizes of angle.
+/// Sine and cosine of angles of all sizes.
 #[derive(Clone, Copy)]
 struct Angles;
 

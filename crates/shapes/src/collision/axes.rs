@@ -1,4 +1,4 @@
-//! Separating axes of segments and boxes (Gottschalk, Lin, Manocha, *OBBTree*, 1996), and the witness points on them.
+//! Separating axis test for segments and boxes (Gottschalk, Lin, Manocha, *OBBTree*, 1996), with the witness points.
 
 use nalgebra::Vector3;
 
@@ -7,35 +7,36 @@ use super::core::Core;
 use super::frame::{column, turned_back};
 use super::relative::{ClosestPoints, Relative};
 
-/// Edges whose directions have a shorter cross product are parallel and have no axis of their own.
+/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis of their own.
 const AXIS: f64 = 1e-9;
-/// An axis must beat those before it by this part of the bodies' reach over its length: rounding.
+/// To win, an axis must beat those before it by this part of the bodies' reach over its length, which is above rounding.
 const BEATEN: f64 = 1e-14;
-/// A side that an axis is across up to this sine touches with more than a vertex or an edge.
+/// A feature counts as perpendicular to an axis up to this sine. Then more than a vertex or an edge may touch.
 pub(super) const PARALLEL: f64 = 1e-7;
-/// Witness points may be this far, in parts of the bodies' size, outside or from the axis. So much the distance may be wrong.
+/// How far witness points may be outside the bodies or beside the axis, as a part of the bodies' size. The distance may be wrong by
+/// as much.
 const OUTSIDE: f64 = 1e-12;
 
-/// The axis along which two cores are farthest apart.
+/// The separating axis along which two cores are farthest apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
-    /// Exact inside, at most the distance outside.
+    /// The separation along the axis, m. It is the signed distance for cores that overlap, and a lower bound for cores that are apart.
     pub(super) separation: f64,
     /// Unit vector from A to B, in A's frame.
     pub(super) normal: Vector3<f64>,
     across: Across,
 }
 
-/// What an axis is across.
+/// The features that an axis is perpendicular to.
 #[derive(Clone, Copy, Debug)]
 enum Across {
     FaceOfA(usize),
     FaceOfB(usize),
-    /// Edges along these axes of A and of B.
+    /// Two edges, along these axes of A and of B.
     Edges(usize, usize),
 }
 
-/// Half extents, and the first axis that has faces across it or edges along it that count: a segment has one edge.
+/// The half extents of a segment or box, and the first axis whose faces and edges count: a segment has only one edge, along axis 2.
 #[inline]
 pub(super) fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
     match core {
@@ -46,14 +47,14 @@ pub(super) fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
 }
 
 impl Axis {
-    /// The best of all axes; none for other cores than segments and boxes.
+    /// The best of all separating axes; `None` for cores other than segments and boxes.
     pub(super) fn best(a: &Core, b: &Core, relative: &Relative) -> Option<Self> {
         let ((half_a, first_a), (half_b, first_b)) = (extents(a)?, extents(b)?);
         let (r, t) = (&relative.rotation, &relative.translation);
         let t_b = turned_back(r, t);
         let cosine = r.abs();
         let (mut separation, mut sign, mut across) = (f64::NEG_INFINITY, 1.0, Across::FaceOfA(0));
-        // Along the axis and across both cores, all in the axis's length.
+        // `along` is the distance of the middles, `reach` the extent of both cores, both scaled by the axis' `length`.
         let mut take = |along: f64, reach: f64, length: f64, candidate: Across| {
             let here = (along.abs() - reach) / length;
             if here > separation + BEATEN * reach / length {
@@ -93,8 +94,8 @@ impl Axis {
         Some(Self { separation, normal: direction * sign, across })
     }
 
-    /// The witness points, where a vertex is over a face or edges cross; none elsewhere, as where vertices are nearest or
-    /// sides are parallel.
+    /// The witness points if a vertex is over a face, or edges cross. `None` otherwise, such as when vertices are nearest or sides
+    /// are parallel.
     pub(super) fn closest_points(&self, a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
         let n = self.normal;
         let n_b = turned_back(&relative.rotation, &n);
@@ -123,14 +124,14 @@ impl Axis {
     }
 }
 
-/// How far outside witness points may be, or from the axis, m.
+/// The tolerance for witness points outside the bodies or beside the axis, m.
 #[inline]
 pub(super) fn outside(a: &Core, b: &Core) -> f64 {
     OUTSIDE * (a.reach() + b.reach())
 }
 
-/// Where A's edge along its axis `i` crosses a segment (half its length, its direction, its middle) at a separation along n; none where
-/// they pass each other.
+/// The witness points where A's edge along its axis `i` crosses a segment (half length, direction, middle), seen along n. `None` if
+/// they miss each other.
 pub(super) fn crossing(
     a: &Core,
     i: usize,
@@ -147,10 +148,10 @@ pub(super) fn crossing(
     (beside.norm() <= outside).then_some(ClosestPoints { normal: *n, point_a, point_b })
 }
 
-/// The other two axes.
+/// For each axis, the two others in cyclic order.
 pub(super) const NEXT: [(usize, usize); 3] = [(1, 2), (2, 0), (0, 1)];
 
-/// Is the core farthest along n in a vertex only, or in an edge along `edge`?
+/// Is the point of the core that is farthest along n unique, apart from steps along the edge `edge`?
 #[inline]
 pub(super) fn is_pointed(core: &Core, n: &Vector3<f64>, edge: Option<usize>) -> bool {
     let is_across = |k: usize| Some(k) == edge || n[k].abs() > PARALLEL;

@@ -1,4 +1,4 @@
-//! A body at its pose in numbers that may carry rates, and its corners.
+//! A body at its pose with dual numbers that may carry derivatives, and the corners that it offers as contact points.
 
 use std::f64::consts::FRAC_PI_4;
 
@@ -10,20 +10,24 @@ use super::frame::{column, matrix, turned_back};
 use super::number::{Dual, Number, along, constant, dot, values};
 use crate::Hull;
 
-/// Corners of the polygon that stands for a round cap.
+/// The number of corners of the polygon that stands for a cylinder's round cap.
 pub(super) const RIM: usize = 8;
 
-/// A body at its pose, in numbers that may carry rates.
+/// A body at its pose, as numbers that may carry derivatives.
 pub(super) struct Body<'a, S> {
     pub(super) core: &'a Core,
-    /// As the core orders its own.
+    /// The sizes of the core, in the order of `Core::sizes`.
     pub(super) sizes: [S; 3],
+    /// The radius of the rounding around the core, m.
     pub(super) radius: S,
+    /// The axes of the body's frame in the world.
     pub(super) axes: [Vector3<S>; 3],
+    /// The origin of the body's frame in the world, m.
     pub(super) origin: Vector3<S>,
 }
 
 impl<'a> Body<'a, f64> {
+    /// A body without derivatives.
     pub(super) fn fixed(Posed(Collider { core, radius }, pose): Posed<'a>) -> Self {
         let rotation = matrix(&pose.rotation);
         let axes = [0, 1, 2].map(|k| column(&rotation, k));
@@ -32,7 +36,7 @@ impl<'a> Body<'a, f64> {
 }
 
 impl<'a, S: Number> Body<'a, S> {
-    /// Without the rates.
+    /// The body with the values of its numbers alone, without derivatives.
     pub(super) fn still(&self) -> Body<'a, f64> {
         Body {
             core: self.core,
@@ -45,7 +49,8 @@ impl<'a, S: Number> Body<'a, S> {
 }
 
 impl<'a, const N: usize> Body<'a, Dual<N>> {
-    /// With rates by the twist if the body moves, and by the sizes, from place `first` on, if the numbers have them.
+    /// A body with derivatives: by its twist if it moves, and by its sizes, whose rates start at index `first`, if the numbers have
+    /// room for those.
     pub(super) fn moving(body: Posed<'a>, first: usize, moves: bool) -> Self {
         let Body { core, sizes, radius, axes, origin } = Body::fixed(body);
         let turned = |axis: &Vector3<f64>| {
@@ -89,43 +94,47 @@ impl<'a, const N: usize> Body<'a, Dual<N>> {
     }
 }
 
-/// A corner of a body.
+/// A corner of a body, a candidate for a contact point.
 pub(super) struct Corner<S> {
+    /// The position of the corner in the world, m.
     pub(super) at: Vector3<S>,
-    /// In which part of half of all directions it is the farthest: a quarter for a box's.
+    /// The share of directions along which this corner is the farthest point, where half of all directions counts as 1: a quarter
+    /// for a box's corner.
     pub(super) share: f64,
-    /// From 1 down to 0 where it is about to be none.
+    /// A factor that falls from 1 to 0 as the corner is about to vanish.
     pub(super) fade: S,
 }
 
 impl<S: Number> Body<'_, S> {
+    /// The world position of a point of the body's frame.
     pub(super) fn at(&self, local: [S; 3]) -> Vector3<S> {
         let [x, y, z] = &self.axes;
         along(&along(&along(&self.origin, x, local[0]), y, local[1]), z, local[2])
     }
 
-    /// A vector that is fixed to the body.
+    /// Turns a vector that is fixed to the body from its frame to the world.
     pub(super) fn turned(&self, local: &Vector3<f64>) -> Vector3<S> {
         let [x, y, z] = [0, 1, 2].map(|i| S::constant(local[i]));
         self.axes[0] * x + self.axes[1] * y + self.axes[2] * z
     }
 
-    /// A direction in the body's frame.
+    /// Turns a direction from the world to the body's frame.
     pub(super) fn seen(&self, direction: &Vector3<f64>) -> Vector3<f64> {
         turned_back(&Matrix3::from_columns(&self.axes.each_ref().map(values)), direction)
     }
 
+    /// The world position of a vertex of a hull.
     pub(super) fn vertex(&self, hull: &Hull, i: usize) -> Vector3<S> {
         self.at(hull.vertices()[i].map(S::constant))
     }
 
-    /// How much its axis looks along a direction, squared.
+    /// The squared cosine of the angle between the body's z axis and n.
     pub(super) fn upright(&self, n: &Vector3<S>) -> S {
         let cosine = dot(&self.axes[2], n);
         cosine * cosine
     }
 
-    /// Corners that count: those of a cylinder are on the cap that looks along `n`, and on the side's two ends.
+    /// The number of corners that may be contact points. A cylinder has those of the cap that faces `n`, and one on each rim.
     pub(super) fn n_corners(&self) -> usize {
         match self.core {
             Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => 0,
@@ -136,9 +145,10 @@ impl<S: Number> Body<'_, S> {
         }
     }
 
-    /// Corner `k`, where `n` looks to the other body; none where it is nowhere in particular.
+    /// Corner `k`, where `n` points to the other body. `None` if its place is not defined.
     ///
-    /// A cylinder's cap counts by cos² of its angle to n, and the points of its two rims that are farthest along n by sin².
+    /// The corners of a cylinder's cap count by cos² of the angle between its axis and n. The points of its two rims that are
+    /// farthest along n count by sin².
     pub(super) fn corner(&self, k: usize, n: &Vector3<S>) -> Option<Corner<S>> {
         let sized = |share: f64, at| Some(Corner { at, share, fade: S::constant(1.0) });
         let sign = |bit: usize| if k >> bit & 1 == 0 { -1.0 } else { 1.0 };
@@ -168,7 +178,7 @@ impl<S: Number> Body<'_, S> {
         }
     }
 
-    /// A corner of the polygon that stands for the cap at the end of this sign, counter-clockwise seen from outside.
+    /// A corner of the polygon that stands for the cap at the end with this sign, counter-clockwise as seen from outside.
     pub(super) fn rim(&self, k: usize, end: f64) -> Vector3<S> {
         let [radius, half, _] = self.sizes;
         let sign = 1_f64.copysign(end);
@@ -176,7 +186,7 @@ impl<S: Number> Body<'_, S> {
         self.at([radius * S::constant(cosine), radius * S::constant(sine), half * S::constant(sign)])
     }
 
-    /// A length over which contacts of this body fade, m: by it corners may be beyond an edge of the other body.
+    /// The length over which contacts of this body fade, m. A corner may be beyond an edge of the other body by that much.
     pub(super) fn fading(&self) -> Option<S> {
         let least = |lengths: &[S]| lengths.iter().copied().min_by(|x, y| x.value().total_cmp(&y.value()));
         let quarter = S::constant(0.25);
@@ -190,5 +200,5 @@ impl<S: Number> Body<'_, S> {
     }
 }
 
-/// sin² of an angle below which a rim has no farthest point but for rounding.
+/// If the sin² of the angle between axis and normal is smaller, rounding decides which point of a rim is farthest.
 const LEVEL: f64 = 1e-16;

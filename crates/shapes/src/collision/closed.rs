@@ -1,4 +1,4 @@
-//! Closest points of points, segments, boxes and cylinders where there is a formula.
+//! Closed-form closest points of points, segments, boxes and cylinders.
 
 use nalgebra::{Isometry3, Matrix3, UnitQuaternion, Vector2, Vector3};
 
@@ -6,11 +6,11 @@ use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
 use super::relative::ClosestPoints;
 
-/// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
+/// Cores nearer than this, in metres, have no direction between them: it would be rounding of coordinates of a few centimetres.
 const NO_LENGTH: f64 = 1e-14;
 
-/// The closest points of two cores where they are, given in the order of [`Core::order`], from A's origin along the world's axes;
-/// none for pairs without a formula.
+/// The closest points of two cores at their poses, from A's origin along the world's axes. The cores must be in the order of
+/// [`Core::order`]. `None` for pairs without a formula.
 pub(super) fn closest(
     (a, pose_a): (&Core, &Isometry3<f64>),
     (b, pose_b): (&Core, &Isometry3<f64>),
@@ -43,13 +43,13 @@ pub(super) fn between_segments(
     segments((half_a, &axis(&pose_a.rotation)), (half_b, &axis(&pose_b.rotation)), &t)
 }
 
-/// Where the axis of a segment points.
+/// The direction of a segment's axis in the world.
 #[inline]
 fn axis(rotation: &UnitQuaternion<f64>) -> Vector3<f64> {
     column(&matrix(rotation), 2)
 }
 
-/// The points and the direction between them, or `fallback` where there is none.
+/// The closest points with the unit vector between them as normal, or `fallback` if they coincide.
 #[inline(always)]
 fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce() -> Vector3<f64>) -> ClosestPoints {
     let apart = point_b - point_a;
@@ -58,14 +58,14 @@ fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce()
     ClosestPoints { normal, point_a, point_b }
 }
 
-/// v over a length; written out, it stays in registers.
+/// The vector v / length. It is written out so that it stays in registers.
 #[inline(always)]
 fn over(v: &Vector3<f64>, length: f64) -> Vector3<f64> {
     Vector3::new(v.x / length, v.y / length, v.z / length)
 }
 
-/// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal. B is
-/// symmetric about its origin, so that `t` stands for A's origin −t, and what is next to it is reversed.
+/// The closest points of A's origin and a solid B. `nearest` gives the surface point of B next to p and its outward normal, in B's
+/// frame. B is symmetric about its origin, so `t` may stand for A's origin −t, and the result is reversed.
 fn from_point(
     rotation: &Matrix3<f64>,
     t: &Vector3<f64>,
@@ -79,7 +79,7 @@ fn from_point(
     }
 }
 
-/// A point inside leaves through the nearest face.
+/// The surface point of a box next to p, and the outward normal. A point inside leaves through the nearest face.
 fn on_box(half: &Vector3<f64>, p: &Vector3<f64>) -> (Vector3<f64>, Vector3<f64>) {
     let nearest = Vector3::new(p.x.clamp(-half.x, half.x), p.y.clamp(-half.y, half.y), p.z.clamp(-half.z, half.z));
     if let Some(outward) = (p - nearest).try_normalize(NO_LENGTH) {
@@ -92,7 +92,7 @@ fn on_box(half: &Vector3<f64>, p: &Vector3<f64>) -> (Vector3<f64>, Vector3<f64>)
     (point, outward)
 }
 
-/// A point inside leaves through the side or a cap, whichever is nearer.
+/// The surface point of a cylinder next to p, and the outward normal. A point inside leaves through the side or a cap, whichever is nearer.
 fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>, Vector3<f64>) {
     let across = p.xy().norm();
     let out = if across > NO_LENGTH { p.xy() / across } else { Vector2::x() };
@@ -108,8 +108,9 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
     (Vector3::new(p.x, p.y, half_length.copysign(p.z)), Vector3::new(0.0, 0.0, 1_f64.copysign(p.z)))
 }
 
-/// Segments, by half length and direction, about the origin and about `t`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones
-/// the middle of the common stretch; crossing ones are parted along their common perpendicular.
+/// The closest points of two segments, given by half length and direction, about the origin and about `t` (Ericson, *Real-Time
+/// Collision Detection*, 5.1.9). For parallel ones it is the middle of the common stretch. Crossing ones have their common
+/// perpendicular as normal.
 #[inline(always)]
 pub(super) fn segments(
     (half_a, axis_a): (f64, &Vector3<f64>),
@@ -129,7 +130,7 @@ pub(super) fn segments(
     let r = (s * cosine - along_b).clamp(-half_b, half_b);
     let s = (along_a + r * cosine).clamp(-half_a, half_a);
     let (point_a, point_b) = (axis_a * s, t + axis_b * r);
-    // Inside of both, the common perpendicular is exact, also where rounding is all there is between the points.
+    // Inside of both segments the common perpendicular is exact, even if rounding is all there is between the points.
     if s.abs() < half_a && r.abs() < half_b && sine2 > NO_LENGTH {
         let normal = over(&across, sine2.sqrt());
         let sign = 1_f64.copysign(normal.dot(&(point_b - point_a)));
@@ -138,7 +139,7 @@ pub(super) fn segments(
     between(point_a, point_b, || any_across(axis_a, &across))
 }
 
-/// A direction across two lines that meet, one of which may be a point.
+/// A unit vector perpendicular to two lines that meet, one of which may be a point.
 #[cold]
 fn any_across(axis: &Vector3<f64>, across: &Vector3<f64>) -> Vector3<f64> {
     let any = axis.cross(&Vector3::ith(axis.iamin(), 1.0));

@@ -1,4 +1,4 @@
-//! Shapes prepared for queries.
+//! Shapes prepared for collision queries, and the choice of the query for a pair.
 
 use std::cmp::Ordering;
 
@@ -26,14 +26,13 @@ impl Collider {
         Self { core, radius }
     }
 
-    /// The collider of a shape of the same kind with other sizes, in the order of [`Shape::sizes`]; none if the
-    /// sizes are not possible.
+    /// The collider of a shape of the same type with other sizes, in the order of [`Shape::sizes`]; `None` if the sizes are not possible.
     pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Option<Self> {
         let (core, radius) = Core::of(shape, sizes);
         (radius >= 0.0 && radius.is_finite() && core.is_solid()).then_some(Self { core, radius })
     }
 
-    /// Signed distance to another body, both at these poses; none between two half-spaces.
+    /// Signed distance to another body, both at these poses; `None` between two half-spaces.
     ///
     /// Exchanging the bodies gives the same numbers to the last bit, with the points exchanged and the normal reversed.
     pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
@@ -56,7 +55,7 @@ impl Collider {
         self.distance_along(pose, other, other_pose, before.normal.try_normalize(f64::MIN_POSITIVE))
     }
 
-    /// [`distance`](Self::distance); a search begins along `start`, a unit vector, where that is given.
+    /// The [`distance`](Self::distance) of two bodies. A search begins along the unit vector `start`, if it is given.
     #[inline(always)]
     fn distance_along(
         &self,
@@ -94,6 +93,7 @@ impl Collider {
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
 impl Posed<'_> {
+    /// A fixed order of bodies, so that exchanged bodies give the same numbers.
     #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let places = || {
@@ -110,7 +110,7 @@ impl Posed<'_> {
         self.distance_along(other, None)
     }
 
-    /// The same; a search begins along `start`, where that is given.
+    /// [`Posed::distance`] with a search that begins along `start`, if it is given.
     fn distance_along(&self, other: &Self, start: Option<Vector3<f64>>) -> Option<Distance> {
         let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
         if matches!(b.core, Core::HalfSpace) {
@@ -124,15 +124,15 @@ impl Posed<'_> {
         Some(self.parted(other, points))
     }
 
-    /// [`distance`](Self::distance) of two capsules; none for other bodies. As one branch among other pairs its result
-    /// would go through memory, which takes a third of the time.
+    /// The [`distance`](Self::distance) of two capsules; `None` for other bodies. It is a separate function, as its result would
+    /// otherwise go through memory, which takes a third of the time.
     #[inline(always)]
     fn between_capsules(&self, other: &Self) -> Option<Distance> {
         let (Core::Segment(half_a), Core::Segment(half_b)) = (&self.0.core, &other.0.core) else { return None };
         Some(self.parted(other, closed::between_segments((*half_a, self.1), (*half_b, other.1))))
     }
 
-    /// The distance of bodies whose cores' closest points are these, as [`closed::closest`] gives them.
+    /// The distance of two bodies, given the closest points of their cores as [`closed::closest`] gives them.
     #[inline(always)]
     fn parted(&self, other: &Self, points: ClosestPoints) -> Distance {
         let (Self(a, pose), Self(b, _)) = (self, other);
@@ -142,7 +142,7 @@ impl Posed<'_> {
         Distance { phi, point_a, point_b: point_a + normal * phi, normal }
     }
 
-    /// The distance to a half-space: that of the lowest point, or of the middle of a flat side if several are lowest.
+    /// The distance to a half-space: that of the body's lowest point, or of the middle of a flat side if several are lowest.
     fn above(&self, plane: &Isometry3<f64>) -> Option<Distance> {
         let Self(a, pose) = self;
         if matches!(a.core, Core::HalfSpace) {

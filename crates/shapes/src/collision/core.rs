@@ -1,4 +1,4 @@
-//! The core of a shape: the shape without its rounding.
+//! The core of a shape: the shape without its rounding. With its support function and related queries.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) enum Core {
     HalfSpace,
 }
 
-/// Hulls of more vertices find their support by walking along edges.
+/// Hulls with more vertices than this find their farthest vertex by walking along edges.
 const WALK: usize = 24;
 
 impl Core {
@@ -55,7 +55,7 @@ impl Core {
         }
     }
 
-    /// A point of the core that is farthest along `direction`, of any length. The origin for a half-space.
+    /// A point of the core that is farthest along `direction` (of any length). The origin for a half-space.
     #[inline]
     pub(super) fn support(&self, direction: &Vector3<f64>) -> Vector3<f64> {
         match self {
@@ -78,7 +78,7 @@ impl Core {
         }
     }
 
-    /// Does the core reach within `tolerance` of the point?
+    /// Is the point inside the core, or outside by at most `tolerance`?
     #[inline]
     pub(super) fn contains(&self, p: &Vector3<f64>, tolerance: f64) -> bool {
         match self {
@@ -123,6 +123,7 @@ impl Core {
         }
     }
 
+    /// The numbers that a core of this type is given by, followed by zeros.
     pub(super) fn sizes(&self) -> [f64; 3] {
         match self {
             Self::Point | Self::Hull(_) | Self::HalfSpace => [0.0; 3],
@@ -132,7 +133,7 @@ impl Core {
         }
     }
 
-    /// By kind, then by size. Any order will do, as long as it does not depend on which body comes first.
+    /// A fixed order of cores, by type and then by size. Any order will do, as long as it does not depend on which body comes first.
     #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -145,13 +146,13 @@ impl Core {
     }
 }
 
-/// The order of two numbers, which mostly are the same.
+/// The total order of two numbers, fast if they are equal.
 #[inline]
 pub(super) fn number(a: f64, b: f64) -> Ordering {
     if a.to_bits() == b.to_bits() { Ordering::Equal } else { a.total_cmp(&b) }
 }
 
-/// Lexicographic order.
+/// The lexicographic order of two lists of numbers.
 #[inline]
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
     for k in 0..a.len().min(b.len()) {
@@ -162,6 +163,7 @@ pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
     a.len().cmp(&b.len())
 }
 
+/// The index of the hull's vertex that is farthest along a direction.
 pub(super) fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
     let height = |i: usize| Vector3::from(hull.vertices()[i]).dot(direction);
     let higher = |best: (usize, f64), i: usize| {

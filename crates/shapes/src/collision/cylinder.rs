@@ -1,4 +1,4 @@
-//! Segments and boxes against cylinders: the largest separation, from all directions that may have it.
+//! The closest points of a segment or box and a cylinder: the largest separation, from all directions that may have it.
 //!
 //! With c the cylinder's axis, t its middle, r its radius, h half its length and e the box's half extents, in the box's frame,
 //!
@@ -6,22 +6,23 @@
 //! s(n) = n·t − Σ eᵢ|nᵢ| − h|n·c| − r √(1 − (n·c)²)
 //! ```
 //!
-//! A face's normal, ±c (a corner over a cap), eᵢ × c (an edge across the side), and what is next to a corner on the side or the
-//! rim have formulas. What is left is an edge on a rim: nᵢ = 0. Between directions at which another corner or rim comes up,
+//! The following directions have formulas: a face's normal, ±c (a corner over a cap), eᵢ × c (an edge across the side), and the
+//! direction from a corner to the nearest point on the side or the rim. What is left is an edge on a rim: nᵢ = 0. Between
+//! directions at which another corner or rim takes over,
 //!
 //! ```text
 //! s(n) = n·x(n),   x(n) = w − r (n − (n·c) c)/q,   q = √(1 − (n·c)²),   s'' = −s − r cᵢ²/q³
 //! ```
 //!
-//! with w from the corner to the rim's middle, and n and c as they are seen along the edge. There is at most one maximum. For a rim is
-//! seen as an ellipse, and over its angle E, which goes with n, s' has the sign of
+//! where w is the vector from the corner to the rim's middle, and n and c are projected along the edge. There is at most one
+//! maximum. For the projected rim is an ellipse. Over its angle E, which grows with that of n, s' has the sign of
 //!
 //! ```text
 //! sin E (r (1 − cᵢ²) cos E − w₁ + w₂ |cᵢ| cot E)
 //! ```
 //!
-//! w₁ along the ellipse's long axis and w₂ along the short one, towards the half that is looked at. There the bracket falls
-//! everywhere if w₂ ≥ 0, and else where sin³E > −w₂ |cᵢ|/(r (1 − cᵢ²)), and maxima are its zeros where it falls.
+//! with w₁ along the ellipse's long axis and w₂ along the short one, towards the half that n points to. The bracket falls
+//! everywhere if w₂ ≥ 0, and else where sin³E > −w₂ |cᵢ|/(r (1 − cᵢ²)). Maxima are its zeros where it falls.
 
 use nalgebra::{Vector2, Vector3};
 
@@ -30,13 +31,13 @@ use super::core::Core;
 use super::frame::column;
 use super::relative::{ClosestPoints, Relative};
 
-/// Newton's method takes five steps, where the rim is steep bisection takes more.
+/// The most steps. Newton's method takes five; where the rim is steep, bisection takes more.
 const STEPS: usize = 60;
-/// Newton's last step, which leaves an error of its square.
+/// The size of Newton's last step, in rad. It leaves an error of its square.
 const CONVERGED: f64 = 1e-9;
 
-/// The closest points, or those of the least translation that parts the cores; none for other cores, and where sides are parallel or
-/// perpendicular to the axis or touch with more than a point.
+/// The closest points, or those of the shortest translation that separates the cores. `None` for other cores, if sides are parallel
+/// or perpendicular to the cylinder's axis, or if more than a point touches.
 pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
     let (half, first) = extents(a)?;
     let Core::Cylinder { radius, half_length } = *b else { return None };
@@ -47,7 +48,7 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Option<Closest
     }
     let pair = Pair { a, b, relative, half, first, axis, radius, half_length };
     let mut best = pair.axes();
-    // Apart, any that points attain is the one.
+    // If the bodies are apart, any direction whose separation is attained by points is the right one.
     let attained = |best: &Candidate| if best.separation > 0.0 { pair.points(best) } else { None };
     attained(&best).or_else(|| {
         if let Some(corner) = pair.corner().filter(|corner| corner.separation > best.separation) {
@@ -67,28 +68,29 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Option<Closest
 #[derive(Clone, Copy)]
 struct Candidate {
     separation: f64,
-    /// Unit vector from A to B.
+    /// Unit vector from A to B, in A's frame.
     normal: Vector3<f64>,
     meet: Meet,
 }
 
-/// What meets along a direction.
+/// The features that meet along a candidate direction.
 #[derive(Clone, Copy)]
 enum Meet {
-    /// A corner of the box, and anything.
+    /// A corner of the box, and any part of the cylinder.
     Corner,
-    /// The edge along an axis of the box, and the cylinder's side.
+    /// The edge of the box along this axis, and the cylinder's side.
     EdgeOnSide(usize),
-    /// A face of the box, or the edge along an axis of it, and a rim.
+    /// A rim of the cylinder, and a face of the box (`None`) or its edge along this axis.
     Rim(Option<usize>),
 }
 
+/// A segment or box A and a cylinder B, in A's frame.
 struct Pair<'a> {
     a: &'a Core,
     b: &'a Core,
     relative: &'a Relative,
     half: Vector3<f64>,
-    /// The first axis of A that counts, see [`extents`].
+    /// The first axis of A whose faces and edges count, see [`extents`].
     first: usize,
     axis: Vector3<f64>,
     radius: f64,
@@ -96,7 +98,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The best of the faces' normals, the cylinder's axis, and the directions across that and an edge.
+    /// The best of these directions: the faces' normals, the cylinder's axis, and the cross products of that axis and each edge.
     fn axes(&self) -> Candidate {
         let Self { half, axis, radius, half_length, .. } = self;
         let t = &self.relative.translation;
@@ -134,7 +136,8 @@ impl Pair<'_> {
         best
     }
 
-    /// The best of the corners that are farthest along the normal of what is next to them on the cylinder's side or rim.
+    /// The best direction from a corner to the nearest point on the cylinder's side or rim, of those along which the corner is the
+    /// farthest point.
     fn corner(&self) -> Option<Candidate> {
         let Self { half, axis, radius, half_length, .. } = self;
         let mut best: Option<Candidate> = None;
@@ -163,13 +166,13 @@ impl Pair<'_> {
         best
     }
 
-    /// The best of the edges along A's axis `i` on a rim, if that is better than the best so far.
+    /// The best direction for an edge along A's axis `i` on a rim, if it is better than the best so far.
     fn edge_on_rim(&self, i: usize, best: &Candidate) -> Option<Candidate> {
         let (j, k) = NEXT[i];
         let flat = |v: &Vector3<f64>| Vector2::new(v[j], v[k]);
         let (half, axis, t) = (flat(&self.half), flat(&self.axis), flat(&self.relative.translation));
         let side = left(&axis) / axis.norm();
-        // Directions at which the corner or the rim changes. Those that look from A's middle to B's: their opposites are worse.
+        // The directions at which the corner or the rim changes. Of two opposite ones, the one from A's middle to B's is better.
         let mut ends = [Vector2::x(), Vector2::y(), side].map(|n| if n.dot(&t) < 0.0 { -n } else { n });
         for (low, high) in [(0, 1), (1, 2), (0, 1)] {
             if ends[low].perp(&ends[high]) < 0.0 {
@@ -194,7 +197,7 @@ impl Pair<'_> {
         found
     }
 
-    /// The witness points of a candidate; none where it is no maximum, or more than a point touches.
+    /// The witness points for a candidate direction. `None` if it is no maximum, or if more than a point touches.
     fn points(&self, candidate: &Candidate) -> Option<ClosestPoints> {
         let &Candidate { separation, normal, meet } = candidate;
         let Self { a, b, relative, .. } = *self;
@@ -223,36 +226,36 @@ impl Pair<'_> {
     }
 }
 
-/// A quarter turn to the left.
+/// The vector turned by a quarter turn to the left.
 fn left(v: &Vector2<f64>) -> Vector2<f64> {
     Vector2::new(-v.y, v.x)
 }
 
-/// A rim against a corner of a rectangle, both seen along an edge.
+/// A rim against a corner of a rectangle: the box and the cylinder, projected along an edge of the box.
 struct Rim {
-    /// From the corner to the rim's middle.
+    /// The vector from the corner to the rim's middle.
     w: Vector2<f64>,
-    /// The cylinder's axis, on the side of the directions looked at, as long as it is seen.
+    /// The projection of the cylinder's axis, with the sign that points to the directions looked at.
     towards: Vector2<f64>,
     radius: f64,
-    /// The axis along the edge.
+    /// The component of the cylinder's axis along the edge.
     along: f64,
 }
 
 impl Rim {
-    /// x(n) and q.
+    /// The vector x(n) and the number q of the formulas above.
     fn point(&self, n: &Vector2<f64>) -> (Vector2<f64>, f64) {
         let q = self.along.hypot(n.perp(&self.towards));
         (self.w - (n - self.towards * n.dot(&self.towards)) * (self.radius / q), q)
     }
 
-    /// ds/dangle, to the left.
+    /// The derivative of the separation s by the angle of n, to the left.
     fn slope(&self, n: &Vector2<f64>) -> f64 {
         left(n).dot(&self.point(n).0)
     }
 
-    /// The direction left of `from` and right of `to` with the largest s, and that; none if s has no maximum between them, or none above
-    /// `least`.
+    /// The direction between `from` and `to` (to the left) with the largest separation s, and that separation. `None` if s has no
+    /// maximum between them, or none above `least`.
     fn highest(&self, from: Vector2<f64>, to: Vector2<f64>, least: f64) -> Option<(Vector2<f64>, f64)> {
         let (x_from, x_to) = (self.point(&from).0, self.point(&to).0);
         let has_maximum = left(&from).dot(&x_from) > 0.0 && left(&to).dot(&x_to) < 0.0;
@@ -260,7 +263,7 @@ impl Rim {
         if !has_maximum && !is_beyond {
             return None;
         }
-        // s is concave as a function of all vectors, so that s(n) ≤ n·x(m), whatever m.
+        // As a function of all vectors s is concave, so s(n) ≤ n·x(m) for any m.
         let between = x_from - x_to;
         let mut n = (from * to.dot(&between) - to * from.dot(&between)).normalize();
         if least <= 0.0 && n.dot(&x_from) <= least {
@@ -294,7 +297,7 @@ impl Rim {
         (value > least).then_some((n, value))
     }
 
-    /// The part of a stretch in which the bracket falls, see above.
+    /// The part of the angle between two directions in which the bracket of the formula above falls.
     fn falling(&self, from: Vector2<f64>, to: Vector2<f64>) -> Option<(Vector2<f64>, Vector2<f64>)> {
         let length = self.towards.norm();
         let up = self.towards / length;

@@ -1,4 +1,4 @@
-//! The answer of a distance query.
+//! The result of a distance query: signed distance, witness points and normal.
 
 use nalgebra::{Vector3, Vector6};
 
@@ -17,8 +17,8 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// ∂φ by the twists (v, ω) of A and of B, along the world's axes, with v the velocity of each body's `origin`. This
-    /// is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). It is exact
+    /// The derivatives of φ by the twists (v, ω) of A and of B, along the world's axes, with v the velocity of each body's
+    /// `origin`. This is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). It is exact
     /// wherever φ has a derivative, because closest points are stationary.
     pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
         let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
@@ -28,6 +28,7 @@ impl Distance {
         [-side(&self.point_a, origin_a), side(&self.point_b, origin_b)]
     }
 
+    /// The distance with A and B exchanged.
     #[inline]
     pub(super) fn swapped(self) -> Self {
         self.swapped_if(true)

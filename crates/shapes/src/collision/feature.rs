@@ -1,24 +1,25 @@
-//! The piece of a core's surface that a contact is on.
+//! The features of a core's surface: the vertex, edge, face, rim, side or smooth piece that a contact is on.
 
 use nalgebra::{Matrix3, Vector3};
 
 use super::core::Core;
 use super::frame::turned;
 
-/// Sine of an angle below which a tangent is at right angles to a normal.
+/// A tangent counts as perpendicular to a normal up to this cosine of the angle between them.
 const FLAT: f64 = 1e-9;
 
-/// Vertex, edge, face, rim, side or smooth surface: all points `base` + Σ sᵢ tᵢ + x(n), of which x(n) is the point of the
-/// round part that is farthest along n.
+/// A feature: vertex, edge, face, rim, side or smooth surface. It is the set of points `base` + Σ sᵢ tᵢ + x(n), where tᵢ are
+/// tangents and x(n) is the point of the round part that is farthest along the normal n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Feature {
     pub(super) base: Vector3<f64>,
-    /// None, one or two orthonormal tangents, zeros behind them.
+    /// The feature's zero to two orthonormal tangents, followed by zeros.
     tangents: [Vector3<f64>; 2],
     dimension: usize,
     round: Round,
 }
 
+/// The round part of a feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Round {
     None,
@@ -26,11 +27,12 @@ enum Round {
         axis: Vector3<f64>,
         radius: f64,
     },
-    /// x(n) = M n/√(nᵀMn), M with the squares of the radii as eigenvalues.
+    /// The ellipsoid x(n) = M n/√(nᵀMn), where M has the squared radii as eigenvalues.
     Ellipsoid(Matrix3<f64>),
 }
 
 impl Feature {
+    /// A feature without a round part: a vertex, edge or face, by a point on it and its orthonormal tangents.
     fn flat(base: Vector3<f64>, tangents: &[Vector3<f64>]) -> Self {
         let mut all = [Vector3::zeros(); 2];
         all[..tangents.len()].copy_from_slice(tangents);
@@ -43,16 +45,18 @@ impl Feature {
         Self::flat(base, &[t, normal.cross(&t)])
     }
 
+    /// A vertex.
     fn vertex(base: Vector3<f64>) -> Self {
         Self::flat(base, &[])
     }
 
+    /// The surface of an ellipsoid with these radii, about the origin.
     fn ellipsoid(radii: &Vector3<f64>) -> Self {
         let squares = Matrix3::from_diagonal(&radii.component_mul(radii));
         Self { round: Round::Ellipsoid(squares), ..Self::vertex(Vector3::zeros()) }
     }
 
-    /// The whole surface, where that is one piece.
+    /// The whole surface of the core as one feature; `None` if it consists of several.
     pub(super) fn smooth(core: &Core) -> Option<Self> {
         match core {
             Core::Point => Some(Self::vertex(Vector3::zeros())),
@@ -61,7 +65,7 @@ impl Feature {
         }
     }
 
-    /// The lowest-dimensional piece within `tolerance` of a surface point `p`.
+    /// The feature of lowest dimension that is within `tolerance` of a surface point `p`.
     pub(super) fn near(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Self {
         match core {
             Core::Point => Self::vertex(Vector3::zeros()),
@@ -80,9 +84,9 @@ impl Feature {
         }
     }
 
-    /// The piece that a surface point `p` with this outward normal is on: of all within `tolerance` of it that are at right angles to the
-    /// normal the largest. At the end of an edge or of a face, where the lowest-dimensional piece is a vertex, the normal nevertheless
-    /// is that of the edge or face.
+    /// The feature that a surface point `p` with this outward normal is on: of those within `tolerance` that are perpendicular to
+    /// the normal, the largest. At the end of an edge or face the feature of lowest dimension is a vertex, but the normal is that
+    /// of the edge or face.
     pub(super) fn across(core: &Core, p: &Vector3<f64>, normal: &Vector3<f64>, tolerance: f64) -> Self {
         match core {
             Core::Segment(_) => Self::near(core, p, if normal.z.abs() < FLAT { f64::NEG_INFINITY } else { tolerance }),
@@ -109,7 +113,7 @@ impl Feature {
         }
     }
 
-    /// All pieces that a surface point `p` may be on if it is off by `tolerance`, or by any length on other bodies than hulls.
+    /// All features that a surface point `p` may be on, if `p` is inexact by `tolerance` (hulls), or by any length (other bodies).
     pub(super) fn around(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Vec<Self> {
         match core {
             Core::Segment(_) => [f64::INFINITY, 0.0].map(|tolerance| Self::near(core, p, tolerance)).to_vec(),
@@ -126,7 +130,7 @@ impl Feature {
         }
     }
 
-    /// The same in a frame in which the core's frame has this rotation and position.
+    /// The feature in another frame, in which the core's frame has this rotation and translation.
     pub(super) fn placed(&self, rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Self {
         let round = match self.round {
             Round::None => Round::None,
@@ -137,16 +141,18 @@ impl Feature {
         Self { base: rotation * self.base + translation, tangents, dimension: self.dimension, round }
     }
 
+    /// The orthonormal tangents of the feature: none for a vertex, one for an edge, two for a face.
     pub(super) fn tangents(&self) -> &[Vector3<f64>] {
         &self.tangents[..self.dimension]
     }
 
-    /// The point that is farthest along n, of any length, up to steps along the tangents.
+    /// The point of the feature that is farthest along n (of any length). Steps along the tangents do not matter.
     #[inline]
     pub(super) fn support(&self, n: &Vector3<f64>) -> Vector3<f64> {
         self.base + self.round_support(n)
     }
 
+    /// The vector x(n) to the point of the round part that is farthest along n (of any length).
     #[inline]
     fn round_support(&self, n: &Vector3<f64>) -> Vector3<f64> {
         match self.round {
@@ -159,24 +165,25 @@ impl Feature {
         }
     }
 
-    /// Is it part of a cylinder's rim or side?
+    /// Is the feature a cylinder's rim or side?
     pub(super) fn is_round(&self) -> bool {
         matches!(self.round, Round::Circle { .. })
     }
 
-    /// Out from a circle's axis towards a point.
+    /// The unit vector from a circle's axis towards a point; `None` if the feature has no circle or the point is on its axis.
     pub(super) fn out(&self, point: &Vector3<f64>) -> Option<Vector3<f64>> {
         let Round::Circle { axis, .. } = self.round else { return None };
         let from = point - self.base;
         (from - axis * axis.dot(&from)).try_normalize(0.0)
     }
 
-    /// Half of how far the round part reaches along a unit vector, both ways.
+    /// The extent of the round part along a unit vector, from its middle to one end.
     pub(super) fn half_width(&self, n: &Vector3<f64>) -> f64 {
         n.dot(&self.round_support(n))
     }
 
-    /// How [`support`](Self::support) moves as n, of length one, turns: the support function's second derivative there.
+    /// The curvature of the feature at the unit normal n: the derivative of [`support`](Self::support), which is the support
+    /// function's second derivative.
     pub(super) fn curvature(&self, n: &Vector3<f64>) -> Curvature<'_> {
         self.bent_support(n).1
     }
@@ -205,15 +212,15 @@ impl Feature {
     }
 }
 
-/// A symmetric map, the second derivative H of a support function.
+/// The second derivative H of a support function, as a symmetric linear map.
 pub(super) enum Curvature<'a> {
     None,
-    /// ∝ t tᵀ, t along the circle.
+    /// The map ∝ t tᵀ, where t is the tangent of the circle.
     Circle {
         around: Vector3<f64>,
         factor: f64,
     },
-    /// ∝ M − x xᵀ.
+    /// The map ∝ M − x xᵀ, for an ellipsoid.
     Ellipsoid {
         squares: &'a Matrix3<f64>,
         point: Vector3<f64>,
@@ -222,7 +229,7 @@ pub(super) enum Curvature<'a> {
 }
 
 impl Curvature<'_> {
-    /// H v.
+    /// The product H v.
     #[inline]
     pub(super) fn along(&self, v: &Vector3<f64>) -> Vector3<f64> {
         match self {
@@ -233,12 +240,13 @@ impl Curvature<'_> {
     }
 }
 
+/// The feature of lowest dimension of a box near a surface point.
 fn of_box(half: &Vector3<f64>, p: &Vector3<f64>, tolerance: f64) -> Feature {
     let nearest = (half - p.abs()).imin();
     part_of_box(half, p, |k| k == nearest || p[k].abs() > half[k] - tolerance)
 }
 
-/// The piece that is bound by a box's sides on these axes.
+/// The vertex, edge or face of a box that lies on its sides along the axes for which `bound` is true.
 fn part_of_box(half: &Vector3<f64>, p: &Vector3<f64>, bound: impl Fn(usize) -> bool) -> Feature {
     let mut base = *p;
     let (mut free, mut n) = ([Vector3::zeros(); 3], 0);
@@ -253,11 +261,12 @@ fn part_of_box(half: &Vector3<f64>, p: &Vector3<f64>, bound: impl Fn(usize) -> b
     Feature::flat(base, &free[..n])
 }
 
+/// The feature of lowest dimension of a cylinder near a surface point.
 fn of_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>, tolerance: f64) -> Feature {
     part_of_cylinder((radius, half_length), p, [radius - p.xy().norm(), half_length - p.z.abs()], tolerance)
 }
 
-/// The piece of a cylinder that is nearest, given how far its side and its cap are.
+/// The cap, side or rim of a cylinder that is nearest to a point, given its distances from the side and the cap.
 fn part_of_cylinder(
     (radius, half_length): (f64, f64),
     p: &Vector3<f64>,
@@ -275,6 +284,7 @@ fn part_of_cylinder(
     Feature { round, ..Feature::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()]) }
 }
 
+/// The feature of lowest dimension of a hull near a surface point.
 fn of_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
     let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
     let heights = || hull.faces().iter().map(|face| face.height(p));
@@ -302,6 +312,7 @@ fn of_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
     })
 }
 
+/// All features of a hull within a tolerance of a point.
 fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feature> {
     let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
     let mut all: Vec<Feature> =

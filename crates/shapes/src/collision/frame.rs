@@ -1,8 +1,8 @@
-//! Rotations of vectors, written out: they are most of a distance's arithmetic.
+//! Rotations of vectors, written out by hand, as they are most of the arithmetic of a distance query.
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
-/// The rotation matrix of a quaternion of length one.
+/// The rotation matrix of a unit quaternion.
 #[inline]
 pub(super) fn matrix(q: &UnitQuaternion<f64>) -> Matrix3<f64> {
     let [x, y, z, w] = q.coords.into();
@@ -20,13 +20,13 @@ pub(super) fn matrix(q: &UnitQuaternion<f64>) -> Matrix3<f64> {
     )
 }
 
-/// R's column k: where the axis k is turned to.
+/// Column k of the rotation matrix R: the axis k after the rotation.
 #[inline]
 pub(super) fn column(r: &Matrix3<f64>, k: usize) -> Vector3<f64> {
     Vector3::new(r[(0, k)], r[(1, k)], r[(2, k)])
 }
 
-/// R v.
+/// The product R v: rotates the vector v.
 #[inline]
 pub(super) fn turned(r: &Matrix3<f64>, v: &Vector3<f64>) -> Vector3<f64> {
     Vector3::new(
@@ -36,7 +36,7 @@ pub(super) fn turned(r: &Matrix3<f64>, v: &Vector3<f64>) -> Vector3<f64> {
     )
 }
 
-/// Rᵀ v.
+/// The product Rᵀ v: rotates the vector v back.
 #[inline]
 pub(super) fn turned_back(r: &Matrix3<f64>, v: &Vector3<f64>) -> Vector3<f64> {
     Vector3::new(

@@ -1,4 +1,4 @@
-//! Several contact points where flat parts of two bodies meet.
+//! Contact manifolds: several contact points where flat parts of two bodies meet.
 //!
 //! All points have the normal n of the distance, and their true gap along it. `points.rs` says which points there are.
 
@@ -24,14 +24,14 @@ pub struct Manifold {
 /// One of several points at which bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m. Larger than that where the point is about to vanish, so that it carries no load then.
+    /// The gap along the manifold's normal, m. It is larger if the point is about to vanish, so that it carries no load then.
     pub phi: f64,
     /// Point on A in the world, m; [`Collider::manifold`] says where it may be a little off.
     pub point_a: Vector3<f64>,
     /// Point on B in the world, m, along the normal from A's point.
     pub point_b: Vector3<f64>,
-    /// How much the point counts, from 0 to 1. It does not depend on the gap; all points of two faces that meet have 1 together, or a little
-    /// less where corners or edges are near each other.
+    /// The weight of the point, from 0 to 1. It does not depend on the gap. The weights of all points of two faces that meet add up to
+    /// 1, or to a little less where corners or edges are near each other.
     pub weight: f64,
 }
 
@@ -77,6 +77,7 @@ impl Posed<'_> {
 }
 
 impl Manifold {
+    /// The manifold with A and B exchanged.
     fn swapped(self) -> Self {
         let swap = |p: ContactPoint| ContactPoint { point_a: p.point_b, point_b: p.point_a, ..p };
         Self { distance: self.distance.swapped(), points: self.points.into_iter().map(swap).collect() }

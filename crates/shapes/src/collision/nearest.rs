@@ -1,27 +1,27 @@
-//! The nearest points of cores that are apart, to rounding: the method of Gilbert, Johnson and Keerthi (*A Fast Procedure for
-//! Computing the Distance Between Complex Objects in Three-Dimensional Space*, 1988) with another choice of the simplex.
+//! The nearest points of cores that are apart, exact to rounding. It is the method of Gilbert, Johnson and Keerthi (GJK; *A Fast
+//! Procedure for Computing the Distance Between Complex Objects in Three-Dimensional Space*, 1988) with another choice of the simplex.
 //!
-//! Of up to four points of B − A, found so far, the point, edge or triangle next to the origin has the direction n that
-//! maximises
+//! Up to four points pᵢ of B − A are known. The choice is the point, edge or triangle of this simplex whose direction n from the
+//! origin maximises
 //!
 //! ```text
 //! min n·pᵢ ≥ s(n)
 //! ```
 //!
-//! and is chosen by that. Distances from the origin, by which it is chosen otherwise, hardly change with n next to the right one: by
-//! them, n is right only to the root of rounding, and lengths along bodies that are nearly parallel only to that.
+//! The usual choice is by distance from the origin. But this distance hardly changes with n next to the right direction. So the
+//! usual choice is exact only to the square root of rounding in n, and so are lengths along bodies that are nearly parallel.
 
 use nalgebra::Vector3;
 
 use super::core::Core;
 use super::relative::{ClosestPoints, Relative};
 
-/// Polyhedra take ten steps, curved bodies up to forty.
+/// The most steps. Polyhedra take ten, curved bodies up to forty.
 const STEPS: usize = 100;
-/// Bounds of the distance from both sides, in parts of the bodies' size.
+/// The search ends when the bounds of the distance are this close, as a part of the bodies' size.
 pub(super) const CLOSE: f64 = 1e-15;
 
-/// Points of A and of B, and from the one to the other.
+/// A point of A, a point of B, and the vector between them, which is a point of B − A.
 #[derive(Clone, Copy)]
 struct Pair {
     a: Vector3<f64>,
@@ -29,7 +29,8 @@ struct Pair {
     between: Vector3<f64>,
 }
 
-/// The nearest points, searched from a direction on. Of cores that overlap or touch it gives a direction at best.
+/// The nearest points of two cores, searched from the direction `towards`. For cores that overlap or touch, only the direction has
+/// a meaning.
 pub(super) fn nearest(a: &Core, b: &Core, relative: &Relative, towards: &Vector3<f64>, size: f64) -> ClosestPoints {
     let farthest = |n: &Vector3<f64>| {
         let (a, b) = (a.support(n), relative.support(b, &-n));
@@ -53,7 +54,7 @@ pub(super) fn nearest(a: &Core, b: &Core, relative: &Relative, towards: &Vector3
     points(&found, normal)
 }
 
-/// The points of a simplex that are along n, best of all choices of its corners.
+/// The witness points of a simplex: those of its points, edges and triangles whose vector between A and B is best aligned with n.
 fn points(simplex: &[Pair], normal: Vector3<f64>) -> ClosestPoints {
     let all = subsets(simplex).map(|corners| {
         let (mut point_a, mut point_b) = (Vector3::zeros(), Vector3::zeros());
@@ -71,24 +72,24 @@ fn points(simplex: &[Pair], normal: Vector3<f64>) -> ClosestPoints {
     all.fold(none, |best, next| if aside(&next) < aside(&best) { next } else { best })
 }
 
-/// min n·pᵢ.
+/// The lower bound min n·pᵢ over the points of a simplex.
 fn least(simplex: &[Pair], n: &Vector3<f64>) -> f64 {
     simplex.iter().map(|pair| n.dot(&pair.between)).fold(f64::INFINITY, f64::min)
 }
 
-/// All points, edges and triangles of a simplex.
+/// All points, edges and triangles of a simplex, as lists of corners.
 fn subsets(simplex: &[Pair]) -> impl Iterator<Item = Vec<Pair>> {
     let sets = (1..1_usize << simplex.len()).filter(|set| set.count_ones() <= 3);
     sets.map(|set| (0..simplex.len()).filter(|i| set >> i & 1 == 1).map(|i| simplex[i]).collect())
 }
 
-/// The direction of the simplex's point, edge or triangle next to the origin, and its corners.
+/// The point, edge or triangle of a simplex with the largest bound, as its direction from the origin and its corners.
 fn face(simplex: &[Pair]) -> Option<(Vector3<f64>, Vec<Pair>)> {
     let faces = subsets(simplex).filter_map(|corners| Some((across(&corners)?, corners)));
     faces.max_by(|x, y| least(simplex, &x.0).total_cmp(&least(simplex, &y.0)))
 }
 
-/// The unit vector from the origin across a point, a line or a plane.
+/// The unit vector from the origin that points towards a point, or is perpendicular to a line or plane and points towards it.
 fn across(corners: &[Pair]) -> Option<Vector3<f64>> {
     let from = corners[0].between;
     let edge = |k: usize| corners[k].between - from;
@@ -107,7 +108,7 @@ fn across(corners: &[Pair]) -> Option<Vector3<f64>> {
     n.try_normalize(f64::MIN_POSITIVE)
 }
 
-/// The weights of a point, an edge's ends or a triangle's corners in their nearest point to the origin.
+/// The barycentric weights of the point of an edge or triangle that is nearest to the origin.
 fn weights(corners: &[Pair]) -> Vec<f64> {
     let at = |k: usize| corners[k].between;
     let parts: Vec<f64> = match corners.len() {

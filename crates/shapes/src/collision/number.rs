@@ -1,4 +1,4 @@
-//! Numbers that carry their derivatives, so that the same code of the manifold gives its values and its exact rates.
+//! Dual numbers for forward-mode differentiation: the code of the manifold gives its values and its exact derivatives.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -7,13 +7,13 @@ use nalgebra::Vector3;
 
 use crate::Shape;
 
-/// Rates by B's twist (v, ω).
+/// The number of derivatives by B's twist (v, ω).
 pub(super) const MOTION: usize = 6;
-/// Rates by B's twist, then by the sizes of A and of B.
+/// The number of derivatives by B's twist, then by the sizes of A and of B.
 pub(super) const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
 
-/// A plain number, or one with its rates. All operations are inlined; as calls they would
-/// mostly move numbers around. Vectors use the functions below, because nalgebra's are not always inlined.
+/// A plain number, or a dual number with its derivatives. All operations are inlined; as calls they would mostly move numbers
+/// around. Vectors use the functions below, because nalgebra's are not always inlined.
 pub(super) trait Number:
     Copy
     + Debug
@@ -28,9 +28,11 @@ pub(super) trait Number:
     + MulAssign
     + 'static
 {
-    /// A constant.
+    /// A number with this value, whose derivatives are zero.
     fn constant(value: f64) -> Self;
+    /// The value without the derivatives.
     fn value(self) -> f64;
+    /// Square root. At zero, the derivatives are zero.
     fn sqrt(self) -> Self;
 }
 
@@ -51,7 +53,7 @@ impl Number for f64 {
     }
 }
 
-/// A number and its rates: [`MOTION`] or [`MOTION_AND_SIZES`] of them.
+/// A dual number: a value with its [`MOTION`] or [`MOTION_AND_SIZES`] derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dual<const N: usize> {
     pub(super) value: f64,
@@ -59,7 +61,7 @@ pub(super) struct Dual<const N: usize> {
 }
 
 impl<const N: usize> Dual<N> {
-    /// f(x, y), given ∂f/∂x and ∂f/∂y.
+    /// The chain rule for f(x, y), given its value, ∂f/∂x and ∂f/∂y.
     #[inline(always)]
     fn chain(value: f64, (x, by_x): (&Self, f64), (y, by_y): (&Self, f64)) -> Self {
         let mut rates = [0.0; N];
@@ -69,6 +71,7 @@ impl<const N: usize> Dual<N> {
         Self { value, rates }
     }
 
+    /// The chain rule for f(self), given its value and its derivative.
     #[inline(always)]
     fn scaled(&self, value: f64, slope: f64) -> Self {
         let mut rates = [0.0; N];
@@ -159,25 +162,25 @@ impl<const N: usize> MulAssign for Dual<N> {
     }
 }
 
-/// a · b.
+/// Dot product a · b.
 #[inline(always)]
 pub(super) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 
-/// a × b.
+/// Cross product a × b.
 #[inline(always)]
 pub(super) fn cross<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
     Vector3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 }
 
-/// a − b.
+/// Vector difference a − b.
 #[inline(always)]
 pub(super) fn sub<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
     Vector3::new(a.x - b.x, a.y - b.y, a.z - b.z)
 }
 
-/// a + s b.
+/// Vector sum a + s b.
 #[inline(always)]
 pub(super) fn along<S: Number>(a: &Vector3<S>, b: &Vector3<S>, s: S) -> Vector3<S> {
     Vector3::new(a.x + b.x * s, a.y + b.y * s, a.z + b.z * s)
@@ -190,11 +193,13 @@ pub(super) fn unit<S: Number>(v: &Vector3<S>) -> Vector3<S> {
     Vector3::new(v.x * inverse, v.y * inverse, v.z * inverse)
 }
 
+/// The values of a vector, without the derivatives.
 #[inline(always)]
 pub(super) fn values<S: Number>(v: &Vector3<S>) -> Vector3<f64> {
     Vector3::new(v.x.value(), v.y.value(), v.z.value())
 }
 
+/// A vector with these values, whose derivatives are zero.
 #[inline(always)]
 pub(super) fn constant<S: Number>(v: &Vector3<f64>) -> Vector3<S> {
     Vector3::new(S::constant(v.x), S::constant(v.y), S::constant(v.z))

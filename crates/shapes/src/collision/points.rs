@@ -1,5 +1,5 @@
-//! The contact points of two bodies: corners over the other body's side, edges that cross, and the closest points. `docs/contact_points.md`
-//! derives them.
+//! The points of a contact manifold: corners over the other body's side, crossings of edges, and the closest points.
+//! `docs/contact_points.md` derives them.
 
 use std::cmp::Ordering;
 
@@ -14,32 +14,34 @@ use super::step::{rise, step};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
 pub const MANIFOLD: usize = 20;
-/// A smaller share of all directions counts as none: that of a vertex which noise lifts out of a flat side by a hundredth of its distance to the
-/// next ones.
+/// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a hundredth of its
+/// distance to the next ones, has this share.
 const NONE: f64 = 1e-4;
-/// Points stand back from this part of their share on, and are gone at this one.
+/// Points stand back if less than this part of their share is left.
 const FADED: f64 = 0.08;
+/// Points are left out if less than this part of their share is left.
 const FAINT: f64 = 4e-4;
-/// Height above the deepest point, in parts of the length over which contacts fade, from which on points come to matter less.
+/// The height above the deepest point at which a point matters half as much, as a part of the length over which contacts fade.
 const LOW: f64 = 0.1;
-/// The weight of closest points that are the only contact of bodies with edges, and how much others may matter together before that is less.
+/// The weight of closest points that are the only contact of bodies with edges.
 const LONE: f64 = 0.25;
+/// The closest points of bodies with edges are a contact of their own if other points matter less than this together.
 const ENOUGH: f64 = 0.05;
 
-/// What a contact point is.
+/// The kind of a contact point, and which one it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The closest points.
     Closest,
-    /// The same, where other points do not matter enough.
+    /// The closest points, as a contact of their own because other points do not matter enough.
     Lone,
-    /// A corner of A or B, by its number.
+    /// Corner `.1` of body `.0` (0 for A, 1 for B).
     Corner(usize, usize),
-    /// Where an edge of A's side crosses one of B's.
+    /// The crossing of an edge of A's side (`.0`) and an edge of B's (`.1`).
     Crossing(usize, usize),
 }
 
-/// A contact point in numbers that may carry rates.
+/// A contact point, as numbers that may carry derivatives.
 pub(super) struct Spot<S> {
     pub(super) phi: S,
     pub(super) point_a: Vector3<S>,
@@ -47,19 +49,20 @@ pub(super) struct Spot<S> {
     pub(super) weight: S,
 }
 
-/// Two bodies as they are seen along the normal.
+/// Two bodies as projected along the contact normal: the sides that they show each other.
 pub(super) struct View<'a, S> {
     bodies: [&'a Body<'a, S>; 2],
     sides: [Option<Side<'a, S>>; 2],
-    /// The normal, out of each body.
+    /// The contact normal, as an outward direction of A and of B.
     out: [Vector3<S>; 2],
     phi: S,
-    /// The length over which contacts fade.
+    /// The length over which contacts fade, m.
     fading: Option<S>,
     distance: &'a Distance,
 }
 
 impl<'a, S: Number> View<'a, S> {
+    /// The view of two bodies along the normal n of their distance.
     pub(super) fn new(bodies: [&'a Body<'a, S>; 2], n: Vector3<S>, phi: S, distance: &'a Distance) -> Self {
         let out = [n, -n];
         let closest = [distance.point_a, distance.point_b];
@@ -68,7 +71,7 @@ impl<'a, S: Number> View<'a, S> {
             Side::of(bodies[k], &out[k], &(closest[k] - values(&out[k]) * radius))
         });
         let lengths = bodies.into_iter().filter_map(Body::fading);
-        // Of two equal bodies the mean of both, whichever grows.
+        // For two equal bodies the mean of both, so that the derivative does not prefer one.
         let fading = lengths.reduce(|x, y| match x.value().total_cmp(&y.value()) {
             Ordering::Less => x,
             Ordering::Greater => y,
@@ -89,7 +92,7 @@ impl<'a, S: Number> View<'a, S> {
         [Place::Closest].into_iter().chain(corners(0)).chain(corners(1)).chain(crossings)
     }
 
-    /// The point at a place; none if it has no weight.
+    /// The contact point at a place; `None` if it has no weight.
     pub(super) fn spot(&self, place: Place) -> Option<Spot<S>> {
         let spot = match place {
             Place::Closest => self.closest(),
@@ -100,8 +103,8 @@ impl<'a, S: Number> View<'a, S> {
         spot.filter(|spot| spot.weight.value() > 0.0)
     }
 
-    /// The closest points are a contact of their own where a body is round, and on a cylinder's rim, by ½ sin² of twice the angle to its
-    /// axis.
+    /// The closest points as a contact: with weight 1 if a body is round, and on a cylinder's rim with ½ sin² of twice the angle
+    /// between normal and axis.
     fn closest(&self) -> Option<Spot<S>> {
         let one = S::constant(1.0);
         if self.bodies.iter().any(|body| is_round(body.core)) {
@@ -115,8 +118,8 @@ impl<'a, S: Number> View<'a, S> {
         (weight.value() >= NONE).then(|| self.nearest(weight))
     }
 
-    /// The closest points where all others together matter by so much: as where edges cross next to their ends, a vertex meets a vertex, or
-    /// no side is there to measure corners by.
+    /// The closest points as a lone contact, where all other points together matter by `others`. It is needed where edges cross
+    /// next to their ends, where vertices meet, or if there is no side to measure corners by.
     fn lone(&self, others: S) -> Option<Spot<S>> {
         let fade = S::constant(1.0) - rise(others, [0.0, ENOUGH]);
         let mut spot = self.nearest(fade * S::constant(LONE));
@@ -124,14 +127,15 @@ impl<'a, S: Number> View<'a, S> {
         Some(spot)
     }
 
-    /// The closest points, without their rates: those come from the distance.
+    /// The closest points with this weight. They are constants here: their derivatives come from the distance.
     fn nearest(&self, weight: S) -> Spot<S> {
         let constant = |p: &Vector3<f64>| p.map(S::constant);
         let Distance { point_a, point_b, .. } = self.distance;
         Spot { phi: self.phi, point_a: constant(point_a), point_b: constant(point_b), weight }
     }
 
-    /// A body's corner over the other body's side, or beyond its border by a little: then where the border is nearest.
+    /// A corner of a body over the other body's side. A corner that is a little beyond the side's border counts at the nearest
+    /// point of the border.
     fn corner(&self, of: usize, k: usize) -> Option<Spot<S>> {
         let (body, n, side) = (self.bodies[of], &self.out[of], self.sides[1 - of].as_ref()?);
         let own = self.sides[of].as_ref().filter(|own| own.holds(k));
@@ -144,7 +148,7 @@ impl<'a, S: Number> View<'a, S> {
         let mut fade = fade * side.strength;
         let mut is_inside = true;
         if let Some(length) = self.fading {
-            // A corner of the side itself may be beyond the border, others fade before it.
+            // A corner of the shown side may be beyond the border; other corners fade before it.
             let (mut here, mut inner) = (one, one);
             let own = own.map_or(S::constant(0.0), |own| own.strength);
             for inside in side.inside(&there) {
@@ -161,12 +165,12 @@ impl<'a, S: Number> View<'a, S> {
         if !is_inside {
             there = side.bounded(&there);
         }
-        // A corner beyond the border is as high there as where it is.
+        // A corner beyond the border has the same height at the border as at its own place.
         let here = along(&there, n, -dot(n, &sub(&there, &at)));
         self.between(if of == 0 { [here, there] } else { [there, here] }, (share, fade), side.settled)
     }
 
-    /// Where edges of both sides cross.
+    /// The contact where edge `i` of A's side crosses edge `j` of B's.
     fn crossing(&self, i: usize, j: usize) -> Option<Spot<S>> {
         let (n, [Some(a), Some(b)]) = (&self.out[0], &self.sides) else { return None };
         let length = self.fading?;
@@ -190,10 +194,10 @@ impl<'a, S: Number> View<'a, S> {
         self.between([along(p, &u, s), along(q, &w, t)], (share, fade), a.settled * b.settled)
     }
 
-    /// Of two points on the cores, one above the other, with a share that fades. A contact carries load however small its weight is, the
-    /// closer the smaller, and a solver that has to follow that takes very many steps. So points stand back before they vanish. As
-    /// the sides that are looked at are about to be exchanged for others, points count less that are higher than the deepest; these stay
-    /// where they are.
+    /// The contact between two points on the cores, one above the other, with a share that fades. Near a border a contact of small
+    /// weight carries load at a smaller gap, and a solver that must follow that takes very many steps. So points stand back before
+    /// they vanish. While the sides that are looked at are about to be replaced by others (`settled` < 1), points that are higher
+    /// than the deepest count less.
     fn between(&self, [p, q]: [Vector3<S>; 2], (share, fade): (f64, S), settled: S) -> Option<Spot<S>> {
         let back = self.back(fade)?;
         let n = &self.out[0];
@@ -206,7 +210,7 @@ impl<'a, S: Number> View<'a, S> {
         Some(Spot { phi: gap + back, point_a, point_b, weight })
     }
 
-    /// How far a point stands back of which a part is left, m; none where it is gone.
+    /// How far a point stands back, m, if the part `fade` of it is left. `None` if it is gone.
     fn back(&self, fade: S) -> Option<S> {
         let lacks = S::constant(FADED) - fade;
         let length = self.fading.filter(|_| lacks.value() > 0.0);
@@ -214,7 +218,7 @@ impl<'a, S: Number> View<'a, S> {
         (fade.value() >= FAINT).then_some(back)
     }
 
-    /// From 1 for the deepest points down to 0 for those far above.
+    /// A factor from 1 for the deepest points down to 0 for those far above.
     fn lowness(&self, phi: S) -> S {
         let low = self.fading.map_or(S::constant(1.0), |length| length * S::constant(LOW));
         let height = phi - self.phi;
@@ -223,8 +227,8 @@ impl<'a, S: Number> View<'a, S> {
 }
 
 impl View<'_, f64> {
-    /// The places of the points that count, in their order, and the place of the one that comes next if there are more of them than
-    /// there is room for.
+    /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
+    /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
         let mut all: Vec<(Place, f64)> =
             self.places().filter_map(|place| Some((place, self.matters(&self.spot(place)?)))).collect();
@@ -244,7 +248,8 @@ impl View<'_, f64> {
 }
 
 impl<S: Number> View<'_, S> {
-    /// The points at the chosen places. Where one more has no room, weights fall to nothing as a point comes to matter no more than that.
+    /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to matter no more
+    /// than that one.
     pub(super) fn spots(&self, (places, next): &(Vec<Place>, Option<Place>)) -> Vec<(Place, Spot<S>)> {
         let limit = next.and_then(|place| self.spot(place)).map(|spot| self.matters(&spot));
         let faded = |mut spot: Spot<S>| {
@@ -263,18 +268,18 @@ impl<S: Number> View<'_, S> {
         all
     }
 
-    /// How much force a point may carry, but for a factor.
+    /// How much force a point may carry, up to a common factor.
     fn matters(&self, spot: &Spot<S>) -> S {
         spot.weight * self.lowness(spot.phi)
     }
 }
 
-/// Bodies that meet others in one point.
+/// Is the core a point or an ellipsoid, which meets other bodies in one point?
 pub(super) fn is_round(core: &Core) -> bool {
     matches!(core, Core::Point | Core::Ellipsoid(_))
 }
 
-/// The most points of these cores' manifold.
+/// The most points that a manifold of these cores can have.
 pub(super) fn room(cores: [&Core; 2]) -> usize {
     if cores.into_iter().any(is_round) {
         return 1;

@@ -1,15 +1,15 @@
-//! From witness points up to GJK's tolerance to exact ones.
+//! Polishing: from witness points that are exact up to GJK's tolerance to exact ones.
 //!
 //! Once it is known which features (face, edge, vertex, rim, smooth surface) are in contact, the normal is the unit vector
-//! across all their tangents that maximises the separation
+//! perpendicular to all their tangents that maximises the separation
 //!
 //! ```text
 //! s(n) = n·(x_B(−n) − x_A(n)),   ∂s/∂n = x_B − x_A,   ∂²s/∂n² = −(H_A + H_B),   H = ∂x/∂n of each feature's support
 //! ```
 //!
-//! which Newton's method finds: on the unit sphere, in tangent coordinates, (H_A + H_B + s 1) δ = x_B − x_A. What is left of
-//! x_B − x_A then lies along the tangents. Support functions say whether the result is right: no direction separates
-//! by more than the true distance, and points of both bodies that far apart along n attain it.
+//! Newton's method finds it: on the unit sphere, in tangent coordinates, (H_A + H_B + s 1) δ = x_B − x_A. The rest of x_B − x_A
+//! then lies along the tangents. Support functions tell whether the result is right: no direction separates by more than the true
+//! distance, and points of both bodies that far apart along n attain it.
 
 use nalgebra::{Matrix2, Vector2, Vector3};
 
@@ -18,42 +18,43 @@ use super::feature::Feature;
 use super::frame::turned_back;
 use super::relative::{ClosestPoints, Relative};
 
-/// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
-/// tolerance on curved bodies.
+/// Distances, as parts of the bodies' size, within which a point may be on an edge or vertex. The first is for exact points, the
+/// next are up to GJK's tolerance, and up to EPA's on curved bodies.
 const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
-/// How far a coarse answer's features may be from its points where these are told wrongly, in parts of the bodies' size.
+/// How far the right features may be from the coarse points if the nearest ones are wrong, as a part of the bodies' size.
 const AROUND: f64 = 1e-2;
-/// Points half way between two corners are on what joins them, to rounding.
+/// A point halfway between two corners is on what joins them, up to this part of the bodies' size.
 const BESIDE: f64 = 1e-12;
-/// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
+/// The most steps. Newton's method converges quadratically near the end; 30 steps allow for halved ones, twice that for bisection.
 const STEPS: usize = 30;
-/// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
+/// The polished separation must be exact to this part of the bodies' size.
 pub(super) const EXACT: f64 = 1e-11;
+/// Polished points may be outside the bodies by this part of the bodies' size.
 const OUTSIDE: f64 = 1e-12;
-/// The polished separation may be below the coarse one, which is a lower bound, by this part of the bodies' size.
+/// The polished separation may be below the coarse one, a lower bound, by this part of the bodies' size.
 const WORSE: f64 = 1e-13;
-/// Curvatures of s below this part of the largest count as this: bodies of revolution about one axis have none around it.
+/// Curvatures of s below this part of the largest one are replaced by it: coaxial bodies of revolution have none around their axis.
 const FLAT: f64 = 1e-5;
-/// Newton's last step, which leaves an error of its square.
+/// The size of Newton's last step, in rad. It leaves an error of its square.
 pub(super) const CONVERGED: f64 = 1e-10;
-/// Up to this step, in rad, Newton's model tells a climb's end.
+/// Newton's model predicts the end of a climb up to this step, in rad.
 const NEWTON: f64 = 0.1;
-/// What lies between points that meet is along n, except for this part of their coordinates.
+/// The vector between points that meet is along n, up to this part of their coordinates.
 const ASIDE: f64 = 1e-9;
-/// How far starts beside a rim's axis lean from it.
+/// The leans from a rim's axis of the starting directions beside it.
 const BESIDE_RIM: [f64; 3] = [1e-6, 1e-4, 1e-2];
-/// Separations differ by rounding up to this part of the points' coordinates; steps that lose no more are taken.
+/// Separations differ by rounding up to this part of the points' coordinates. Steps that lose no more are taken.
 const NOISE: f64 = 8.0 * f64::EPSILON;
-/// A direction whose part across the others is shorter counts as one of them.
+/// A direction counts as linearly dependent on others if the part of it that is perpendicular to them is shorter than this.
 const PARALLEL: f64 = 1e-7;
 
-/// Touching features, in A's frame.
+/// The two features in contact, in A's frame.
 pub(super) struct Features {
     pub(super) a: Feature,
     pub(super) b: Feature,
 }
 
-/// The exact answer next to a coarse one, where its features can be told.
+/// The exact closest points next to coarse ones; `None` if their features cannot be told.
 pub(super) fn polish(
     a: &Core,
     b: &Core,
@@ -78,12 +79,12 @@ pub(super) fn polish(
     exact(Features { a: near_a(NEAR[0]), b: near_b(NEAR[0]) }).or_else(|| {
         let (all_a, all_b) = (NEAR.map(near_a), NEAR.map(near_b));
         let is_new = |features: &[Feature], i: usize| i == 0 || features[i] != features[i - 1];
-        // The nearest of both bodies first.
+        // Tries features nearest to the coarse points of both bodies first.
         let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
         let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
         let found = pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact);
         found.or_else(|| beside(a, b, relative, coarse, size, exact)).or_else(|| {
-            // Or the coarse points are at the wrong end of what touches, or on a wrong piece of many that meet in a corner.
+            // Or the coarse points are at the wrong end of the features that touch, or on a wrong one of many that meet in a corner.
             let places_a = [coarse.point_a, a.support(&coarse.normal)];
             let places_b = [in_b, b.support(&turned_back(&relative.rotation, &-coarse.normal))];
             let around = |core: &Core, places: [Vector3<f64>; 2]| -> Vec<Feature> {
@@ -97,8 +98,8 @@ pub(super) fn polish(
     })
 }
 
-/// The answer where coarse points are on an end of what touches: along the end's normal the body then reaches farther, and half way there
-/// is what touches.
+/// The exact closest points if the coarse ones are at an end of the feature that touches. Along the normal at that end, the body
+/// reaches farther elsewhere. The point halfway there is on the feature that touches.
 fn beside(
     a: &Core,
     b: &Core,
@@ -121,7 +122,7 @@ fn beside(
 }
 
 impl Features {
-    /// The stationary separation near a direction.
+    /// The closest points of these features: the stationary separation nearest to a direction.
     pub(super) fn solve(&self, near: &Vector3<f64>) -> Option<ClosestPoints> {
         let (span, n_span) = self.independent().basis();
         let span = &span[..n_span];
@@ -138,7 +139,7 @@ impl Features {
             [t] => n = self.turn(&n, &t)?,
             _ => {}
         }
-        // Faces or edges that are not across n touch with a corner only.
+        // Faces or edges that are not perpendicular to n touch with a corner only.
         if self.a.tangents().iter().chain(self.b.tangents()).any(|t| t.dot(&n).abs() > PARALLEL) {
             return None;
         }
@@ -149,7 +150,7 @@ impl Features {
         Some(ClosestPoints { normal: n, point_a, point_b })
     }
 
-    /// Independent tangents, at most two, those of the larger feature first; and is each B's?
+    /// At most two linearly independent tangents of both features, those of the larger feature first.
     pub(super) fn independent(&self) -> Span {
         let (mut first, mut second) = ((&self.a, false), (&self.b, true));
         if second.0.tangents().len() > first.0.tangents().len() {
@@ -169,13 +170,13 @@ impl Features {
         span
     }
 
-    /// x_B − x_A.
+    /// The vector x_B − x_A between the features' points that are farthest along n and −n.
     pub(super) fn difference(&self, n: &Vector3<f64>) -> Vector3<f64> {
         self.b.support(&-n) - self.a.support(n)
     }
 
-    /// The nearest maximum of s about a tangent t: where its slope changes sign from + to −, which is bracketed and then
-    /// found by Newton's method with bisection. Rims make the slope steep where n is near their axis.
+    /// The nearest maximum of s as n turns about a tangent t. The change of sign of its slope is bracketed, then found by Newton's
+    /// method with bisection. Rims make the slope steep where n is near their axis.
     fn turn(&self, n: &Vector3<f64>, t: &Vector3<f64>) -> Option<Vector3<f64>> {
         let across = t.cross(n);
         let at = |angle: f64| n * angle.cos() + across * angle.sin();
@@ -213,8 +214,7 @@ impl Features {
         Some(at(angle).normalize())
     }
 
-    /// Where [`climb`](Self::climb) leads, except for points on rims that do not meet there: what is between them must
-    /// lie along n.
+    /// The end of a [`climb`](Self::climb). `None` if the points on rims do not meet there: the vector between them must be along n.
     fn met(&self, near: &Vector3<f64>) -> Option<Vector3<f64>> {
         let n = self.climb(*near, CONVERGED, |_, _| false)?;
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
@@ -224,16 +224,17 @@ impl Features {
         (is_met || !(self.a.is_round() || self.b.is_round())).then_some(n)
     }
 
-    /// Directions out from the axis of a circle that a direction is nearly along: there small turns lead all around the rim, and steps
-    /// that climb are tiny.
+    /// Starting directions for n nearly along a circle's axis, which lean out from that axis. On it small turns of n lead all
+    /// around the rim, and steps that climb are tiny.
     fn beside_rims(&self, n: &Vector3<f64>) -> impl Iterator<Item = Vector3<f64>> {
         let outs = [self.a.out(&self.b.support(&-n)), self.b.out(&self.a.support(n)).map(|out| -out)];
         let n = *n;
         outs.into_iter().flatten().flat_map(move |out| BESIDE_RIM.map(|lean| (n + out * lean).normalize()))
     }
 
-    /// Newton's method for n in all directions, until a step is shorter than `short`; none where it is given up, by where it is and by what
-    /// separation it makes for: no less than three times what Newton's model has left to gain, or without end where steps are long.
+    /// Newton's method for n in all directions, until a step is shorter than `short`. After each step `is_given_up` decides whether
+    /// to stop with `None`, given n and a bound for the separation that the climb can reach: three times the gain that Newton's
+    /// model predicts, or infinity if steps are long.
     pub(super) fn climb(
         &self,
         mut n: Vector3<f64>,
@@ -276,13 +277,13 @@ impl Features {
         n.iter().all(|x| x.is_finite()).then_some(n)
     }
 
-    /// (H_A + H_B) v for some v.
+    /// The products (H_A + H_B) v, for each of some vectors v.
     fn curved<const N: usize>(&self, n: &Vector3<f64>, all: [&Vector3<f64>; N]) -> [Vector3<f64>; N] {
         let (a, b) = (self.a.curvature(n), self.b.curvature(&-n));
         all.map(|v| a.along(v) + b.along(v))
     }
 
-    /// Steps along A's and B's tangents, of which `span` is a basis.
+    /// Prepares steps along the tangents of A's and B's features that close a gap; `span` is a basis of the tangents.
     pub(super) fn slide<'a>(&'a self, span: &'a [Vector3<f64>]) -> Slide<'a> {
         let mut gram = Matrix2::zeros();
         for t in self.a.tangents().iter().chain(self.b.tangents()) {
@@ -297,22 +298,22 @@ impl Features {
     }
 }
 
-/// A vector's components along a basis of up to two directions.
+/// The components of a vector along a basis of up to two directions.
 fn flat(span: &[Vector3<f64>], v: &Vector3<f64>) -> Vector2<f64> {
     let along = |k: usize| span.get(k).map_or(0.0, |t: &Vector3<f64>| t.dot(v));
     Vector2::new(along(0), along(1))
 }
 
-/// See [`Features::slide`].
+/// Steps along the tangents of two features, made by [`Features::slide`].
 pub(super) struct Slide<'a> {
     features: &'a Features,
     span: &'a [Vector3<f64>],
-    /// Of the tangents' Gram matrix; none if that is singular.
+    /// The inverse of the tangents' Gram matrix; `None` if that is singular.
     inverse: Option<Matrix2<f64>>,
 }
 
 impl Slide<'_> {
-    /// The shortest steps that close a gap `d` within the tangents' span.
+    /// The shortest steps of A's and B's points that close a gap `d` within the tangents' span.
     pub(super) fn close(&self, d: &Vector3<f64>) -> Option<[Vector3<f64>; 2]> {
         let y = self.inverse? * flat(self.span, d);
         let step = |t: &Vector3<f64>| t * flat(self.span, t).dot(&y);
@@ -321,7 +322,7 @@ impl Slide<'_> {
     }
 }
 
-/// |K|⁻¹ g: up along every eigenvector of −K, also where s is not concave or flat.
+/// The step |K|⁻¹ g of Newton's method. It goes up along every eigenvector of −K, even where s is not concave or flat.
 #[inline]
 fn uphill(k: &Matrix2<f64>, g: &Vector2<f64>) -> Vector2<f64> {
     let (trace, determinant) = (k.trace(), k.determinant());
@@ -338,7 +339,7 @@ fn uphill(k: &Matrix2<f64>, g: &Vector2<f64>) -> Vector2<f64> {
     (g + turned) * (large / 2.0) + (g - turned) * (small / 2.0)
 }
 
-/// Up to two independent tangents, zeros behind them.
+/// Up to two linearly independent tangents, followed by zeros.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Span {
     tangents: [Vector3<f64>; 2],
@@ -347,12 +348,12 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The tangents, and is each B's?
+    /// The tangents, each with whether it belongs to B's feature.
     pub(super) fn tangents(&self) -> impl Iterator<Item = (Vector3<f64>, bool)> {
         self.tangents.into_iter().zip(self.of_b).take(self.n)
     }
 
-    /// An orthonormal basis, zeros where there are fewer than two tangents.
+    /// An orthonormal basis of the tangents, followed by zeros, and its size.
     pub(super) fn basis(&self) -> ([Vector3<f64>; 2], usize) {
         let [t, s] = self.tangents;
         let second = if self.n == 2 { (s - t * t.dot(&s)).normalize() } else { s };
@@ -360,7 +361,7 @@ impl Span {
     }
 }
 
-/// Directions across n and `span` in which n can turn; the second is zero if there is one only.
+/// The directions perpendicular to n and `span` in which n can turn. If there is only one, the second is zero.
 #[inline]
 pub(super) fn directions(n: &Vector3<f64>, span: &[Vector3<f64>]) -> [Vector3<f64>; 2] {
     match span {

@@ -1,6 +1,6 @@
-//! Derivatives of a manifold by the bodies' motions. The manifold is computed in numbers that carry their rates by B's
-//! twist and, if needed, by all sizes; the normal's rates come from the distance. A motion of A equals a motion of both
-//! bodies minus one of B.
+//! Derivatives of a manifold by the bodies' motions and sizes. The manifold is computed in dual numbers, which carry the
+//! derivatives by B's twist and, if needed, by all sizes. The derivatives of the normal come from the distance. A motion of A is a
+//! common motion of both bodies minus one of B.
 
 use std::cmp::Ordering;
 
@@ -14,49 +14,51 @@ use super::sensitivity::Motion;
 use super::{BodyGradient, Collider, Distance, DistanceGradient, Manifold};
 use crate::Shape;
 
-/// A gradient by the numbers of one of a manifold's points.
+/// The gradient of a scalar by the numbers of one point of a manifold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ManifoldGradient {
-    /// By φ, the points and the normal.
+    /// The gradient by φ, by the points on A and B, and by the normal.
     pub contact: DistanceGradient,
-    /// By the weight.
+    /// The gradient by the weight.
     pub weight: f64,
 }
 
 impl ManifoldGradient {
+    /// The gradient with A and B exchanged.
     fn swapped(&self) -> Self {
         let DistanceGradient { phi, point_a, point_b, normal } = self.contact;
         Self { contact: DistanceGradient { phi, point_a: point_b, point_b: point_a, normal: -normal }, ..*self }
     }
 }
 
-/// Rates of a number by a body's twist (v, ω) along the world's axes, with v the velocity of the body's origin.
+/// The derivatives of a number by a body's twist (v, ω) along the world's axes, with v the velocity of the body's origin.
 type ByTwist = [f64; MOTION];
 
-/// How the numbers of a manifold change as one body moves and the other stays. If both move by the same twist, normal
-/// and points move along and nothing else changes. So a motion of the other body is one of both minus one of this body.
+/// The derivatives of a manifold by the motion of one body, while the other stays. If both move by the same twist, normal and
+/// points move along and nothing else changes. So a motion of the other body is a common one minus one of this body.
 pub struct ManifoldRates {
-    /// Is it B that moves?
+    /// Is B the body that moves? Otherwise it is A.
     pub of_b: bool,
-    /// Of the normal.
+    /// The derivatives of the normal's components.
     pub normal: [ByTwist; 3],
-    /// Of each contact.
+    /// The derivatives of each contact point.
     pub points: Vec<ContactRates>,
 }
 
-/// Of one of its points.
+/// The derivatives of one contact point of a manifold by the twist of the body that moves.
 pub struct ContactRates {
-    /// Of the point on A.
+    /// The derivatives of the components of the point on A.
     pub point_a: [ByTwist; 3],
-    /// Of the point on B.
+    /// The derivatives of the components of the point on B.
     pub point_b: [ByTwist; 3],
-    /// Of the gap.
+    /// The derivatives of the gap φ.
     pub phi: ByTwist,
-    /// Of the weight.
+    /// The derivatives of the weight.
     pub weight: ByTwist,
 }
 
 impl ManifoldRates {
+    /// The derivatives with A and B exchanged.
     fn swapped(mut self) -> Self {
         for point in &mut self.points {
             std::mem::swap(&mut point.point_a, &mut point.point_b);
@@ -66,8 +68,8 @@ impl ManifoldRates {
 }
 
 impl Manifold {
-    /// The gradient by motions and sizes of both bodies, given one by each point's numbers. The colliders and poses are
-    /// those of the query.
+    /// Vector-Jacobian product of the manifold query: the gradients by motions and sizes of both bodies, given one by each point's
+    /// numbers. The colliders and poses must be those of the query.
     pub fn pull(
         &self,
         a: (&Collider, &Isometry3<f64>),
@@ -79,7 +81,7 @@ impl Manifold {
 }
 
 impl Distance {
-    /// How the points of these bodies' manifold change with a motion.
+    /// The derivatives of these bodies' manifold by the motion of one of them. The colliders and poses must be those of the query.
     pub fn manifold_rates(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
@@ -92,6 +94,7 @@ impl Distance {
         self.rates_in_order(&a, &b)
     }
 
+    /// [`Distance::manifold_rates`] for bodies in the order of [`Posed::order`].
     fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> ManifoldRates {
         let Moving { motion, normal, spots, .. } = Moving::<MOTION>::new(self, a, b);
         let rates = |v: &Vector3<Dual<MOTION>>| [v.x.rates, v.y.rates, v.z.rates];
@@ -106,7 +109,7 @@ impl Distance {
         ManifoldRates { of_b: true, normal: rates(&normal), points: spots.iter().map(of).collect() }
     }
 
-    /// [`Manifold::pull`] of these bodies' manifold.
+    /// Vector-Jacobian product of these bodies' manifold, see [`Manifold::pull`].
     pub fn pull_manifold(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
@@ -122,6 +125,7 @@ impl Distance {
         self.pull_in_order(&a, &b, gradients)
     }
 
+    /// [`Distance::pull_manifold`] for bodies in the order of [`Posed::order`].
     fn pull_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
         let Moving { motion, normal, phi, spots } = Moving::new(self, a, b);
         let mut by = [0.0; MOTION_AND_SIZES];
@@ -134,7 +138,7 @@ impl Distance {
         for ((place, spot), ManifoldGradient { contact, weight }) in spots.iter().zip(gradients) {
             add(&spot.weight, *weight);
             if matches!(place, Place::Closest | Place::Lone) {
-                // How far it stands back; the rest comes from the distance.
+                // The distance by which the point stands back; the derivatives of the closest points come from the distance.
                 add(&(spot.phi - phi), contact.phi);
                 closest.push(contact);
                 continue;
@@ -172,7 +176,7 @@ impl Distance {
     }
 }
 
-/// A manifold in numbers that carry rates.
+/// A manifold in dual numbers.
 struct Moving<const N: usize> {
     motion: Motion,
     normal: Vector3<Dual<N>>,
@@ -181,19 +185,19 @@ struct Moving<const N: usize> {
 }
 
 impl<const N: usize> Moving<N> {
+    /// The manifold of two bodies in dual numbers, given their distance.
     fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
         let motion = Motion::of_b(distance, a, b);
         let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);
         let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
-        // Rates cost far more than values: those tell first which few points count.
+        // Derivatives cost far more than values, so values tell first which few points count.
         let still = [bodies.0.still(), bodies.1.still()];
         let chosen = View::new([&still[0], &still[1]], distance.normal, distance.phi, distance).chosen();
         let spots = View::new([&bodies.0, &bodies.1], normal, phi, distance).spots(&chosen);
         Self { motion, normal, phi, spots }
     }
 
-    /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, like a shift of
-    /// the body.
+    /// The normal and φ of a distance as dual numbers. A size moves its body's surface at the contact, like a shift of the body.
     fn normal_and_gap(
         distance: &Distance,
         motion: &Motion,

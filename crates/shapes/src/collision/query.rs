@@ -1,4 +1,4 @@
-//! Distance of two cores, one seen from the other.
+//! The distance of two cores: the choice of the method, and the general one with GJK and EPA.
 
 use nalgebra::Vector3;
 use parry3d_f64::math::{Pose, Rotation, Vector};
@@ -15,7 +15,7 @@ use super::polish::polish;
 use super::relative::{ClosestPoints, Relative};
 use super::smooth;
 
-/// Most steps of a size of the last resort, which climbs to a local maximum of the separation. Each step is a distance query.
+/// The most steps of each size in [`climb`], the last resort. Each step is a distance query.
 const CLIMBS: usize = 50;
 
 /// The closest points, or those of the shortest translation that separates the cores. The cores are in the order of
@@ -39,7 +39,7 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vec
     })
 }
 
-/// An answer up to the tolerance of GJK and EPA, from a separating axis where there is one.
+/// An answer that is exact up to the tolerance of GJK and EPA. It comes from the separating axis if the cores overlap and have one.
 fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> ClosestPoints {
     if let Some(Axis { separation, normal, .. }) = axis
         && separation <= 0.0
@@ -47,7 +47,7 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
         return apart(a, b, relative, &normal, separation, a.reach() + b.reach());
     }
     let size = a.reach() + b.reach();
-    // Of smaller bodies with a radius around them the separation is larger everywhere by those: they are apart more often.
+    // Smaller bodies with a radius around them have the same separation plus the radii in all directions, so they are apart more often.
     let radii = [a, b].map(|core| ROLLING * smooth::rolling(core));
     let units = [Unit { core: a, radius: radii[0], size }, Unit { core: b, radius: radii[1], size }];
     let pose = pose(relative, size);
@@ -69,7 +69,7 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     {
         return found;
     }
-    // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
+    // For bodies that share their symmetries, EPA stops at any stationary direction. So the bodies' own axes are tried too.
     let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), column(&relative.rotation, k)]);
     let best = axes
         .chain(outs(a, b, relative))
@@ -83,8 +83,8 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     }
 }
 
-/// Of round bodies whose axes nearly coincide: the directions out from each one's axis to the middle and the ends of the
-/// other's, and the one across both. Around the axes s changes by no more than they are apart, too little for a search.
+/// Extra directions for round bodies whose axes nearly coincide: from each one's axis to the middle and the ends of the other's,
+/// and the one across both. Around the axes s changes by no more than the distance of the axes, which is too little for a search.
 fn outs(a: &Core, b: &Core, relative: &Relative) -> Vec<Vector3<f64>> {
     let (along_a, along_b) = (Vector3::z(), column(&relative.rotation, 2));
     let across = along_a.cross(&along_b);
@@ -109,8 +109,8 @@ const COAXIAL: f64 = 1e-2;
 /// An axis must beat what EPA has found by this part of the bodies' size: rounding.
 const BEATEN: f64 = 1e-14;
 
-/// The witness points for a known normal. B is moved out along it by `size` more than its depth, which does not change
-/// the direction of the closest points.
+/// The witness points for a known normal. B is moved out along the normal by `size` more than its depth, so that GJK applies. This
+/// does not change the direction of the closest points.
 fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> ClosestPoints {
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
@@ -118,9 +118,9 @@ fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separat
     ClosestPoints { point_b: points.point_b - by, ..points }
 }
 
-/// Climbs from a direction to a local maximum of the separation s: of n, the closest points of A and of B moved out by
-/// τ n have the direction that maximises s(m) + τ m·n, so that s never falls (Rockafellar's proximal point method). Small
-/// steps τ out are large steps in n, but where bodies hardly part, rounding turns n.
+/// Climbs from a direction to a local maximum of the separation s. In each step, B is moved out by τ n from the current direction
+/// n. The closest points then have the direction that maximises s(m) + τ m·n, so s never falls (Rockafellar's proximal point
+/// method). Small τ give large steps in n, but where bodies hardly part, rounding turns n.
 fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f64) -> ClosestPoints {
     let separation = |normal: &Vector3<f64>| relative.separation(a, b, normal);
     let mut points = ClosestPoints { normal, point_a: a.support(&normal), point_b: relative.support(b, &-normal) };
@@ -141,7 +141,7 @@ fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f6
     points
 }
 
-/// How far apart bodies are moved for steps of [`climb`], one after the other, in parts of their size.
+/// The distances τ of the steps of [`climb`], one after the other, as parts of the bodies' size.
 const CLIMB_STEPS: [f64; 2] = [1e-10, 0.05];
 
 /// Makes an answer that could not be polished consistent. It keeps the middle of the points and takes the separation
@@ -153,10 +153,10 @@ fn settle(a: &Core, b: &Core, relative: &Relative, points: ClosestPoints) -> Clo
     ClosestPoints { normal, point_a: middle - half, point_b: middle + half }
 }
 
-/// A core in the unit of the bodies' size, as GJK's and EPA's tolerances are absolute.
+/// A core scaled to the size of both bodies, as the tolerances of GJK and EPA are absolute.
 struct Unit<'a> {
     core: &'a Core,
-    /// What is taken off the core all around, m.
+    /// The thickness that is removed from the core all around, m.
     radius: f64,
     size: f64,
 }
@@ -173,6 +173,7 @@ impl SupportMap for Unit<'_> {
     }
 }
 
+/// The first simplex of GJK, for a search from a direction.
 fn simplex([a, b]: &[Unit<'_>; 2], pose: &Pose, towards: &Vector3<f64>) -> VoronoiSimplex {
     let direction = towards.try_normalize(0.0).unwrap_or(Vector3::x());
     let mut simplex = VoronoiSimplex::new();
@@ -180,6 +181,7 @@ fn simplex([a, b]: &[Unit<'_>; 2], pose: &Pose, towards: &Vector3<f64>) -> Voron
     simplex
 }
 
+/// The relative pose in units of the bodies' size, for parry.
 fn pose(relative: &Relative, size: f64) -> Pose {
     let [x, y, z] = (relative.translation / size).into();
     let q =
@@ -187,6 +189,7 @@ fn pose(relative: &Relative, size: f64) -> Pose {
     Pose::from_parts(Vector::new(x, y, z), Rotation::from_xyzw(q.i, q.j, q.k, q.w))
 }
 
+/// Converts a vector of parry.
 fn vector(v: Vector) -> Vector3<f64> {
     Vector3::new(v.x, v.y, v.z)
 }

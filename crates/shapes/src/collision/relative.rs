@@ -1,11 +1,11 @@
-//! One body seen from the other, and the closest points of both there.
+//! The relative pose of two bodies, and their closest points.
 
 use nalgebra::{Isometry3, Matrix3, Vector3};
 
 use super::core::Core;
 use super::frame::{matrix, turned, turned_back};
 
-/// Where B is in A's frame.
+/// The pose of B in A's frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relative {
     pub(super) rotation: Matrix3<f64>,
@@ -21,7 +21,7 @@ pub(super) struct ClosestPoints {
 }
 
 impl ClosestPoints {
-    /// The same in a frame in which this one has a rotation.
+    /// Turns the points and the normal by a rotation matrix, into another frame.
     #[inline]
     pub(super) fn turned(self, r: &Matrix3<f64>) -> Self {
         let Self { normal, point_a, point_b } = self;
@@ -30,37 +30,38 @@ impl ClosestPoints {
 }
 
 impl Relative {
-    /// From B's pose, and A's with its rotation as a matrix.
+    /// The pose of B relative to A. `rotation_a` is A's rotation as a matrix.
     pub(super) fn new(a: &Isometry3<f64>, rotation_a: &Matrix3<f64>, b: &Isometry3<f64>) -> Self {
         let between = b.translation.vector - a.translation.vector;
         let rotation = matrix(&(a.rotation.inverse() * b.rotation));
         Self { rotation, translation: turned_back(rotation_a, &between) }
     }
 
-    /// B's support in A's frame.
+    /// The point of B that is farthest along a direction, both in A's frame.
     #[inline]
     pub(super) fn support(&self, b: &Core, direction: &Vector3<f64>) -> Vector3<f64> {
         self.in_a(&b.support(&turned_back(&self.rotation, direction)))
     }
 
-    /// The separation of the cores along a unit vector. The signed distance is the largest of all.
+    /// The separation of the cores along a unit vector n. The signed distance is its maximum over all n.
     #[inline]
     pub(super) fn separation(&self, a: &Core, b: &Core, n: &Vector3<f64>) -> f64 {
         n.dot(&(self.support(b, &-n) - a.support(n)))
     }
 
-    /// A point of A's frame in B's.
+    /// Converts a point from A's frame to B's.
     #[inline]
     pub(super) fn in_b(&self, p: &Vector3<f64>) -> Vector3<f64> {
         turned_back(&self.rotation, &(p - self.translation))
     }
 
-    /// A point of B's frame in A's.
+    /// Converts a point from B's frame to A's.
     #[inline]
     pub(super) fn in_a(&self, p: &Vector3<f64>) -> Vector3<f64> {
         turned(&self.rotation, p) + self.translation
     }
 
+    /// The relative pose after B is moved by this vector of A's frame.
     pub(super) fn shifted(&self, by: &Vector3<f64>) -> Self {
         Self { translation: self.translation + by, ..*self }
     }

@@ -1,15 +1,16 @@
-//! How contacts move with their bodies: the implicit function theorem on the features in contact.
+//! Derivatives of a contact by the motions of its bodies: the implicit function theorem on the features in contact.
 //!
-//! B moves by a twist (v, ω) about its origin o, A stays. With the tangents t of both features, the directions w across
-//! n and all t, and p, H, φ of the cores, the conditions n·t = 0 and w·(x_B − x_A) = 0 give
+//! B moves by a twist (v, ω) about its origin o, while A stays. Let t be the tangents of both features, w the directions
+//! perpendicular to n and all t, and p, H, φ the points, curvatures and distance of the cores. The conditions n·t = 0 and w·(x_B −
+//! x_A) = 0 give
 //!
 //! ```text
 //! t_A·dn = 0        t_B·dn = −n·(ω × t_B)        n·dn = 0
 //! w·(H_A + H_B + φ) dn = w·(v + ω × (p_B − o) + H_B (ω × n))
 //! ```
 //!
-//! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A's own twist is one of both bodies less one
-//! of B, and a displacement e of A's surface one of both by e less one of B by e.
+//! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A twist of A is a common twist of both bodies minus
+//! one of B. A displacement e of A's surface is a common displacement minus one of B by e.
 
 use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
 
@@ -20,38 +21,38 @@ use super::polish::{Features, directions};
 use super::{Collider, Distance};
 use crate::Shape;
 
-/// A witness point this near to an edge or vertex, relative to the body's size, is on it.
+/// A witness point that is nearer to an edge or vertex than this, as a part of the body's size, is on it.
 const ON: f64 = 1e-9;
-/// Equations for dn with a smaller determinant (of rows of length one) have no answer, as of two vertices that touch: the
-/// normal then turns with A.
+/// If the equations for dn (with rows of length one) have a smaller determinant, they have no solution, as for two vertices that
+/// touch. Then the normal turns with A.
 const SINGULAR: f64 = 1e-12;
 
-/// A gradient by a contact's numbers, or those numbers' rates.
+/// The gradient of a scalar by the numbers of a contact, or the rates of those numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DistanceGradient {
-    /// By φ.
+    /// The gradient by φ.
     pub phi: f64,
-    /// By the witness point on A.
+    /// The gradient by the witness point on A.
     pub point_a: Vector3<f64>,
-    /// By the witness point on B.
+    /// The gradient by the witness point on B.
     pub point_b: Vector3<f64>,
-    /// By the normal.
+    /// The gradient by the normal.
     pub normal: Vector3<f64>,
 }
 
-/// A gradient by a body's motion and size.
+/// The gradient of a scalar by a body's motion and sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BodyGradient {
-    /// By the twist (v, ω) along the world's axes, v that of the body's origin.
+    /// The gradient by the twist (v, ω) along the world's axes, with v the velocity of the body's origin.
     pub twist: Vector6<f64>,
-    /// By the sizes, as [`Shape::sizes`] orders them.
+    /// The gradient by the sizes, in the order of [`Shape::sizes`].
     pub sizes: [f64; Shape::SIZES],
 }
 
 impl Distance {
-    /// The gradient by motions and sizes of both bodies, given one by the contact's numbers: exact, on whatever features
-    /// (face, edge, vertex, rim, smooth surface) the contact is; where features are parallel, as if they stayed so. The
-    /// colliders and poses are those of the query.
+    /// Vector-Jacobian product of the distance query: the gradients by motions and sizes of both bodies, given the one by the
+    /// contact's numbers. It is exact on whatever features (face, edge, vertex, rim, smooth surface) the contact is. Features that
+    /// are parallel are treated as if they stayed so. The colliders and poses must be those of the query.
     pub fn pull(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
@@ -63,7 +64,7 @@ impl Distance {
     }
 }
 
-/// Rates by B's twist.
+/// The derivatives of a contact's numbers by B's twist.
 pub(super) struct Motion {
     pub(super) phi: Vector6<f64>,
     pub(super) normal: Matrix3x6<f64>,
@@ -72,8 +73,9 @@ pub(super) struct Motion {
 }
 
 impl Motion {
+    /// The derivatives of a contact by B's twist, on the features that its witness points are on.
     pub(super) fn of_b(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
-        // Of the cores.
+        // The witness points on the cores.
         let point_a = distance.point_a - distance.normal * a.0.radius;
         let point_b = distance.point_b + distance.normal * b.0.radius;
         Self::of_features(
@@ -84,7 +86,7 @@ impl Motion {
         )
     }
 
-    /// The gradient by motions and sizes of both bodies, given one by the contact's numbers.
+    /// The gradients by motions and sizes of both bodies, given the one by the contact's numbers.
     pub(super) fn pull(
         &self,
         distance: &Distance,
@@ -98,7 +100,7 @@ impl Motion {
             + self.point_b.tr_mul(&point_b)
             + self.normal.tr_mul(&normal)
             + self.phi * phi;
-        // A motion of both turns and carries all; it leaves φ.
+        // A common motion of both bodies turns and carries everything, and leaves φ.
         let force = point_a + point_b;
         let moment = (distance.point_a - origin_a).cross(&point_a)
             + (distance.point_b - origin_a).cross(&point_b)
@@ -119,7 +121,7 @@ impl Motion {
         ]
     }
 
-    /// By the theorem.
+    /// The derivatives by the implicit function theorem, for known features.
     fn of_features(distance: &Distance, features: &Features, a: &Posed<'_>, b: &Posed<'_>) -> Self {
         let n = distance.normal;
         let point_b = distance.point_b + n * b.0.radius;
@@ -130,7 +132,7 @@ impl Motion {
         let free = directions(&n, span);
         let (curved_a, curved_b) = (features.a.curvature(&n), features.b.curvature(&-n));
         let curved = |w: &Vector3<f64>| curved_a.along(w) + curved_b.along(w) + w * phi;
-        // Rows on the left of dn, and on the right of (v, ω).
+        // The rows of the equations: on the left of dn, on the right of (v, ω).
         let arm = point_b - b.1.translation.vector;
         let (mut left, mut right) = (Matrix3::zeros(), Matrix3x6::zeros());
         left.set_row(0, &n.transpose());
@@ -155,7 +157,7 @@ impl Motion {
         for k in 0..6 {
             let unit = Vector3::ith(k % 3, 1.0);
             let dn = turn.column(k).into_owned();
-            // Of the point that is fixed to B, and of B's surface where n turns against it.
+            // The motion of the point that is fixed to B, and the turn of n relative to B's surface.
             let (carried, turned) = if k < 3 { (unit, dn) } else { (unit.cross(&arm), dn - unit.cross(&n)) };
             let moved_a = curved_a.along(&dn);
             let moved_b = carried - curved_b.along(&turned);
@@ -171,7 +173,7 @@ impl Motion {
 }
 
 impl Posed<'_> {
-    /// The feature that a point of the core's surface with this outward normal is on, in the world.
+    /// The feature in the world that a core's surface point with this outward normal is on.
     fn feature(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> Feature {
         let local = self.1.inverse_transform_point(&(*point).into()).coords;
         let rotation = self.1.rotation.to_rotation_matrix().into_inner();
@@ -180,7 +182,7 @@ impl Posed<'_> {
         Feature::across(&self.0.core, &local, &normal, tolerance).placed(&rotation, &self.1.translation.vector)
     }
 
-    /// How a surface point moves with each of the shape's sizes, where its outward normal stays.
+    /// The derivative of a surface point by each of the shape's sizes, for a fixed outward normal.
     pub(super) fn growth(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> [Vector3<f64>; Shape::SIZES] {
         let Self(Collider { core, radius }, pose) = self;
         let n = pose.rotation.inverse() * outward;

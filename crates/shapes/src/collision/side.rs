@@ -1,4 +1,4 @@
-//! The flat side that a body shows to another one.
+//! The flat side that a body shows to another one: a polygon, a line or a plane.
 
 use nalgebra::Vector3;
 
@@ -8,44 +8,46 @@ use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::step::rise;
 use crate::{HullFace, HullSide};
 
-/// A plane, a polygon in one, or a line, which is a polygon with two corners.
+/// The side of a body: a plane, a polygon, or a line, which is a polygon with two corners.
 pub(super) struct Side<'a, S> {
     /// Outward unit normal.
     pub(super) normal: Vector3<S>,
-    /// The planes of its faces, each by its normal and a point: one, or several that are flat together. The surface is the deepest of them.
+    /// The planes of the side's faces, each as a normal and a point. There are several if faces are nearly in one plane. The
+    /// surface is the deepest of them.
     planes: Vec<[Vector3<S>; 2]>,
-    /// Counter-clockwise seen from outside; none for a plane without a border.
+    /// The corners of the border, counter-clockwise as seen from outside; empty for a plane without a border.
     pub(super) corners: Vec<Vector3<S>>,
-    /// By how much the surface bends at the edge from each corner to the next, in right angles.
+    /// For the edge from each corner to the next, the angle by which the surface bends there, in right angles.
     pub(super) bends: Vec<f64>,
-    /// From 1 down to 0 where the side is nearly along the direction.
+    /// A factor that falls from 1 to 0 as the side turns parallel to the direction in which it is looked at.
     pub(super) strength: S,
-    /// From 1 down to 0 where another side is about to look as much along the direction.
+    /// A factor that falls from 1 to 0 as another side is about to face that direction as much.
     pub(super) settled: S,
     members: Members<'a>,
 }
 
-/// Which of a body's corners are on a side.
+/// The body's corners that are on a side.
 enum Members<'a> {
+    /// All of the body's corners.
     All,
-    /// Of a box, those on this axis at the end of this sign.
+    /// A box's corners on this axis, at the end with this sign.
     OfBox(usize, f64),
-    /// Of a hull, in order.
+    /// A hull's vertices with these indices, in ascending order.
     OfHull(&'a [usize]),
 }
 
-/// Cosines of the side's normal and the direction less those of another side's, in parts of what they can be, between which a side
-/// comes to be settled.
+/// Limits of a difference between two cosines: that of this side's normal to the direction and that of another side's, as a part of
+/// the largest possible difference. Between the limits, the side becomes settled.
 const SETTLED: [f64; 2] = [0.0, 0.25];
-/// Cosines of the side's normal and the direction between which it comes to count.
+/// Limits of the cosine between the side's normal and the direction. Between them, the side comes to count.
 const STEEP: [f64; 2] = [0.05, 0.25];
-/// Lengths that are rounding, m.
+/// Lengths up to this, m, are rounding.
 pub(super) const TINY: f64 = 1e-12;
-/// A point this near to a side's plane, in parts of the hull's size, is on it.
+/// Points nearer to a side's plane than this, as a part of the hull's size, are on it.
 const ON: f64 = 1e-7;
 
 impl<'a, S: Number> Side<'a, S> {
-    /// Of a body along a direction out of it, given its closest point to the other body; none for round bodies.
+    /// The side that a body shows along a direction n out of it, given its closest point to the other body. `None` for round bodies.
     pub(super) fn of(body: &Body<'a, S>, n: &Vector3<S>, closest: &Vector3<f64>) -> Option<Self> {
         let local = body.seen(&values(n));
         match body.core {
@@ -102,7 +104,7 @@ impl<'a, S: Number> Side<'a, S> {
             }
             Core::Hull(hull) => {
                 let top = farthest(hull, &local);
-                // Of the sides that the closest point is on, if it is on any: where edges cross, both are such sides' borders.
+                // Prefers sides that the closest point is on: where edges cross, the edges are borders of such sides.
                 let depth = body.seen(&(closest - values(&body.vertex(hull, top))));
                 let face = |&k: &usize| &hull.faces()[k];
                 let is_on = |side: &&HullSide| {
@@ -133,7 +135,7 @@ impl<'a, S: Number> Side<'a, S> {
         }
     }
 
-    /// Along the body's z axis; none where that looks along the direction.
+    /// A line along the body's z axis as a side. `None` if the axis is along the direction n.
     fn line(body: &Body<'_, S>, n: &Vector3<S>, middle: Vector3<S>, half: S) -> Option<Self> {
         let axis = &body.axes[2];
         let across = along(n, axis, -dot(n, axis));
@@ -150,7 +152,7 @@ impl<'a, S: Number> Side<'a, S> {
         })
     }
 
-    /// Is the body's corner `k` on it?
+    /// Is the body's corner `k` on this side?
     pub(super) fn holds(&self, k: usize) -> bool {
         match self.members {
             Members::All => true,
@@ -159,18 +161,18 @@ impl<'a, S: Number> Side<'a, S> {
         }
     }
 
-    /// How many edges the border has: one of a line.
+    /// The number of edges of the border; a line has one.
     pub(super) fn n_edges(&self) -> usize {
         self.bends.len()
     }
 
-    /// The two ends of an edge.
+    /// The two ends of edge `k`.
     pub(super) fn edge(&self, k: usize) -> [&Vector3<S>; 2] {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
-    /// How far a point of the plane is inside the border, m: minus its distance beyond it. Where several edges are as near, the mean of
-    /// theirs. A line's border runs along it on both sides, and across it at its ends: one number for each.
+    /// How far a point of the plane is inside the border, m; negative outside. If several edges are equally near, it is their mean.
+    /// A line has four borders: on both sides of it and at its ends. For a line there is one number for each.
     pub(super) fn inside(&self, p: &Vector3<S>) -> Vec<S> {
         let all: Vec<S> = self.borders(p).into_iter().map(|(inside, _)| inside).collect();
         if self.corners.len() == 2 {
@@ -190,7 +192,7 @@ impl<'a, S: Number> Side<'a, S> {
         vec![near.into_iter().fold(S::constant(0.0), |sum, inside| sum + inside * share)]
     }
 
-    /// How far a point of the plane is inside each border's line, and the way in.
+    /// For each line of the border, how far a point of the plane is inside of it, m, and the inward direction.
     fn borders(&self, p: &Vector3<S>) -> Vec<(S, Vector3<S>)> {
         let from = |from: &Vector3<S>, inward: Vector3<S>| (dot(&inward, &sub(p, from)), inward);
         let of_edge = |k: usize| {
@@ -208,8 +210,8 @@ impl<'a, S: Number> Side<'a, S> {
         (0..self.corners.len()).map(of_edge).collect()
     }
 
-    /// A point of the plane that is beyond the border or on it, where the border is nearest. On the border half of what it moves by across is
-    /// left, the mean of both sides.
+    /// Moves a point of the plane that is beyond the border or on it to the nearest point of the border. For a point on the border,
+    /// half of its motion across the border remains: the mean of both sides.
     pub(super) fn bounded(&self, p: &Vector3<S>) -> Vector3<S> {
         let borders = self.borders(p);
         if borders.iter().any(|(inside, _)| inside.value() < -TINY) {
@@ -228,7 +230,7 @@ impl<'a, S: Number> Side<'a, S> {
             let part = dot(&sub(p, from), &edge) / length;
             let end = part.value().clamp(0.0, 1.0);
             let over = part - S::constant(end);
-            // Of what it moves by at an end half is left.
+            // At an end half of the motion remains.
             let is_on = over.value().abs() * length.value().sqrt() < TINY;
             let keeps = if is_on && (end == 0.0 || end == 1.0) { 0.5 } else { f64::from(over.value() == 0.0) };
             along(from, &edge, S::constant(end) + over * S::constant(keeps))
@@ -238,7 +240,7 @@ impl<'a, S: Number> Side<'a, S> {
         all.min_by(|x, y| distance(x).total_cmp(&distance(y))).unwrap_or(*p)
     }
 
-    /// Where the line along n through a point meets the surface, or the planes of it beyond its border.
+    /// The point where the line along n through a point meets the side's surface, continued beyond its border.
     pub(super) fn under(&self, p: &Vector3<S>, n: &Vector3<S>) -> Vector3<S> {
         let far = |[normal, anchor]: &[Vector3<S>; 2]| dot(normal, &sub(anchor, p)) / dot(normal, n);
         let reach = self

@@ -14,22 +14,23 @@ use super::frame::column;
 use super::polish::{CONVERGED, EXACT, Features};
 use super::relative::{ClosestPoints, Relative};
 
-/// Number of climbs for overlapping bodies, and the largest cosine between their starting directions. We compared with
+/// The number of climbs for overlapping bodies. We compared with
 /// forty climbs on 262,714 random pairs of overlapping ellipsoids, 1 cm to half a metre long. Eight climbs found the
 /// same answer in all pairs, six in all but one, four in all but seven.
 const CLIMBS: usize = 8;
+/// The largest cosine between the starting directions of climbs.
 const SPREAD: f64 = 0.9;
-/// A climb that comes this near to where another has ended, by the cosine, ends there too.
+/// A climb ends if the cosine to where another one has ended exceeds this.
 const KNOWN: f64 = 0.9999;
-/// Climbs go on to the end, a few steps from here, where they are the highest.
+/// The step, in rad, at which all climbs but the highest stop. The highest goes on to the end, a few steps from there.
 const NEARLY: f64 = 1e-3;
-/// Directions of a cube's grid, one of each two opposite ones.
+/// The directions of a grid on a cube, one of each two opposite ones.
 const GRID: [Vector3<f64>; 49] = grid();
-/// Those, B's axes, and one between the bodies.
+/// The number of starting directions: the grid, B's axes, and the direction between the bodies.
 const DIRECTIONS: usize = GRID.len() + 3 + 1;
 
-/// The closest points, or those of the shortest translation that separates the cores; none for other cores, or where
-/// Newton's method does not arrive.
+/// The closest points, or those of the shortest translation that separates the cores. `None` for cores that are not smooth, or if
+/// Newton's method does not converge.
 pub(super) fn closest(
     a: &Core,
     b: &Core,
@@ -83,13 +84,13 @@ pub(super) fn closest(
     highest.is_finite().then(|| finish(best))?
 }
 
-/// The radius of the largest ball that rolls along the core's surface inside: its least radius of curvature (Blaschke's theorem).
+/// The radius of the largest ball that can roll inside the core along its surface: the least radius of curvature (Blaschke's theorem).
 pub(super) fn rolling(core: &Core) -> f64 {
     if let Core::Ellipsoid(radii) = core { radii.min().powi(2) / radii.max() } else { 0.0 }
 }
 
-/// Directions of a grid on a cube, B's axes, and `towards`, and the separations along them. Of two opposite ones that which looks
-/// from A's middle to B's has the larger separation: the cores are symmetric about their middles.
+/// The starting directions with the separations along them: a grid on a cube, B's axes, and `towards`. Of two opposite directions,
+/// the one from A's middle to B's has the larger separation, as the cores are symmetric about their middles.
 fn rated(features: &Features, relative: &Relative, towards: Vector3<f64>) -> [(f64, Vector3<f64>); DIRECTIONS] {
     let axes = (0..3).map(|k| column(&relative.rotation, k));
     let mut rated = [(f64::NEG_INFINITY, Vector3::zeros()); DIRECTIONS];
@@ -101,10 +102,11 @@ fn rated(features: &Features, relative: &Relative, towards: Vector3<f64>) -> [(f
     rated
 }
 
+/// The directions of [`GRID`].
 const fn grid() -> [Vector3<f64>; 49] {
     let mut all = [Vector3::new(0.0, 0.0, 0.0); 49];
     let (mut n, mut k) = (0, 0);
-    // Five steps along each axis; the second half of the cube is opposite to the first.
+    // There are five steps along each axis. The second half of the cube is opposite to the first.
     while k < 62 {
         let (x, y, z) = ((k / 25) as f64 / 2.0 - 1.0, (k / 5 % 5) as f64 / 2.0 - 1.0, (k % 5) as f64 / 2.0 - 1.0);
         if x * x == 1.0 || y * y == 1.0 || z * z == 1.0 {

@@ -1,8 +1,8 @@
-//! A smooth step, by which weights come and go.
+//! Smooth steps, by which weights of contacts come and go.
 
 use super::number::Number;
 
-/// From 0 at −1 and below to 1 at 1 and above, twice continuously differentiable; F(x) + F(−x) = 1.
+/// A smooth step F from 0 at −1 and below to 1 at 1 and above. It is twice continuously differentiable, and F(x) + F(−x) = 1.
 pub(super) fn step<S: Number>(x: S) -> S {
     if x.value() <= -1.0 {
         return S::constant(0.0);
@@ -15,7 +15,7 @@ pub(super) fn step<S: Number>(x: S) -> S {
     S::constant(0.5) + x * slope * S::constant(1.0 / 16.0)
 }
 
-/// The same step from 0 at the first limit to 1 at the second.
+/// A smooth step from 0 at `low` and below to 1 at `high` and above.
 pub(super) fn rise<S: Number>(x: S, [low, high]: [f64; 2]) -> S {
     step((x + x - S::constant(low + high)) * S::constant(1.0 / (high - low)))
 }

@@ -1,4 +1,4 @@
-//! The contacts of all pairs at a configuration.
+//! The contacts of all pairs of a scene, as tensors.
 
 use candle_core::{Result, Tensor};
 
@@ -16,12 +16,12 @@ pub struct Contacts {
     pub normal: Tensor,
     /// Signed distance (B, nc), m. Positive for separate bodies.
     pub phi: Tensor,
-    /// The factor of each contact's barrier (B, nc), see `docs/contact_points.md`. `None` if it is 1 for all.
+    /// The factor of each contact's barrier (B, nc), see `docs/contact_points.md`. `None` if all are 1.
     pub weight: Option<Tensor>,
 }
 
 impl Contacts {
-    /// All tensors mapped by a function.
+    /// Applies a function to each of the tensors.
     pub(crate) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         Ok(Self {
             point_a: f(&self.point_a)?,
@@ -32,12 +32,13 @@ impl Contacts {
         })
     }
 
-    /// Normal, points on A and B and a gap (B, nc) of each, side by side (B, 10 nc).
+    /// Packs the contacts' geometry into rows (B, 10 nc): normal, points on A and B, and the given gap (B, nc) of each contact.
     pub(crate) fn geometry(&self, gap: &Tensor) -> Result<Tensor> {
         beside(&[&self.normal, &self.point_a, &self.point_b, &gap.unsqueeze(2)?], 2)?.flatten_from(1)
     }
 
-    /// Of a row (B, ·): normal, points on A and B and φ of each of n contacts, then their weights if they have any.
+    /// Unpacks the contacts from rows (B, ·): normal, points on A and B and φ of each of n contacts, then their weights if the rows
+    /// have any.
     pub(crate) fn of_row(row: &Tensor, n: usize) -> Result<Self> {
         let (worlds, width) = row.dims2()?;
         let geometry = part(row, 1, 0, GEOMETRY * n)?.reshape((worlds, n, GEOMETRY))?;

@@ -1,5 +1,5 @@
-//! Pairs whose contacts have weights: those with a formula for them, and those without any, which go through [`fingertip_shapes::collision`],
-//! world by world in double precision, see [`super::lanes::convex`].
+//! Pairs of shapes whose contacts have weights. Some have a formula. The others go through [`fingertip_shapes::collision`], world
+//! by world in double precision, see [`super::lanes::convex`].
 
 use std::borrow::Cow;
 
@@ -15,41 +15,44 @@ use super::kind::WeightedKind;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
 
-/// Two shapes whose contacts have weights.
+/// A pair of shapes whose contacts have weights.
 #[derive(Clone, Debug)]
 pub(crate) struct ConvexPair {
     sides: [Side; 2],
     contacts: usize,
-    /// If they have a formula: are A and B the kind's B and A?
+    /// The formula of the pair, if it has one, and whether the pair's A and B are the formula's B and A.
     formula: Option<(WeightedKind, bool)>,
 }
 
+/// One shape of a convex pair.
 #[derive(Clone, Debug)]
 struct Side {
     shape: Shape,
-    /// Of a shape whose sizes say nothing: threads do not have to take turns at counting a hull's owners.
+    /// The collider of a shape whose sizes do not vary (a hull or half-space). It is made once, so that threads do not contend for
+    /// a hull's reference count.
     collider: Option<Collider>,
 }
 
-/// Where a shape is and how large, in one world: twelve numbers of its pose, [`Shape::SIZES`] of its sizes.
+/// The pose and sizes of a shape in one world: twelve numbers of the pose, [`Shape::SIZES`] of the sizes.
 #[derive(Clone, Copy)]
 pub(crate) struct Placement<'a> {
     pub(crate) pose: &'a [f64],
     pub(crate) sizes: &'a [f64],
 }
 
-/// A shape where it is in one world.
+/// The collider of a shape and its pose in one world.
 type Placed<'a> = (Cow<'a, Collider>, Isometry3<f64>);
 
 impl Side {
+    /// Prepares a shape, with its collider if its sizes do not vary.
     fn new(shape: &Shape) -> Self {
         let is_fixed = matches!(shape, Shape::Hull(_) | Shape::HalfSpace);
         Self { shape: shape.clone(), collider: is_fixed.then(|| Collider::new(shape)) }
     }
 
-    /// None where a number is not usable.
+    /// The shape in one world; `None` if a number is out of the usable range.
     fn placed(&self, at: &Placement) -> Option<Placed<'_>> {
-        // A place may be somewhat farther away than its usable coordinates say.
+        // Poses may be somewhat beyond the range of usable coordinates.
         if at.sizes.iter().any(|x| x.abs() > USABLE) || at.pose.iter().any(|x| x.abs() > USABLE * USABLE) {
             return None;
         }
@@ -62,6 +65,7 @@ impl Side {
 }
 
 impl ConvexPair {
+    /// Prepares a pair of two shapes: finds its formula or makes its colliders, and counts its contacts.
     pub(crate) fn new(a: &Shape, b: &Shape) -> Self {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b));
@@ -69,27 +73,30 @@ impl ConvexPair {
         Self { sides: [Side::new(a), Side::new(b)], contacts, formula }
     }
 
-    /// Contacts that the pair has room for.
+    /// The number of contacts that the pair has room for.
     pub(crate) fn contacts(&self) -> usize {
         self.contacts
     }
 
-    /// The formula on lanes, and whether the pair's A and B are its B and A; none for pairs that are searched.
+    /// The formula for lanes, and whether the pair's A and B are the formula's B and A. `None` for pairs whose closest points are
+    /// searched for.
     pub(crate) fn formula(&self) -> Option<(WeightedKind, bool)> {
         self.formula
     }
 
-    /// Rates of all its contacts.
+    /// The number of rates that [`ConvexPair::rates`] fills in.
     pub(crate) fn n_rates(&self) -> usize {
         1 + OWN_RATES * self.contacts
     }
 
+    /// Both shapes in one world; `None` if a number is out of the usable range.
     fn placed(&self, at: &[Placement; 2]) -> Option<[Placed<'_>; 2]> {
         Some([self.sides[0].placed(&at[0])?, self.sides[1].placed(&at[1])?])
     }
 
-    /// Fills in the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Those that are not there
-    /// repeat the first with φ = [`UNUSED`] and no weight. NaN where a pose or size is not usable. Returns the distance.
+    /// Computes the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Unused contacts
+    /// repeat the first one, with φ = [`UNUSED`] and weight 0. All are NaN if a pose or size is not usable. Returns the distance of
+    /// the shapes, for the derivatives.
     pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
         let found =
             self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
@@ -108,8 +115,9 @@ impl ConvexPair {
         Some(*distance)
     }
 
-    /// Gradients by the motions (force, and moment about the shape's origin) and sizes of both shapes, given those of what
-    /// [`ConvexPair::witness`] gives, with its distance; none where a number is not usable or what comes of it is not finite.
+    /// Vector-Jacobian product of [`ConvexPair::witness`]: the gradients of both shapes' motions (force, and moment about the
+    /// shape's origin) and sizes, given the distance that it returned and the gradient `grad` of its contacts. `None` if a number
+    /// is not usable or the result is not finite.
     pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
         let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
         let gradient = |grad: &[f64]| {
@@ -123,10 +131,10 @@ impl ConvexPair {
         pulled.iter().all(finite).then_some(pulled)
     }
 
-    /// Fills in how what [`ConvexPair::witness`] gives changes with a motion of one shape while the other stays, given its
-    /// distance: 1 if B moves or 0 if A does; then six for each number, by the velocity of that shape's origin and its angular
-    /// velocity, [`OWN_RATES`] for each contact. Zero for contacts that are not there, and where a
-    /// number is not usable.
+    /// Jacobian of [`ConvexPair::witness`] by the motion of one shape while the other stays, given the distance that it returned.
+    /// The first number is 1 if B is the one that moves, 0 if A is. Then each contact has [`OWN_RATES`] numbers: for each of its
+    /// numbers six rates, by the velocity of the moving shape's origin and by its angular velocity. All rates are zero for unused
+    /// contacts, and if a pose or size is not usable.
     pub(super) fn rates(&self, at: &[Placement; 2], distance: &Distance, out: &mut [f64]) {
         out.fill(0.0);
         let Some([(a, pose_a), (b, pose_b)]) = &self.placed(at) else { return };
@@ -144,7 +152,7 @@ impl ConvexPair {
     }
 }
 
-/// A pose from its position and axes; none if they are not finite or no frame.
+/// The pose with this position and these axes; `None` if they are not finite or no rotation.
 pub(super) fn isometry(pose: &[f64]) -> Option<Isometry3<f64>> {
     if !pose.iter().all(|x| x.is_finite()) {
         return None;

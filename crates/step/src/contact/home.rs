@@ -1,4 +1,4 @@
-//! Which shapes overlap at a scene's home.
+//! Overlaps of shapes at the home configuration of a scene.
 
 use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{Isometry3, Vector3};
@@ -9,32 +9,34 @@ use fingertip_shapes::collision::Collider;
 use super::convex::isometry;
 use super::shapes::BodyShape;
 
-/// Shapes that overlap by less than this, m, merely touch: rounding of a gap of zero can leave this much.
+/// Overlaps of less than this depth, m, count as touching: rounding of a gap of zero can leave this much.
 const TOUCHING: f64 = 1e-9;
-/// A depth, m. An overlap that is deeper than this ...
+/// Overlaps deeper than this, m, are deep: the first step that removes them moves things visibly.
 const DEEP: f64 = 1e-3;
-/// ... or than this share of the thinner shape's thickness moves things visibly when the first step removes it.
+/// Overlaps deeper than this share of the thinner shape's thickness are deep, too.
 const DEEP_PART: f64 = 0.05;
 
-/// How far two shapes are inside each other.
+/// The depth of the overlap of two shapes.
 pub(super) struct Depth {
     /// Length of the shortest translation that separates them, m.
     pub(super) depth: f64,
-    /// Is the overlap too deep to be a rounded number in the scene?
+    /// Is the overlap too deep to come from rounded numbers in the scene file?
     pub(super) is_deep: bool,
 }
 
-/// All shapes of a scene at home.
+/// All collision shapes of a scene, at its home configuration.
 pub(super) struct AtHome(Vec<Placed>);
 
+/// A collision shape at its pose in the home configuration.
 struct Placed {
     collider: Collider,
     pose: Isometry3<f64>,
-    /// Corners of the box along the world's axes that holds it.
+    /// Lower and upper corner of the shape's axis-aligned bounding box in the world, m.
     bounds: [Vector3<f64>; 2],
 }
 
 impl AtHome {
+    /// Places all shapes by the kinematics of the home configuration.
     pub(super) fn new(tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let frames: Vec<FrameSpec> = shapes.iter().map(BodyShape::frame).collect();
         let home = Tensor::from_vec(tree.home(), (1, tree.nq), &Device::Cpu)?;
@@ -48,7 +50,7 @@ impl AtHome {
         Ok(Self(shapes.iter().zip(poses.chunks_exact(POSE)).map(place).collect()))
     }
 
-    /// The depth of two shapes, if they overlap.
+    /// The overlap of two shapes, by their indices; `None` if they do not overlap.
     pub(super) fn depth(&self, a: usize, b: usize) -> Option<Depth> {
         let (one, other) = (&self.0[a], &self.0[b]);
         let apart = |k: usize| one.bounds[0][k] > other.bounds[1][k] || other.bounds[0][k] > one.bounds[1][k];
@@ -62,7 +64,7 @@ impl AtHome {
 }
 
 impl Placed {
-    /// The shortest side of the box along the shape's own axes that holds it, m.
+    /// The shortest side of the shape's bounding box along its own axes, m.
     fn thickness(&self) -> f64 {
         let [low, high] = self.collider.bounds(&Isometry3::identity());
         (high - low).min()

@@ -1,4 +1,5 @@
-//! The contacts of pairs of shapes on [`super::lanes`]: for the steps' kernels, and as one differentiable tensor operation.
+//! The contacts of all pairs of a scene, computed by the kernels of [`super::lanes`]: inside the kernels of a step, and as one
+//! differentiable tensor operation.
 
 use std::sync::Arc;
 
@@ -17,17 +18,17 @@ use super::lanes;
 use super::numbers::GEOMETRY;
 use super::shapes::{BodyShape, Pair};
 
-/// Force and moment on a shape.
+/// The number of numbers of a wrench: force and moment on a shape.
 pub(crate) const PULL: usize = 6;
 
-/// Pairs of shapes, in the order of their contacts.
+/// All pairs of a scene, in the order of their contacts, with the kernels that compute them.
 #[derive(Clone, Debug)]
 pub(crate) struct PairKernels {
     kernels: Kernels,
     pub(crate) pairs: Vec<PairKernel>,
     pub(crate) n_shapes: usize,
     pub(crate) n_contacts: usize,
-    /// Pairs of [`Method::Convex`]; if there are any, all contacts have weights.
+    /// The number of pairs of [`Method::Convex`]. If there are any, all contacts have weights.
     pub(crate) n_convex: usize,
 }
 
@@ -37,21 +38,23 @@ pub(crate) struct PairKernel {
     pub(crate) method: Method,
     pub(crate) a: usize,
     pub(crate) b: usize,
-    /// First contact.
+    /// The index of the pair's first contact.
     pub(crate) first: usize,
+    /// The number of the pair's contacts.
     pub(crate) contacts: usize,
 }
 
-/// How a pair's contacts come about.
+/// The way in which a pair's contacts are computed.
 #[derive(Clone, Debug)]
 pub(crate) enum Method {
+    /// A formula whose contacts all have weight 1.
     Formula(PairFunction),
-    /// The contacts have weights: by a formula, or by a query in each world, whose result has this place among all.
+    /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs of this method.
     Convex(ConvexPair, usize),
 }
 
 impl PairKernel {
-    /// The poses and sizes of its shapes.
+    /// The poses and sizes of the pair's shapes, out of those of all shapes.
     #[inline(always)]
     pub(crate) fn shapes<'a, R>(&self, poses: &'a [R], sizes: &'a [R]) -> lanes::convex::Places<'a, R> {
         let (a, b) = (self.a, self.b);
@@ -61,7 +64,7 @@ impl PairKernel {
 }
 
 impl PairKernels {
-    /// Of pairs of these shapes.
+    /// The kernels for the pairs of a scene.
     pub(super) fn new(pairs: &[Pair], shapes: &[BodyShape]) -> Self {
         let mut n_convex = 0;
         let mut convex = |pair: &Pair| {
@@ -76,11 +79,12 @@ impl PairKernels {
         Self { n_convex, ..all }
     }
 
-    /// Of n pairs with one formula: shapes k and n + k.
+    /// The kernels for n pairs with the same formula: pair k consists of the shapes k and n + k.
     pub(super) fn of_formula(formula: PairFunction, n: usize) -> Self {
         Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts())), 2 * n)
     }
 
+    /// The kernels for pairs, each given by A, B, method and number of contacts.
     fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize)>, n_shapes: usize) -> Self {
         let mut n_contacts = 0;
         let pairs = pairs.map(|(a, b, method, contacts)| {
@@ -90,13 +94,13 @@ impl PairKernels {
         Self { pairs: pairs.collect(), n_shapes, n_contacts, n_convex: 0, kernels: Kernels::default() }
     }
 
-    /// Numbers of the weights: one for each contact, or none where those are 1 for all.
+    /// The number of weights: one for each contact, or none if all weights are 1.
     pub(crate) fn n_weights(&self) -> usize {
         if self.n_convex > 0 { self.n_contacts } else { 0 }
     }
 
-    /// Fills in normal, points and φ of each contact, the weights, and where the shapes of each convex pair are nearest, in the same
-    /// numbers.
+    /// Computes the contacts: [`GEOMETRY`] numbers each (normal, points, φ) and the weights. For convex pairs also `nearest`:
+    /// normal, points and φ where the shapes are nearest, which the derivatives need.
     #[inline(always)]
     pub(crate) fn witness<R: Lane>(&self, [poses, sizes]: [&[R]; 2], [contacts, weights, nearest]: [&mut [R]; 3]) {
         for weight in weights.iter_mut() {
@@ -119,8 +123,8 @@ impl PairKernels {
         }
     }
 
-    /// After [`PairKernels::witness`]: adds to the gradients of poses and sizes what comes from those of the contacts and weights;
-    /// what pulls on the shapes is left in `pulls`.
+    /// Vector-Jacobian product of [`PairKernels::witness`], which must come before. Adds to the gradients of poses and sizes, given
+    /// the gradients of contacts and weights. `pulls` is left with the wrenches on the shapes, [`PULL`] numbers each.
     #[inline(always)]
     pub(crate) fn pull<R: Lane>(
         &self,
@@ -161,7 +165,7 @@ impl PairKernels {
             let (force, moment) = (vec3_at(pulls, PULL * shape), vec3_at(pulls, PULL * shape + 3));
             let place = POSE * shape;
             add_vec3(to_poses, place, force);
-            // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
+            // The gradient of an axis r is ½ m × r for a moment m: turning by θ moves r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
             for k in 0..3 {
                 let axis = vec3_at(poses, place + 3 + 3 * k);
                 add_vec3(to_poses, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
@@ -169,12 +173,12 @@ impl PairKernels {
         }
     }
 
-    /// A pair whose contacts come from a query that branches as it likes, if there is one.
+    /// A pair without formula, whose closest points are searched for, if there is one.
     pub(crate) fn searched(&self) -> Option<&PairKernel> {
         self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if pair.formula().is_none()))
     }
 
-    /// The contacts of poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
+    /// The contacts for poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one differentiable operation.
     pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
         if !poses.device().is_cpu()
             && let Some(PairKernel { a, b, .. }) = self.searched()
@@ -189,7 +193,7 @@ impl PairKernels {
     }
 }
 
-/// (poses, sizes) → contacts, then weights, all in rows.
+/// The tensor operation (poses, sizes) → (contacts, weights). All are rows per world.
 struct Witness(Arc<PairKernels>);
 
 impl Function<2> for Witness {
@@ -199,7 +203,8 @@ impl Function<2> for Witness {
         Signature { name: "contacts", operands, width: GEOMETRY * n_contacts + self.0.n_weights() }
     }
 
-    /// What convex pairs have found and what pulls on the shapes; contacts and weights once more.
+    /// Working memory: the nearest points of convex pairs, the wrenches on the shapes, and contacts and weights computed again for
+    /// the derivatives.
     fn scratch(&self) -> usize {
         GEOMETRY * self.0.n_convex + PULL * self.0.n_shapes + self.signature().width
     }

@@ -1,8 +1,8 @@
-//! Which pairs of shapes have a formula.
+//! The pairs of shapes that have a formula for their contacts.
 
 use fingertip_scene::Shape;
 
-/// Two kinds of shapes with a formula, A's first, whose contacts all have the weight 1.
+/// A pair of shape types with a formula whose contacts all have weight 1. The first shape in the name is A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairKind {
     SphereSphere,
@@ -15,12 +15,13 @@ pub(crate) enum PairKind {
 }
 
 impl PairKind {
-    /// The kind of a pair of shapes (their sizes do not matter), and whether they have to be swapped to be in its order;
-    /// `None` for pairs that have no function.
+    /// The formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A and B. `None`
+    /// for pairs without such a formula.
     pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
 
+    /// The formula for a pair of shapes in exactly this order.
     fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
         use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
         Some(match (a, b) {
@@ -35,7 +36,7 @@ impl PairKind {
         })
     }
 
-    /// m, the number of contacts per pair.
+    /// The number of contacts m per pair.
     pub(crate) fn contacts(self) -> usize {
         match self {
             Self::SphereSphere
@@ -49,7 +50,8 @@ impl PairKind {
     }
 }
 
-/// Two kinds of shapes with a formula that also gives weights, A's first. [`fingertip_shapes::collision`] handles all others.
+/// A pair of shape types with a formula that also gives weights. The first shape in the name is A. [`fingertip_shapes::collision`]
+/// handles pairs without any formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WeightedKind {
     BoxBox,
@@ -59,11 +61,12 @@ pub(crate) enum WeightedKind {
 }
 
 impl WeightedKind {
-    /// As [`PairKind::find`].
+    /// The weighted formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A and B.
     pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
 
+    /// The formula for a pair of shapes in exactly this order.
     fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
         use Shape::{Box, Capsule, Cylinder, HalfSpace};
         Some(match (a, b) {
@@ -75,7 +78,7 @@ impl WeightedKind {
         })
     }
 
-    /// The number of contacts per pair.
+    /// The number of contacts that the formula has room for.
     pub(crate) fn contacts(self) -> usize {
         match self {
             Self::BoxBox => 20,
@@ -86,22 +89,22 @@ impl WeightedKind {
     }
 }
 
-/// How contacts of a pair of shapes are computed.
+/// The formula for the contacts of a pair of shapes.
 #[derive(Clone, Copy, Debug)]
 pub struct PairFunction {
     pub(crate) kind: PairKind,
-    /// Are the pair's A and B the kind's B and A?
+    /// Are the pair's A and B the formula's B and A?
     pub(crate) swapped: bool,
 }
 
 impl PairFunction {
-    /// The function for shapes of the kinds of `a` and `b` (their sizes do not matter), in this order;
-    /// `None` for pairs that have none.
+    /// The formula for shapes of the types of `a` and `b`, in this order, whatever their sizes. `None` for pairs without a formula
+    /// of unit weights.
     pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
         PairKind::find(a, b).map(|(kind, swapped)| Self { kind, swapped })
     }
 
-    /// m, the number of contacts per pair.
+    /// The number of contacts m per pair.
     pub fn contacts(&self) -> usize {
         self.kind.contacts()
     }

@@ -1,4 +1,4 @@
-//! Which shapes may touch, how far apart they are, and where they touch.
+//! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the shapes' poses and sizes.
 
 mod contacts;
 mod convex;

@@ -1,4 +1,4 @@
-//! Messages about bodies inside each other.
+//! Overlaps of bodies, for messages to the user.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ pub struct Overlap {
     pub a: String,
     /// Name of the body on side B.
     pub b: String,
-    /// How deep they overlap, m: the length of the shortest translation that separates the shapes.
+    /// The depth of the overlap, m: the length of the shortest translation that separates the shapes.
     pub depth: f64,
 }
 
 impl Overlap {
-    /// Of overlaps of shapes, by their bodies' names and depth, those of bodies: the deepest first.
+    /// Combines overlaps of shapes, given by their bodies' names and depth, into overlaps of bodies, the deepest first.
     pub(crate) fn gather<'a>(found: impl Iterator<Item = (&'a str, &'a str, f64)>) -> Vec<Self> {
         let mut overlaps: Vec<Self> = Vec::new();
         for (a, b, depth) in found {

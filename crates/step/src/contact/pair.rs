@@ -1,4 +1,4 @@
-//! The contacts of pairs that have a formula: signed distance, normal and witness points, exact and differentiable.
+//! The contacts of pairs with a formula, as tensors: signed distance, normal and witness points, exact and differentiable.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::kernels::PairKernels;
 pub use super::kind::PairFunction;
 use fingertip_scene::Shape;
 
-/// Shapes of one kind, one per pair: their poses and sizes.
+/// One side of n pairs: shapes of one type, with their poses and sizes.
 ///
-/// A pose has twelve numbers: the position of the shape's frame in the world, then the three columns of its rotation
-/// matrix (the shape's x, y and z axes in the world).
+/// A pose has twelve numbers: the position of the shape's frame in the world, then the three columns of its rotation matrix (the
+/// shape's x, y and z axes in the world).
 pub struct Shapes {
     /// Poses (B, n, 12).
     pub pose: Tensor,
@@ -33,9 +33,8 @@ pub struct Witness {
 }
 
 impl PairFunction {
-    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth,
-    /// and finite everywhere. Where several directions are possible, `contact/lanes` says for each kind which one is
-    /// taken.
+    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
+    /// everywhere. Where several directions are possible, the files in `contact/lanes` say which one is taken.
     ///
     /// # Errors
     /// If the tensors' shapes, types or devices do not fit each other.

@@ -1,4 +1,4 @@
-//! Shapes on bodies, and two that may touch.
+//! Collision shapes on bodies, and pairs of shapes that may touch.
 
 use crate::kinematics::FrameSpec;
 use fingertip_scene::Shape;
@@ -10,7 +10,7 @@ use super::kind::PairFunction;
 pub struct BodyShape {
     /// Index of the body in the tree.
     pub body: usize,
-    /// The shape.
+    /// The geometry of the shape: its type and sizes.
     pub shape: Shape,
     /// Rotation of the shape's frame in the body's frame, row by row.
     pub rotation: [[f64; 3]; 3],
@@ -19,7 +19,7 @@ pub struct BodyShape {
 }
 
 impl BodyShape {
-    /// The shape's frame on its body.
+    /// The frame of the shape relative to its body.
     pub(crate) fn frame(&self) -> FrameSpec {
         FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
     }
@@ -35,12 +35,12 @@ pub struct Pair {
     pub a: usize,
     /// Index of the shape on side B.
     pub b: usize,
-    /// Friction coefficient.
+    /// The coefficient of friction between the two shapes.
     pub mu: f64,
     /// Torsional friction, m. 0 for point contacts: see [`Params::torsion`](fingertip_scene::Params::torsion).
     pub torsion: f64,
     /// The number of contacts of the pair.
     pub contacts: usize,
-    /// The pair's formula. None for pairs whose contacts have weights.
+    /// The formula of the pair; `None` for pairs whose contacts have weights.
     pub(crate) formula: Option<PairFunction>,
 }

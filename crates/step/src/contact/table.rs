@@ -1,4 +1,4 @@
-//! Which shapes of a scene may touch.
+//! The table of the pairs of shapes in a scene that may touch.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::kind::PairFunction;
 use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 
-/// All pairs of a scene. Pairs of the same two kinds of shapes are grouped together.
+/// All pairs of a scene that may touch. Pairs of the same two types of shapes are next to each other.
 #[derive(Clone, Debug)]
 pub struct PairTable {
-    /// The pairs.
+    /// The pairs, grouped by the types of their shapes.
     pub pairs: Vec<Pair>,
     /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene has `enabled =
     /// true` for them.
@@ -28,9 +28,9 @@ pub struct PairTable {
     /// Bodies of other pairs that overlap deeply at home: by more than 1 mm, or by more than a twentieth of the thinner
     /// shape.
     pub deep: Vec<Overlap>,
-    /// The pair of each contact. A pair has one or more contacts.
+    /// For each contact, the index of its pair. A pair has one or more contacts.
     pub pair_of_contact: Vec<usize>,
-    /// The contacts that resist turning about their normal: those of pairs with torsional friction.
+    /// The indices of the contacts that resist turning about their normal: those of pairs with torsional friction.
     pub torsional: Vec<usize>,
     pub(crate) kernels: Arc<PairKernels>,
 }
@@ -55,7 +55,7 @@ impl PairTable {
         }
         let (left_out, deep) = leave_out(scene, tree, shapes, &sides, &mut pairs)
             .map_err(|error| Error::invalid("shapes at home", message(&error)))?;
-        // Together by kinds, in the order in which the kinds first appear.
+        // Groups pairs by types, in the order in which the types first appear.
         let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
         let mut order: Vec<_> = Vec::new();
         for kind in pairs.iter().map(kinds) {
@@ -72,9 +72,10 @@ impl PairTable {
         Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 
+    /// The pair of two shapes, by their indices; `None` if they may not touch.
     fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
         let (side_a, side_b) = (&sides[a], &sides[b]);
-        // Bodies with the same carrier do not move against each other; a carrier is joined to the one above it.
+        // Bodies with the same carrier do not move relative to each other. A carrier is joined to the one above it.
         let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
         let joined = side_a.owner == side_b.owner && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
@@ -92,7 +93,7 @@ impl PairTable {
         Some(Pair { a, b, mu, torsion, contacts, formula })
     }
 
-    /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one
+    /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one differentiable
     /// operation.
     ///
     /// # Errors
@@ -101,7 +102,7 @@ impl PairTable {
         self.kernels.contacts(poses, sizes)
     }
 
-    /// A warning line for each two bodies that are left out or are deep inside each other.
+    /// A warning for each two bodies that are left out, or that overlap deeply.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
             let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
@@ -119,26 +120,27 @@ impl PairTable {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }
 
-    /// The number of contacts.
+    /// The number of contacts of all pairs.
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
     }
 
-    /// The pairs with torsional friction.
+    /// The indices of the pairs with torsional friction.
     pub fn torsional_pairs(&self) -> impl Iterator<Item = usize> {
         (0..self.pairs.len()).filter(|&pair| self.pairs[pair].torsion > 0.0)
     }
 }
 
-/// What the scene's rules say about the pairs of two bodies.
+/// The verdict of the scene's rules on the pairs of two bodies.
 struct Ruling {
     mu: f64,
     torsion: f64,
-    /// None if no rule says.
+    /// May the bodies touch? `None` if no rule says.
     enabled: Option<bool>,
 }
 
 impl Ruling {
+    /// Applies the scene's rules to a pair of bodies in order; later rules override earlier ones.
     fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
         let mut ruling = Self { mu: scene.params.mu, torsion: scene.params.torsion, enabled: None };
         for (rule, (a, b)) in scene.pairs.iter().zip(side_a.called.iter().zip(&side_b.called)) {
@@ -154,8 +156,8 @@ impl Ruling {
     }
 }
 
-/// Takes out the pairs of bodies of one owner that overlap at home, unless a rule asks for them. Returns these, and those
-/// among the others that are deep inside each other.
+/// Removes the pairs of overlapping bodies of one owner at home, unless a rule keeps them. Returns their overlaps, and the deep
+/// overlaps of other pairs.
 fn leave_out(
     scene: &Scene,
     tree: &Tree,
@@ -184,19 +186,21 @@ fn leave_out(
     Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
 }
 
-/// What decides which shapes a body's may touch.
+/// The properties of a shape's body that decide which shapes it may touch.
 struct Side {
     owner: Option<usize>,
-    /// [`Tree::carrier`], and that of the body that it is joined to.
+    /// The body that this one moves with, see [`Tree::carrier`].
     carrier: Option<usize>,
+    /// The carrier of the body that the own carrier is joined to.
     above: Option<usize>,
-    /// Which side is B: the higher one.
+    /// The shape with the higher rank is side B of a pair: objects 2, robots 1, fixed objects 0.
     rank: u8,
-    /// For each rule, is the body its `a`, its `b`?
+    /// For each rule, whether the body is its `a`, and whether it is its `b`.
     called: Vec<[bool; 2]>,
 }
 
 impl Side {
+    /// Looks up a body's owner, carrier and rank, and which rules name it.
     fn new(scene: &Scene, tree: &Tree, body: usize) -> Self {
         let owner = tree.bodies[body].owner;
         let carrier = tree.carrier(body);

@@ -1,4 +1,4 @@
-//! Calls, branches, loops, and what is written by tables.
+//! Prints control flow: calls, branches and loops, and the copying of variables and results.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -13,19 +13,19 @@ use super::super::trace::{Item, Kind, Output, Region, Row, Variable};
 use super::printer::{At, Printer};
 use super::text::{Text, declare_table, number_of};
 
-/// Assignments in the driver from one place to another that a table is made for, at least.
+/// The fewest copies between places in the driver for which a table and a loop are printed in place of single assignments.
 const MOVES: usize = 8;
-/// The mask of the worlds that code is for where it is.
+/// The C variable with the mask of active worlds: those for which the current code runs.
 pub(super) const ACTIVE: &str = "w->active";
 
 impl Printer<'_> {
-    /// The place of a result, as [`Printer::input`].
+    /// The C expression of a place in the results, to assign to.
     pub(super) fn result(&self, &Output { row, place, of_step, .. }: &Output, at: At) -> String {
         let index = self.index(place, Slot::Result { row, place }, at);
         number_of(&self.trace.results[row], &index, at == At::Driver && of_step)
     }
 
-    /// Writes results in the driver: what stands in one place after the other by tables, if there is much of it.
+    /// Prints the driver's writing of results. Numbers that stand in working memory are copied by a table and a loop, if there are many.
     pub(super) fn write(&self, outputs: &[Output], text: &mut Text) {
         let pool = if self.precision == Precision::Double { Pool::Double } else { Pool::Single };
         let place = |output: &Output| {
@@ -48,7 +48,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A line for each row `moved[i]` of a table.
+    /// Prints a table of the given rows, and a loop that executes `line` for each row `moved[i]`.
     pub(super) fn by_table(&self, rows: Vec<Vec<String>>, line: &str, text: &mut Text) {
         let n = rows.len();
         text.open("{");
@@ -59,7 +59,7 @@ impl Printer<'_> {
         text.close();
     }
 
-    /// What takes the place of a number or flag where worlds of a mask go on and others do not.
+    /// The assignment of `value` to `to` where the mask is set; other worlds keep their content. Without a mask it is a plain assignment.
     pub(super) fn blended(&self, id: Id, mask: Option<&str>, to: &str, value: String) -> String {
         let node = self.node(id);
         match mask {
@@ -69,7 +69,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Items of a function, for worlds of a mask.
+    /// Prints the items of a function or region, for the worlds in the mask `active`.
     pub(super) fn items(&self, items: &[Item], (function, active): (usize, &str), depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
         for item in items {
@@ -85,12 +85,12 @@ impl Printer<'_> {
         }
     }
 
-    /// The mask of the worlds that a place is written for, if others must keep what they have.
+    /// The mask for writing to a node's place, if worlds that are not active must keep the old content.
     fn kept_worlds(&self, id: Id) -> Option<&'static str> {
         (self.is_vector() && self.schedule.layout.is_masked[id as usize]).then_some(ACTIVE)
     }
 
-    /// What others want of a node that is there.
+    /// Prints the storing of a computed node: in its place in working memory and in results, as far as others need it.
     pub(super) fn leave(&self, id: Id, function: usize, pad: &str, text: &mut String) {
         let (at, name) = (At::Function(function), self.local(id, function));
         if let Some(place) = self.place(id, at, Slot::Place(id)) {
@@ -101,7 +101,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A region inside a function, for worlds of a mask.
+    /// Prints a branch or loop inside a function, for the worlds in the mask `active`.
     pub(super) fn region(&self, region: usize, (function, active): (usize, &str), depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
         let Region { kind, items, variables } = &self.trace.regions[region];
@@ -109,7 +109,7 @@ impl Printer<'_> {
             let (start, name) = (self.value(*start, At::Function(function)), self.local(*id, function));
             let _ = writeln!(text, "{pad}{} {name} = {start};", self.type_of(*id));
         }
-        // The worlds that are in the region.
+        // The mask of the worlds inside the region.
         let (own, is_vector) = (format!("a{region}"), self.is_vector());
         let set = |from: fn(&Variable) -> Id, mask: &str, pad: &str, text: &mut String| {
             let to = |id: Id| self.local(id, function);
@@ -162,7 +162,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The variables that something happens to, and what: those that become what they are where they are are none.
+    /// The variables that need an assignment, each with its new value, and the set of these variables. Variables that keep their
+    /// value, or whose new value already stands in their place, need none.
     pub(super) fn changed(
         variables: &[Variable],
         from: fn(&Variable) -> Id,
@@ -175,7 +176,8 @@ impl Printer<'_> {
         (changes, own)
     }
 
-    /// What sets variables, all at once, in worlds of a mask: copies of those that others of them become, then what changes.
+    /// Statements that set variables simultaneously, in the worlds of a mask: first copies of the values that other assignments
+    /// overwrite, then the assignments.
     pub(super) fn changes(
         &self,
         changes: &[(Id, Id)],
@@ -192,7 +194,7 @@ impl Printer<'_> {
         [copies, changes.iter().map(change).collect()]
     }
 
-    /// The same in the driver: what goes from one place to another by tables.
+    /// Prints the setting of a region's variables in the driver. Moves between places in memory use a table and a loop, if there are many.
     pub(super) fn set(&self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
         let mask = mask.filter(|_| self.is_vector());
         let value = |id: Id| self.value(id, At::Driver);
@@ -223,7 +225,7 @@ impl Printer<'_> {
         changes.iter().for_each(|line| text.line(line));
     }
 
-    /// What the driver hands to a function.
+    /// The arguments of a call from the driver: the rows and working memory that the function uses, and the instance number.
     fn arguments(&self, function: usize, in_time: bool, instance: Option<String>) -> String {
         let uses = &self.uses[self.schedule.kinds.of[function].0];
         let of = |row: &Row| match row.step {
@@ -236,9 +238,10 @@ impl Printer<'_> {
         all.chain(instance).collect::<Vec<_>>().join(", ")
     }
 
+    /// Prints steps of the driver.
     pub(super) fn steps(&self, steps: &[Step], text: &mut Text) {
         let trace = self.trace;
-        // Functions of a kind that follow each other in its order are called in a loop, from the first of them on.
+        // Consecutive instances of one kind are called in a loop.
         let of = |step: &Step| match step {
             Step::Call(function) => Some(self.schedule.kinds.of[*function]),
             _ => None,

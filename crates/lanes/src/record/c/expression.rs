@@ -1,4 +1,4 @@
-//! Operations as expressions, and the places of numbers.
+//! Prints operations as C expressions, and the C names of numbers in rows and in working memory.
 
 use crate::lane::Precision;
 
@@ -8,7 +8,7 @@ use super::super::op::{Id, Op};
 use super::printer::{At, Printer, THREADS, Worlds};
 use super::text::number_of;
 
-/// The C type of numbers.
+/// The C type of a number of this precision.
 pub fn number(precision: Precision) -> &'static str {
     match precision {
         Precision::Double => "double",
@@ -17,7 +17,8 @@ pub fn number(precision: Precision) -> &'static str {
 }
 
 impl Printer<'_> {
-    /// A place in a row or in working memory, in a function that may be one of several.
+    /// The C index of a place in a row or in working memory. In a function merged with others, the index may include an offset per
+    /// instance.
     pub(super) fn index(&self, place: usize, slot: Slot, at: At) -> String {
         let difference = match at {
             At::Function(function) => self.table(function).difference(slot),
@@ -29,7 +30,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Is the constant in memory, as other functions have a number in its place?
+    /// Must this constant be read from working memory here, as other functions of the same kind have a number in memory in its place?
     pub(super) fn is_in_memory(&self, id: Id, at: At) -> bool {
         match at {
             At::Function(function) => {
@@ -39,12 +40,13 @@ impl Printer<'_> {
         }
     }
 
+    /// The C expression of a node's place in working memory; `None` if the node has none.
     pub(super) fn place(&self, id: Id, at: At, slot: Slot) -> Option<String> {
         let place = self.schedule.layout.places[id as usize]?;
         Some(self.at(Pool::of(self.trace, id), &self.index(place, slot, at)))
     }
 
-    /// What is in a place of working memory.
+    /// The C expression of a number in working memory.
     pub(super) fn at(&self, pool: Pool, index: &str) -> String {
         let pool = match pool {
             Pool::Double => 'd',
@@ -52,18 +54,18 @@ impl Printer<'_> {
             Pool::Flag => 'f',
         };
         match self.worlds {
-            // Beside the other threads' numbers.
+            // The numbers of a block's threads are interleaved.
             Worlds::Thread => format!("w.{pool}[({index}) * {THREADS}]"),
             _ => format!("w->{pool}[{index}]"),
         }
     }
 
-    /// The variable that a node is in its function: they are numbered from the function's first on, so that names are short.
+    /// The C variable of a node inside its function. Numbering starts at the function's first node, so that names are short.
     pub(super) fn local(&self, id: Id, function: usize) -> String {
         format!("v{}", id - self.first[function])
     }
 
-    /// A node's value.
+    /// The C expression of a node's value.
     pub(super) fn value(&self, id: Id, at: At) -> String {
         let node = self.node(id);
         match node.op {
@@ -87,7 +89,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A constant's text.
+    /// The C text of a constant: a literal, or an entry of the table of constants that differ between instances.
     pub(super) fn constant(&self, id: Id, at: At) -> String {
         let node = self.node(id);
         let difference = match at {
@@ -101,7 +103,8 @@ impl Printer<'_> {
         }
     }
 
-    /// A number of an operand; in the loop over time the driver finds its own step in the row, and hands others that step's part.
+    /// The C expression of a number of an operand. In the loop over time, the driver adds the offset of its step; functions get a
+    /// pointer to the step's part.
     pub(super) fn input(&self, id: Id, at: At, in_driver: bool) -> String {
         match self.trace.operand_of(self.node(id).bits as usize) {
             Some((row, place)) => {
@@ -111,15 +114,17 @@ impl Printer<'_> {
         }
     }
 
-    /// Of the numbers in rows.
+    /// The C type of the numbers in rows.
     pub(super) fn number_type(&self) -> &'static str {
         self.type_in(if self.precision == Precision::Double { Pool::Double } else { Pool::Single })
     }
 
+    /// The C type of a node's value.
     pub(super) fn type_of(&self, id: Id) -> &'static str {
         self.type_in(Pool::of(self.trace, id))
     }
 
+    /// The C type of the numbers in an array of working memory.
     pub(super) fn type_in(&self, pool: Pool) -> &'static str {
         match (pool, self.is_vector()) {
             (Pool::Double, true) if self.precision == Precision::Single => "w_t",
@@ -132,7 +137,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The letter of a register's operations.
+    /// The letter that marks the precision in the names of register operations: S single, D double, W double in a program of singles.
     pub(super) fn letter(&self, precision: Precision) -> char {
         match (precision, self.precision) {
             (Precision::Single, _) => 'S',
@@ -141,7 +146,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An operation on registers.
+    /// The C expression of an operation on registers of worlds, as a macro call.
     pub(super) fn operation(&self, id: Id, function: usize) -> String {
         let node = self.node(id);
         let arguments: Vec<String> =
@@ -179,6 +184,7 @@ impl Printer<'_> {
         format!("{name}{kind}({})", arguments.join(", "))
     }
 
+    /// The C expression of an operation.
     pub(super) fn expression(&self, id: Id, function: usize) -> String {
         if self.is_vector() {
             return self.operation(id, function);
@@ -186,7 +192,7 @@ impl Printer<'_> {
         let node = self.node(id);
         let [a, b, c] = node.arguments;
         let value = |id: Id| self.value(id, At::Function(function));
-        // Of the functions of math.h.
+        // The suffix of the functions of math.h.
         let suffix = if node.precision == Precision::Single { "f" } else { "" };
         match node.op {
             Op::Constant | Op::Flag | Op::Input | Op::InputOfStep | Op::Variable | Op::FlagVariable => value(id),
@@ -216,7 +222,7 @@ impl Printer<'_> {
     }
 }
 
-/// A number as C reads it back to the last bit.
+/// A C literal that reads back to exactly this number.
 pub fn literal(precision: Precision, x: f64) -> String {
     let number = match (x.is_nan(), x.is_infinite()) {
         (true, _) => String::from("NAN"),

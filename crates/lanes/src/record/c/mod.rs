@@ -1,4 +1,4 @@
-//! Traces as C.
+//! Prints traces as C functions.
 
 mod control;
 mod expression;
@@ -21,8 +21,8 @@ use printer::{At, Printer};
 pub use printer::{THREADS, Worlds};
 use text::{Text, declare_table};
 
-/// −x for x = fma(a, b, c): GCC 12 makes one instruction of both, which gives +0 for −0 where ab = −c. Put behind a definition of
-/// `INLINE`.
+/// C functions for −x where x = fma(a, b, c). GCC 12 fuses the two into one instruction, which gives +0 instead of −0 where
+/// ab = −c. The text needs a definition of `INLINE` before it.
 macro_rules! negated {
     () => {
         "\
@@ -45,7 +45,7 @@ INLINE float negatedf(float x)
 }
 pub(super) use negated;
 
-/// What text in C starts with: the operations that it has no sign for.
+/// The head of C text: includes, and macros for operations that C has no operator for.
 pub const PRELUDE: &str = concat!(
     "\
 #include <math.h>
@@ -66,28 +66,28 @@ pub const PRELUDE: &str = concat!(
     negated!()
 );
 
-/// What text for registers starts with, once `DOUBLES` says how many numbers of double precision are in one and `SINGLE` whether
-/// rows are of single precision.
+/// The head of text for registers of worlds. Before it, `DOUBLES` must be defined as the number of doubles in a register, and
+/// `SINGLE` as whether rows are of single precision.
 #[cfg(feature = "native")]
 pub const VECTOR_PRELUDE: &str = include_str!("vector.h");
 
-/// A trace as a C function.
+/// A trace printed as a C function.
 pub struct CFunction {
-    /// The type of its working memory, `NAME_work`.
+    /// The definition of the working memory's type, `NAME_work`.
     pub work: String,
-    /// The functions that it calls.
+    /// The text of the functions that the main function calls.
     pub stages: String,
-    /// Its name and arguments.
+    /// The name and arguments of the main function.
     pub signature: String,
-    /// What it does, in braces.
+    /// The body of the main function, in braces.
     pub body: String,
-    /// Bytes of working memory.
+    /// Bytes of working memory, for one world.
     pub memory: usize,
-    /// How many numbers of double precision, of single precision and flags that is.
+    /// The numbers of doubles, of singles and of flags in the working memory.
     pub sizes: [usize; 3],
 }
 
-/// The trace as a C function of a name, whose numbers are of a precision.
+/// Prints a trace as the C function `name`, with rows of the given precision.
 pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let operations: usize = trace.operations().iter().map(|(_, count)| count).sum();
     let shortest = match worlds {
@@ -125,7 +125,7 @@ pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) ->
     }
     printer.steps(&schedule.steps, &mut body);
     printer.write(&printer.late[0], &mut body);
-    // What this trace does not read or write is an argument all the same.
+    // Rows that this trace does not use are arguments all the same.
     let unused =
         printer.rows().filter(|row| !names(&body.text, row.name)).map(|row| format!("  (void){};\n", row.name));
     let mut body = body.text.replacen("{\n", &format!("{{\n{}", unused.collect::<String>()), 1);
@@ -150,7 +150,7 @@ pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) ->
     CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
-/// The same without operations: for who writes a body of their own.
+/// Only the name and arguments of the C function for a trace, without an implementation: for callers that write the body themselves.
 pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
     let number = number(precision);
     let read = trace.operands.iter().map(|row| format!("const {number} *restrict {}", row.name));
@@ -163,16 +163,16 @@ pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
 /// The argument of a function with a loop over time that says how many steps there are.
 pub const STEPS: &str = "unsigned long long n_steps";
 
-/// Operations of a trace from which on functions that are alike are one. To look for places costs a sixth of the time of shorter ones,
-/// which compile in seconds anyway; GPUs have little room for instructions and gain by it always.
+/// Traces with more operations than this have equal functions merged. Looking up places in tables would cost shorter traces a sixth
+/// of their speed, and they compile in seconds anyway. On GPUs, merging is always on: they have little room for instructions.
 const LONG: usize = 30_000;
-/// Operations of a function that is called in several places, at least: a call takes about as long as some ten of them. C for one world
-/// at a time is to be short before it is quick.
+/// The fewest operations of a function that is called in several places; a call takes about as long as ten of them.
 const SHORTEST: usize = 40;
+/// [`SHORTEST`] in C for one world, which should be short rather than fast.
 const SHORTEST_OF_C: usize = 16;
 
 impl Printer<'_> {
-    /// A function's name and arguments: the rows and the working memory that it uses, and others.
+    /// The name and arguments of a function: the rows and the working memory that it uses, the number of steps and the instance number.
     fn signature(&self, name: &str, uses: &[bool], steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
@@ -187,6 +187,7 @@ impl Printer<'_> {
         format!("{name}({})", if all.is_empty() { String::from("void") } else { all.join(", ") })
     }
 
+    /// The name of the function that is printed for this one, made of the program's and the stage's name.
     fn function_name(&self, function: usize) -> String {
         let function = self.printed(function);
         let stage = usize::from(self.schedule.functions[function].stage);
@@ -194,7 +195,7 @@ impl Printer<'_> {
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
-    /// The function for all functions of a kind. Gives which rows it uses, and whether the working memory.
+    /// Prints the one function for all functions of a kind. Returns which rows it uses and, last, whether it uses the working memory.
     fn kind(&self, kind: usize, text: &mut String) -> Vec<bool> {
         let function = self.schedule.kinds.functions[kind][0];
         let table = &self.schedule.tables[kind];
@@ -218,7 +219,7 @@ impl Printer<'_> {
     }
 }
 
-/// Does a text in C have a variable of this name? Fields of the working memory are none.
+/// Does the C text mention a variable of this name? Fields of the working memory do not count.
 fn names(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

@@ -1,57 +1,65 @@
-//! Which nodes have one place: a variable of the driver's, what it starts as and what it becomes, as far as none of them is wanted
-//! once the next is there. What would be copied from place to place is then written where it belongs.
+//! Register coalescing for working memory. A variable of the driver shares one place with its initial and final values where that
+//! is safe. The values are then written straight to that place, and no copies are needed.
 //!
-//! Sets of such nodes grow one by one; a set may be if everyone who reads one of its nodes finds that one in the place, along every
-//! path through branches and loops. Worlds that a branch or a loop is not for keep what they have: see [`Coalesced::is_masked`].
+//! Sets of such nodes grow pair by pair. Two sets may be joined if, along every path through branches and loops, each read of a
+//! node in the set finds that node in the shared place. In a branch or loop, worlds that are not active must keep their old
+//! content: see [`Coalesced::is_masked`].
 
 use super::super::functions::{Function, Pool, Step, is_prompt, touched};
 use super::super::op::Id;
 use super::super::trace::{Item, Kind, Region, Trace, Variable};
 
-/// Something that happens to places.
+/// A read or write of places in working memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// A function leaves the node.
+    /// A function writes the node to its place.
     Write(Id),
+    /// A function or the driver reads the node.
     Read(Id),
-    /// A region of the driver's starts, is left by some worlds, ends: its variables are set.
+    /// The driver enters a region, which sets the region's variables to their initial values.
     Open(usize),
+    /// Some worlds leave a loop early, which sets its variables to their exit values.
     Leave(usize),
+    /// A branch or a pass of a loop ends, which sets the region's variables to their final values.
     Close(usize),
 }
 
-/// What happens while a trace is run, in its order; loops once.
+/// All reads and writes of a trace, in the order of execution. The body of a loop appears once.
 pub(super) struct Events<'a> {
     trace: &'a Trace,
     functions: &'a [Function],
     in_time: &'a [bool],
     function_of: &'a [Option<usize>],
-    /// What happens, and in which region.
+    /// Each event, with the region around it.
     all: Vec<(Event, usize)>,
-    /// What happens to each node, and to each region.
+    /// For each node, the indices of the events that touch it.
     of: Vec<Vec<usize>>,
+    /// For each region, the indices of its [`Event::Open`], [`Event::Leave`] and [`Event::Close`] events.
     of_region: Vec<Vec<usize>>,
-    /// The region that each region of the driver's is in.
+    /// For each region of the driver, the region around it.
     parent: Vec<usize>,
 }
 
-/// Sets of nodes that have one place.
+/// Disjoint sets of nodes; the nodes of a set share one place.
 pub(super) struct Coalesced {
-    /// Each node's set, by one of its nodes.
+    /// The set of each node, named by one of its members.
     set_of: Vec<Id>,
+    /// The members of each set; empty for a node that names no set.
     members: Vec<Vec<Id>>,
-    /// Must worlds that are not active keep what is in the place when the node is written there? Of a variable: when it starts.
+    /// Must writing a node spare worlds that are not active, as they still need the old content of its place? For a variable, this
+    /// is asked of its initial value.
     pub(super) is_masked: Vec<bool>,
 }
 
 impl Coalesced {
-    /// The nodes of all sets.
+    /// The sets of nodes that share a place, those of a single node included.
     pub(super) fn sets(&self) -> impl Iterator<Item = &[Id]> {
         self.members.iter().filter(|members| !members.is_empty()).map(Vec::as_slice)
     }
 }
 
 impl<'a> Events<'a> {
+    /// Lists the events of a trace that is cut into functions and steps.
     pub(super) fn new(
         trace: &'a Trace,
         (functions, steps): (&'a [Function], &[Step]),
@@ -73,6 +81,7 @@ impl<'a> Events<'a> {
         events
     }
 
+    /// Appends an event inside a region, and files it under the nodes and regions that it touches.
     fn push(&mut self, event: Event, region: usize) {
         let at = self.all.len();
         self.all.push((event, region));
@@ -91,6 +100,7 @@ impl<'a> Events<'a> {
         }
     }
 
+    /// Appends the events of steps that are inside the region `within`.
     fn follow(&mut self, steps: &[Step], within: usize) {
         for step in steps {
             match step {
@@ -122,7 +132,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Results that are written at the end of a step, or of the whole.
+    /// Appends the reads of results that the driver writes at the end of a step (`of_step`) or of the program.
     fn read_late(&mut self, of_step: bool, within: usize) {
         let trace = self.trace;
         for output in trace.outputs.iter().filter(|output| output.of_step == of_step) {
@@ -132,7 +142,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// What an item of a function reads from elsewhere, then what it leaves.
+    /// Appends the reads of an item from outside its function, then its writes.
     fn item(&mut self, item: Item, function: usize, within: usize) {
         let (mut read, mut written) = (Vec::new(), Vec::new());
         touched(self.trace, item, &mut read, &mut written);
@@ -144,7 +154,7 @@ impl<'a> Events<'a> {
         written.into_iter().for_each(|id| self.push(Event::Write(id), within));
     }
 
-    /// Sets as large as may be, of nodes that wait: innermost regions first, which are run most.
+    /// Coalesces nodes that need a place into sets as large as possible. Innermost regions come first, as they run most often.
     pub(super) fn coalesced(&self, waits: &[bool]) -> Coalesced {
         let n = self.trace.nodes.len();
         let mut sets = Coalesced {
@@ -164,7 +174,7 @@ impl<'a> Events<'a> {
         for members in &sets.members {
             let masked: Vec<usize> = members.iter().filter_map(|&id| self.masked_region_of(id)).collect();
             for &id in members {
-                // Where the node is left; a variable starts outside of its region.
+                // The region in which the node is written; for a variable, its initial value is set outside of its region.
                 let Some(&at) = self.of[id as usize].first() else { continue };
                 let mut region = self.all[at].1;
                 while region != 0 && !masked.contains(&region) {
@@ -176,6 +186,7 @@ impl<'a> Events<'a> {
         sets
     }
 
+    /// The nesting depth of a region; 0 for the whole program.
     fn depth(&self, mut region: usize) -> usize {
         let mut depth = 0;
         while region != 0 {
@@ -184,7 +195,7 @@ impl<'a> Events<'a> {
         depth
     }
 
-    /// The branch or loop that a variable of the driver's is of.
+    /// The branch or loop of the driver that this node is a variable of, else `None`.
     fn masked_region_of(&self, id: Id) -> Option<usize> {
         self.of[id as usize].iter().find_map(|&at| match self.all[at].0 {
             Event::Open(region) if self.has_variable(region, id) => {
@@ -194,11 +205,12 @@ impl<'a> Events<'a> {
         })
     }
 
+    /// Is the node a variable of this region?
     fn has_variable(&self, region: usize, id: Id) -> bool {
         self.trace.regions[region].variables.iter().any(|variable| variable.id == id)
     }
 
-    /// Makes one set of the sets of two nodes, if it may be.
+    /// Joins the sets of two nodes if the result is safe.
     fn join(&self, sets: &mut Coalesced, a: Id, b: Id, waits: &[bool]) {
         let [to, from] = [a, b].map(|id| sets.set_of[id as usize]);
         let is_one = to == from;
@@ -215,10 +227,10 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Does everyone who reads a node of the set find that one in the place?
+    /// Is it safe for these nodes to share a place? That is so if each read of one of them finds that very node there.
     fn may_be(&self, set: &[Id]) -> bool {
         let mut events: Vec<usize> = set.iter().flat_map(|&id| self.of[id as usize].iter().copied()).collect();
-        // The regions that they are in start and end.
+        // Entry and exit of the regions around these events matter too.
         let mut regions: Vec<usize> = Vec::new();
         for &at in &events {
             let (event, mut region) = self.all[at];
@@ -240,7 +252,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// What a variable becomes at an event.
+/// The value that a variable takes at an event: initial, exit or final.
 fn source(event: Event) -> fn(&Variable) -> Id {
     match event {
         Event::Open(_) => |variable| variable.start,
@@ -249,16 +261,18 @@ fn source(event: Event) -> fn(&Variable) -> Id {
     }
 }
 
-/// Along the events that matter to a set. What is in its place is one of its nodes, or nobody knows.
+/// A walk over the events that touch a set of nodes. It tracks which node of the set, if any, the shared place holds.
 struct Walk<'a> {
     events: &'a Events<'a>,
     set: &'a [Id],
     path: &'a [usize],
+    /// The position in `path`.
     at: usize,
 }
 
 impl Walk<'_> {
-    /// From here to the end of the region: what is in the place then. Nothing if somebody does not find what is wanted.
+    /// Walks on to the end of the current region. Returns the node that the place then holds (`Some(None)` if unknown), or `None`
+    /// if a read does not find its node.
     fn until_close(&mut self, mut holds: Option<Id>) -> Option<Option<Id>> {
         while let Some(&at) = self.path.get(self.at) {
             self.at += 1;
@@ -276,7 +290,7 @@ impl Walk<'_> {
                     let is_loop = matches!(kind, Kind::Loop { .. } | Kind::Time { .. });
                     let starts_in_place = own.is_some_and(|(_, is_copied)| !is_copied);
                     let before = match own {
-                        // The branch itself reads what its variable starts as.
+                        // The branch itself reads the initial value of its variable.
                         Some(_) if starts_in_place && !is_loop => holds,
                         Some((id, _)) => Some(id),
                         None => holds,
@@ -301,7 +315,8 @@ impl Walk<'_> {
         Some(holds)
     }
 
-    /// Sets the variables of a region, all at once: the one that has this place, and whether it is copied there.
+    /// Sets the variables of a region simultaneously. Returns the variable that owns the shared place, if any, and whether its
+    /// value is copied there; `None` if a value is not found in the place.
     fn set_variables(&self, event: Event, region: usize, holds: Option<Id>) -> Option<Option<(Id, bool)>> {
         let from = source(event);
         let (mut own, mut is_read) = (None, false);
@@ -316,7 +331,7 @@ impl Walk<'_> {
             }
             is_read |= is_here && !is_own;
         }
-        // Copies are made one after the other.
+        // Copies are made one after the other, so a copy into the place may destroy a value that another variable still reads.
         (!is_read || own.is_none_or(|(_, is_copied)| !is_copied)).then_some(own)
     }
 }

@@ -1,26 +1,29 @@
-//! Where numbers wait between functions, and until when.
+//! Liveness analysis and linear-scan allocation of working memory: when each node is needed, and which place it has from then to then.
 
 use super::super::functions::{Function, Pool, Step, is_prompt};
 use super::super::op::Id;
 use super::super::trace::{Item, Kind, Region, Trace};
 
-/// From when to when each node is wanted, in the driver's steps.
+/// The lifetime of each node, in driver steps: when it is computed, and all its uses.
 pub(super) struct Lives<'a> {
     trace: &'a Trace,
     functions: &'a [Function],
     in_time: &'a [bool],
     pub(super) function_of: Vec<Option<usize>>,
+    /// The driver step that computes each node.
     born: Vec<usize>,
-    /// Is it wanted by others than the function that computes it?
+    /// For each node: must it have a place because it is a variable of the driver?
     waits: Vec<bool>,
+    /// The driver step that is being visited.
     pub(super) now: usize,
-    /// Loops: when they start and end, and which they are in.
+    /// The driver's loops: first step, last step, and the index of the loop around.
     loops: Vec<(usize, usize, Option<usize>)>,
-    /// Uses: who, when, by which function, in which loop.
+    /// All uses of nodes: the node, the driver step, the function that reads it (`None` for the driver), and the innermost loop.
     uses: Vec<(Id, usize, Option<usize>, Option<usize>)>,
 }
 
 impl<'a> Lives<'a> {
+    /// Lifetimes before any driver step is visited.
     pub(super) fn new(trace: &'a Trace, functions: &'a [Function], in_time: &'a [bool]) -> Self {
         let n = trace.nodes.len();
         Self {
@@ -36,6 +39,7 @@ impl<'a> Lives<'a> {
         }
     }
 
+    /// Visits driver steps in order, and notes where nodes are computed and used.
     pub(super) fn follow(&mut self, steps: &[Step], within: Option<usize>) {
         let trace = self.trace;
         for step in steps {
@@ -75,7 +79,7 @@ impl<'a> Lives<'a> {
                     }
                     for variable in variables {
                         self.wanted(variable.end, None, inner);
-                        // Results are written behind the region.
+                        // Results that the variable is written to are written behind the region.
                         self.wanted(variable.id, None, inner);
                     }
                     if let (Kind::Loop { .. } | Kind::Time { .. }, Some(inner)) = (kind, inner) {
@@ -86,7 +90,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// Results that are written at the end of a step, or of the whole.
+    /// Notes the uses of results that the driver writes late: at the end of a step if `of_step` is set, else at the end of the program.
     pub(super) fn write_late(&mut self, of_step: bool, within: Option<usize>) {
         for output in &self.trace.outputs {
             if output.of_step == of_step && !is_prompt(self.trace, self.in_time, output) {
@@ -95,6 +99,7 @@ impl<'a> Lives<'a> {
         }
     }
 
+    /// Notes what the items of a function compute and use.
     fn function(&mut self, items: &[Item], function: usize, within: Option<usize>) {
         let trace = self.trace;
         let by = Some(function);
@@ -125,18 +130,20 @@ impl<'a> Lives<'a> {
         }
     }
 
+    /// Notes that a function computes a node in the current step.
     fn compute(&mut self, id: Id, function: usize) {
         self.function_of[id as usize] = Some(function);
         self.born[id as usize] = self.now;
     }
 
+    /// Notes a use of a node in the current step, by a function or by the driver.
     fn wanted(&mut self, id: Id, by: Option<usize>, within: Option<usize>) {
         if !self.trace.nodes[id as usize].op.is_given() {
             self.uses.push((id, self.now, by, within));
         }
     }
 
-    /// Who waits for others than the function that computes it.
+    /// For each node: is it used outside the function that computes it, so that it needs a place in working memory?
     pub(super) fn waits(&self) -> Vec<bool> {
         let mut waits = self.waits.clone();
         for &(id, _, by, _) in &self.uses {
@@ -146,13 +153,13 @@ impl<'a> Lives<'a> {
         waits
     }
 
-    /// Places for sets of nodes that share one, and how many there are of each pool.
+    /// Linear-scan allocation. Assigns one place to each set of coalesced nodes, and returns the places and the length of each array.
     pub(super) fn places<'b>(&self, sets: impl Iterator<Item = &'b [Id]>) -> (Vec<Option<usize>>, [usize; 3]) {
         let mut last = vec![0; self.born.len()];
         for &(id, now, _, mut within) in &self.uses {
             let id = id as usize;
             let mut until = now;
-            // What was there before a loop is wanted in its next pass too.
+            // A node from before a loop is needed again in the next pass.
             while let Some((start, end, outer)) = within.map(|within| self.loops[within]) {
                 if self.born[id] <= start {
                     until = until.max(end);
@@ -171,7 +178,7 @@ impl<'a> Lives<'a> {
         order.sort_by_key(|&(born, _, set)| (born, set[0]));
         let mut places: Vec<Option<usize>> = vec![None; self.born.len()];
         let sizes = Pool::ALL.map(|pool| {
-            // When each place is free again.
+            // For each place, the last step in which it is in use.
             let mut free: Vec<usize> = Vec::new();
             for &(born, last, set) in order.iter().filter(|(_, _, set)| Pool::of(self.trace, set[0]) == pool) {
                 let place = free.iter().position(|&last| last < born).unwrap_or(free.len());

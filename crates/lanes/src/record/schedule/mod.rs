@@ -1,9 +1,9 @@
-//! How a trace is cut into functions that a compiler takes in seconds, and where numbers wait between them.
+//! Scheduling: cuts a trace into functions that a compiler takes in seconds, and allocates working memory for numbers between them.
 //!
-//! Compilers take more than twice as long for a function of twice the length. A function here has a few hundred operations, with
-//! the branches and loops among them that are short; longer ones are in the hands of a driver that calls the functions. What one
-//! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
-//! wants what is there has had it.
+//! Compilers take more than twice as long for a function of twice the length. So a function has at most a few hundred operations,
+//! with the short branches and loops among them. A driver calls the functions and executes the longer branches and loops. A number
+//! that one function leaves for another, or for the driver, has a place in working memory. A place is used again after the last use
+//! of its number.
 
 mod coalesce;
 mod lives;
@@ -21,23 +21,26 @@ use lives::Lives;
 pub(super) use order::ordered;
 use runs::joined;
 
-/// A trace cut into functions.
+/// A trace cut into functions and driver steps, with the layout of working memory.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pub(super) functions: Vec<Function>,
+    /// The driver's steps, in the order of execution.
     pub(super) steps: Vec<Step>,
-    /// Is each node computed in the loop over time?
+    /// For each node: is it computed inside the loop over time?
     pub(super) in_time: Vec<bool>,
     pub(super) layout: Layout,
+    /// The functions grouped by kind; one function of each kind is printed.
     pub(super) kinds: Kinds,
-    /// What differs among the functions of each kind.
+    /// For each kind, the offsets and constants that differ between its functions.
     pub(super) tables: Vec<Table>,
-    /// Constants that wait in memory from the start, as functions of their kind have other numbers in their place.
+    /// Constants that must be stored in working memory, as other functions of the same kind read a number from memory or an operand there.
     pub(super) constants: Vec<Id>,
 }
 
 impl Schedule {
-    /// Functions that are alike are one, from so many operations on, if any are.
+    /// Cuts a trace into functions. With `Some(shortest)`, equal functions of at least that many operations are merged into one;
+    /// with `None`, none are.
     pub(super) fn new(trace: &Trace, shortest: Option<usize>) -> Self {
         let in_time = in_time(trace);
         let mut pieces = Vec::new();
@@ -62,6 +65,7 @@ impl Schedule {
 }
 
 impl Layout {
+    /// Allocates working memory by linear scan over the lifetimes of nodes, after nodes that can share a place are coalesced.
     fn new(trace: &Trace, functions: &[Function], steps: &[Step], in_time: &[bool]) -> Self {
         let mut lives = Lives::new(trace, functions, in_time);
         lives.follow(steps, None);
@@ -77,7 +81,7 @@ impl Layout {
     }
 }
 
-/// Which nodes the loop over time computes; its own variables are not among them.
+/// For each node: is it computed inside the loop over time? The variables of that loop itself are not.
 fn in_time(trace: &Trace) -> Vec<bool> {
     let mut all = vec![false; trace.nodes.len()];
     let is_time = |region: &usize| matches!(trace.regions[*region].kind, Kind::Time { .. });
@@ -97,7 +101,7 @@ fn in_time(trace: &Trace) -> Vec<bool> {
     all
 }
 
-/// A region as steps of the driver, its functions as short as its parts.
+/// Cuts a region into driver steps. A function ends at each part boundary, stage boundary and length limit.
 fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut items: Vec<Item> = Vec::new();

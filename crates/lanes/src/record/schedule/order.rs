@@ -1,6 +1,6 @@
-//! The order of operations in registers. Kernels do one contact, one finger after the other, and what one of them does waits for
-//! itself: for a root 21 cycles, for a product 4. A processor looks some hundred operations ahead, which is not far enough to find
-//! the next. Here an operation that would wait lets later ones go first.
+//! Instruction scheduling for registers of worlds. Kernels handle one contact or finger after the other, and the operations of one
+//! form a dependency chain: a square root takes 21 cycles, a product 4. A processor looks only some hundred operations ahead, which
+//! is not far enough to reach the next chain. Here, operations whose arguments are ready move ahead of those that would wait.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use super::super::functions::{LENGTH, first_stage, size, touched};
 use super::super::op::{Id, Op};
 use super::super::trace::{Item, Kind, Region, Trace};
 
-/// How far behind the first operation that is left others may be that go before it.
+/// The scheduling window, in items: how far ahead of the first item that is left another one may be picked.
 const WINDOW: usize = 400;
 
-/// The trace with its operations in that order, stage by stage.
+/// Returns the trace with the operations of each stage reordered for instruction-level parallelism.
 pub(in super::super) fn ordered(trace: &Trace) -> Trace {
     let mut ordered = trace.clone();
     for (region, Region { items, .. }) in ordered.regions.iter_mut().enumerate() {
@@ -29,24 +29,24 @@ pub(in super::super) fn ordered(trace: &Trace) -> Trace {
     ordered
 }
 
-/// Is it part of a function?
+/// Does this branch or loop fit into a function? Only those are moved as a whole.
 fn is_short(trace: &Trace, region: usize) -> bool {
     matches!(trace.regions[region].kind, Kind::Branch { .. } | Kind::Loop { .. })
         && size(trace, Item::Region(region)) <= LENGTH
 }
 
-/// An item that is not in the order yet.
+/// An item that is not scheduled yet.
 struct Waiting {
     item: Item,
-    /// Who waits for it.
+    /// The items that depend on this one.
     next: Vec<usize>,
-    /// For how many it waits.
+    /// The number of unscheduled items that this one depends on.
     missing: usize,
-    /// When what it takes is there.
+    /// The cycle in which all arguments are ready.
     ready: usize,
 }
 
-/// Items of one stage, as a processor that starts one in each cycle would like to find them.
+/// List scheduling of the items of one stage, for a processor that starts one operation per cycle.
 fn in_order(trace: &Trace, items: &[Item]) -> Vec<Item> {
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut home: HashMap<Id, usize> = HashMap::new();
@@ -67,7 +67,7 @@ fn in_order(trace: &Trace, items: &[Item]) -> Vec<Item> {
             first += 1;
         }
         let free = (first..items.len().min(first + WINDOW)).filter(|&k| !is_done[k] && waiting[k].missing == 0);
-        // The first that has all it takes by now, else the one that has it first.
+        // Picks the first item whose arguments are ready, or else the one whose arguments are ready first.
         let Some(k) = free.min_by_key(|&k| waiting[k].ready.max(now)) else { break };
         let (n, latency) = cost(trace, waiting[k].item);
         now = now.max(waiting[k].ready);
@@ -83,7 +83,7 @@ fn in_order(trace: &Trace, items: &[Item]) -> Vec<Item> {
     order
 }
 
-/// Cycles until the next can start, and until the result is there.
+/// The cycles that an item occupies before the next can start, and the cycles until its result is there.
 fn cost(trace: &Trace, item: Item) -> (usize, usize) {
     let Item::Node(id) = item else { return (size(trace, item), size(trace, item)) };
     let latency = match trace.nodes[id as usize].op {

@@ -1,4 +1,5 @@
-//! Which pieces of a trace are one function: as many as fit, but pieces that are found again elsewhere stay apart from others.
+//! Joins the pieces of a trace into functions. Functions are made as long as allowed, but repeated pieces stay apart so that they
+//! can be merged.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use super::super::functions::{Function, LENGTH, Step};
 use super::super::kinds::Kinds;
 use super::super::trace::Trace;
 
-/// Functions made of pieces, and the steps that call them; those that are called in several places have so many operations at least.
+/// Joins pieces into functions, and rewrites the steps to call them. A function that is called in several places has at least
+/// `shortest` operations.
 pub(super) fn joined(
     trace: &Trace,
     steps: Vec<Step>,
@@ -24,33 +26,38 @@ pub(super) fn joined(
     (functions, steps)
 }
 
-/// Pieces that follow each other, to be one function.
+/// Consecutive pieces that will become one function.
 #[derive(Debug)]
 struct Run {
+    /// The pieces, in the order of execution.
     pieces: Vec<usize>,
     stage: u16,
-    /// Runs of a kind are alike.
+    /// Runs with the same number do the same operations and can be merged into one function.
     kind: usize,
+    /// The number of operations.
     length: usize,
 }
 
 impl Run {
+    /// A run of one piece.
     fn new(trace: &Trace, pieces: &[Function], kinds: &Kinds, piece: usize) -> Self {
         let Function { stage, .. } = pieces[piece];
         Self { pieces: vec![piece], stage, kind: kinds.of[piece].0, length: pieces[piece].length(trace) }
     }
 
+    /// Can `next` be appended without mixing stages or exceeding the length of a function?
     fn fits(&self, next: &Self) -> bool {
         self.stage == next.stage && self.length + next.length <= LENGTH
     }
 
+    /// Appends the pieces of `next`; the result is of the given kind.
     fn extend(&mut self, next: Self, kind: usize) {
         self.pieces.extend(next.pieces);
         (self.length, self.kind) = (self.length + next.length, kind);
     }
 }
 
-/// Calls `f` with the pieces that follow each other without a step of the driver's in between, from the first to the last.
+/// Calls `f` with each sequence of pieces that are called without control flow of the driver in between, in order.
 fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
     let mut pieces = Vec::new();
     for step in steps {
@@ -66,7 +73,7 @@ fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
     f(&pieces);
 }
 
-/// Joins runs: first those of two kinds that are mostly found one behind the other, then all that are not repeated, or are short.
+/// Joins runs in two passes: first two kinds that nearly always follow each other, then all neighbours that are not repeated or are short.
 fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
     let mut count = vec![0; n_kinds];
     all.iter().flatten().for_each(|run| count[run.kind] += 1);
@@ -78,7 +85,7 @@ fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
                 let pair = [runs[k - 1].kind, runs[k].kind];
                 if runs[k - 1].fits(&runs[k]) {
                     *pairs.entry(pair).or_default() += 1;
-                    // Of three that are the same two are a pair.
+                    // In a, a, a only two can be paired.
                     k += usize::from(pair[0] == pair[1]);
                 }
                 k += 1;
@@ -109,7 +116,7 @@ fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
         while k < runs.len() {
             if !is_alone(&runs[k - 1]) && !is_alone(&runs[k]) && runs[k - 1].fits(&runs[k]) {
                 let next = runs.remove(k);
-                // It is like no other now, as likely as not.
+                // A joined run is probably unlike all others.
                 runs[k - 1].extend(next, usize::MAX);
             } else {
                 k += 1;
@@ -118,7 +125,7 @@ fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
     }
 }
 
-/// Steps that call functions made of runs of pieces.
+/// Rewrites steps so that they call one function per run, in place of one per piece.
 fn join(
     steps: Vec<Step>,
     runs: &mut impl Iterator<Item = Vec<Run>>,

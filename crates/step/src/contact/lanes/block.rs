@@ -1,22 +1,24 @@
-//! Points against an axis-aligned block |x_i| ≤ e_i of K dimensions, with adjoint: the core of boxes (K = 3), and of
-//! cylinders in the half-plane of radius and height (K = 2).
+//! The signed distance of a point to an axis-aligned block |x_i| ≤ e_i in K dimensions, with derivatives. It is the core of boxes
+//! (K = 3), and of cylinders in the half-plane of radius and height (K = 2).
 
 use super::total::{Limited, Unit, choose, indicator, inner, limited, sign, unit};
 use fingertip_lanes::lane::Real;
 
-/// Where a point stands to its block.
+/// The relation of a point to a block: signed distance, normal, and what the derivatives need.
 #[derive(Clone, Copy)]
 pub(super) struct Nearest<R: Real, const K: usize> {
-    /// Signed distance.
+    /// Signed distance of the point to the block, m; negative inside.
     pub(super) gap: R,
+    /// For each axis, the sign of the point's coordinate.
     side: [R; K],
+    /// The point's coordinates limited to the block.
     limited: [Limited<R>; K],
-    /// From the point to the surface, along the normal's axis if the point is inside.
+    /// The vector from the point to the block's surface; for a point inside, to the plane of the nearest face, along each axis.
     way: [R; K],
     unit: Unit<R, K>,
 }
 
-/// One-hot: the smallest of K numbers, the first of several equal ones.
+/// The smallest of K numbers, as a one-hot vector. Of several equal ones it is the first.
 #[inline(always)]
 pub(super) fn smallest<R: Real, const K: usize>(values: [R; K]) -> [R; K] {
     let mut least = values[0];
@@ -33,7 +35,7 @@ pub(super) fn smallest<R: Real, const K: usize>(values: [R; K]) -> [R; K] {
     chosen
 }
 
-/// The point p against the block with half extents e.
+/// The signed distance of the point p to the block with half extents e.
 #[inline(always)]
 pub(super) fn nearest<R: Real, const K: usize>(p: [R; K], e: [R; K]) -> Nearest<R, K> {
     let mut limits = [limited(p[0], e[0]); K];
@@ -55,19 +57,19 @@ pub(super) fn nearest<R: Real, const K: usize>(p: [R; K], e: [R; K]) -> Nearest<
 }
 
 impl<R: Real, const K: usize> Nearest<R, K> {
-    /// Unit vector from the point to the surface if the point is outside, into the block if it is inside.
+    /// Unit vector from the point to the surface if the point is outside; into the block if it is inside.
     #[inline(always)]
     pub(super) fn normal(&self) -> [R; K] {
         self.unit.value
     }
 
-    /// Is the point inside or on the surface?
+    /// Is the point inside the block or on its surface?
     #[inline(always)]
     pub(super) fn inside(&self) -> R::Mask {
         self.unit.miss
     }
 
-    /// The changes of the normal and the gap with p.
+    /// Jacobian-vector product: the changes of the normal and the signed distance with a change of the point.
     #[inline(always)]
     pub(super) fn push(&self, p: [R; K]) -> ([R; K], R) {
         let (mut apart, mut way) = (p, p);
@@ -79,7 +81,7 @@ impl<R: Real, const K: usize> Nearest<R, K> {
         (normal, inner(normal, self.way) + inner(self.unit.value, way))
     }
 
-    /// The gradients of p and e, given those of the normal and the gap.
+    /// Vector-Jacobian product: the gradients of the point and the half extents, given those of the normal and the signed distance.
     #[inline(always)]
     pub(super) fn pull(&self, mut normal: [R; K], gap: R) -> ([R; K], [R; K]) {
         for i in 0..K {

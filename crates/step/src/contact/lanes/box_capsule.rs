@@ -1,9 +1,9 @@
-//! Box A, rounded or not, capsule B: the ends of the capsule's axis against the side that the box shows, the corners of that side
-//! against the axis, and where the axis crosses the side's border: see `docs/contact_points.md`. The normal is that of the
-//! signed distance, or of the shortest way out where axis and core meet.
+//! Box A (rounded or not) against capsule B: up to eight contacts. These are the ends of the capsule's axis against the side that
+//! the box shows, the corners of that side against the axis, and the points where the axis crosses the side's border: see
+//! `docs/contact_points.md`. The normal is that of the signed distance, or of the shortest way out if the axis runs through the box's core.
 //!
-//! Seen along the normal an upright capsule is no line but a point. So everything that needs the line fades as it comes to stand: the
-//! corners have the factor sin² of the angle between axis and normal.
+//! Projected along the normal, an upright capsule is a point rather than a line. So contacts that need the line fade as the capsule
+//! comes to stand: the corners have the factor sin² of the angle between axis and normal.
 
 use std::sync::LazyLock;
 
@@ -19,34 +19,38 @@ use super::{block, penetration};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 use fingertip_lanes::vector::{self, Vec3};
 
-/// Two ends, four corners, two crossings.
+/// The number of contacts: two ends, four corners, two crossings.
 pub(super) const POINTS: usize = 8;
-/// Room on the tape.
+/// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 448;
 
-/// Axes with a smaller squared sine between them and the normal are upright: what needs the line has no weight in any case.
+/// Axes with a smaller squared sine between them and the normal count as upright: contacts that need the line have no weight in any case.
 const UPRIGHT: f64 = 1e-6;
-/// The signs of a side's corners.
+/// The signs of the four corners of a side, along its two axes.
 const CORNERS: [[f64; 2]; 4] = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
 
+/// The formula for a box and a capsule.
 pub(super) struct BoxCapsule;
 
-/// Which features are in contact, and the side that the box shows.
+/// The features that are in contact, and the side that the box shows.
 pub(super) struct Features<R: Real> {
     closest: Closest<R>,
-    /// The axis runs through the box's core.
+    /// Does the capsule's axis run through the box's core?
     is_deep: R::Mask,
-    /// If not, the signs of the sides that the closest point is on, 0 for axes that it is between; else the way out if that is a
-    /// side's.
+    /// Outside the core, the signs of the box's sides that the closest point is on, 0 for axes along which it is between the sides.
+    /// Inside, the way out if it is through a side.
     sides: Vec3<R>,
+    /// Is the contact with a single side of the box?
     is_face: R::Mask,
-    /// One-hot: the box's edge that is across the way out; and the sense of the way along their cross product.
+    /// Inside the core, if the way out is across an edge: that edge's axis, one-hot.
     edge: Vec3<R>,
+    /// The sign of the way out along the cross product of the capsule's axis and the edge.
     sense: R,
     shown: Shown<R>,
 }
 
 impl<R: Real> Features<R> {
+    /// Finds the features of a box and a capsule that are in contact.
     #[inline(always)]
     fn new(pair: &Couple<R>) -> Self {
         let e = core(pair.size_a);
@@ -80,7 +84,7 @@ impl<R: Real> Features<R> {
         features
     }
 
-    /// Unit vector from the box to the capsule.
+    /// Unit vector from the box to the capsule, differentiable for given features.
     #[inline(always)]
     fn normal<S: Scalar<Lane = R>>(&self, pair: &Couple<S>) -> V3<S> {
         let (e, c, u, h) = (core(pair.size_a), pair.t, pair.b[2], pair.size_b[1]);
@@ -133,7 +137,7 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
         let square = dot(level, level);
         let per_square =
             pair.constant(1.0) / S::choose(square.value().gt(S::Lane::splat(UPRIGHT)), square, pair.constant(1.0));
-        // Of points on the capsule's axis.
+        // The contact of a point on the capsule's axis.
         let on_axis = inlined(
             #[inline(always)]
             |place: S, gap: S, weight: S| {
@@ -147,7 +151,7 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
             let end = axpy(place, u, c);
             let at = [place.fused(way.at[0], middle.at[0]), place.fused(way.at[1], middle.at[1])];
             let weight = step(inside(at, face.half) * per_width).times(S::Lane::splat(0.5));
-            // Beside the side the gap is that at its border, to where the axis is there.
+            // For an end beside the side, the gap is between the border and the axis over there.
             let on_side = face.place([clamped(at[0], face.half[0]), clamped(at[1], face.half[1])]);
             let to_side = sub(on_side, end);
             let gap = up.fused(dot(level, to_side), -dot(n, to_side));

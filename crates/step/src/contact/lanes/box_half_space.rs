@@ -1,10 +1,12 @@
-//! Box A, rounded or not, half-space B: the sphere in each corner, corner k having the signs of k's bits, bit 0 for x.
+//! Box A (rounded or not) against half-space B: eight contacts, one for the sphere in each corner. The bits of k are the signs of
+//! corner k, bit 0 for x (0 for −, 1 for +).
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back};
 
+/// The vector v with the signs of corner k.
 #[inline(always)]
 fn signed<R: Real>(k: usize, mut v: Vec3<R>) -> Vec3<R> {
     for i in 0..3 {
@@ -13,6 +15,7 @@ fn signed<R: Real>(k: usize, mut v: Vec3<R>) -> Vec3<R> {
     v
 }
 
+/// Computes the contacts of a box and a half-space.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let e = a.box_core();
@@ -22,6 +25,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     }
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a box and a half-space, given the gradient of the contacts.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let e = a.box_core();
@@ -35,6 +39,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
     }
 }
 
+/// Jacobian-vector product: the change of the contacts of a box and a half-space with the motions of both.
 #[inline(always)]
 pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let e = a.box_core();

@@ -1,9 +1,10 @@
-//! Capsules A and B: the closest points of their axes, on which crossing capsules rest, and both ends of the common stretch, on which
-//! parallel ones lie, all along one normal. With ψ the angle between the axes, an end weighs half of cos² ψ where the axes are above each
-//! other there, as seen along the normal, and nothing where they are aside by half a radius. The closest points have what is left to 1.
+//! Capsules A and B: three contacts with one normal. The closest points of the axes carry crossing capsules; both ends of the
+//! common stretch carry parallel ones. With ψ the angle between the axes, an end has half the weight cos² ψ if the axes are above
+//! each other there, as projected along the normal. This falls to zero if they are aside by half a radius. The closest points have
+//! the rest of the total weight 1.
 //!
-//! The common stretch is along the line halfway between the axes, so that it does not matter which capsule is A; where there is none,
-//! both contacts are those of the ends that are nearest.
+//! The common stretch is along the line halfway between the axes, so that it does not matter which capsule is A. If there is none,
+//! both contacts are at the ends that are nearest.
 
 use std::sync::LazyLock;
 
@@ -13,17 +14,19 @@ use super::total::sign;
 use super::weight::{clamped, greater, hump, lesser};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 
+/// The number of contacts: the closest points, and both ends of the common stretch.
 pub(super) const POINTS: usize = 3;
-/// Room on the tape.
+/// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 256;
 
-/// Axes count as parallel up to this squared sine of their angle, where rounding leaves nothing of the place at which their lines
+/// Axes count as parallel up to this squared sine of their angle. Below it, rounding leaves no digit of the place where their lines
 /// come closest.
 const PARALLEL: f64 = 1e-16;
 
+/// The formula for two capsules.
 pub(super) struct CapsuleCapsule;
 
-/// The unit vector of v, or a fallback where v has none.
+/// The unit vector of v, or `fallback` if v is too short.
 #[inline(always)]
 fn unit<S: Scalar>(v: V3<S>, fallback: V3<S>) -> V3<S> {
     let (square, tiny) = (dot(v, v), <S::Lane as Real>::precision().no_length());
@@ -50,7 +53,7 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
         let fallback = unit(across, [one, zero, zero]);
         let radii = radius_a + radius_b;
         let width = lesser(radius_a, radius_b).times(S::Lane::splat(0.5));
-        // The spheres about these places on the axes.
+        // The points at these places on the axes: that on A, and the vector from it to that on B.
         let cores = inlined(
             #[inline(always)]
             |on_a: S, on_b: S| {
@@ -74,7 +77,7 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
         let sense = sign(cosine.value());
         let both = [u[0].times(sense), u[1].times(sense), u[2].times(sense) + one];
         let middle = scale(one / dot(both, both).root(), both);
-        // Places along the middle line, over those on either axis.
+        // Places along the middle line that are over the middles and ends of both axes.
         let (turn, place_b) = (middle[2], dot(middle, t));
         let (half_a, half_b) = (h_a * turn, h_b * turn);
         let (first, last) = (greater(-half_a, place_b - half_b), lesser(half_a, place_b + half_b));
@@ -87,7 +90,7 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
                 let gap = dot(normal, apart);
                 let across = axpy(-gap, normal, apart);
                 let aside = scale(per_width, across);
-                // In the middle between both, so that it does not matter which capsule is A.
+                // The middle between both axes, so that it does not matter which capsule is A.
                 let core = axpy(one.times(S::Lane::splat(0.5)), across, core);
                 (core, gap, most * hump(dot(aside, aside)))
             },
@@ -108,7 +111,7 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
     }
 }
 
-/// Are these a capsule's radius and half length?
+/// Are these valid sizes of a capsule: radius and half length?
 #[inline(always)]
 pub(super) fn is_capsule<R: Real>([radius, half_length, ..]: [R; 4]) -> R::Mask {
     radius.gt(R::zero()).and(half_length.lt(R::zero()).not())

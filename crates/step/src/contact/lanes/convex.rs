@@ -1,5 +1,6 @@
-//! Pairs whose contacts have weights. Those without a formula go world by world: their queries branch where they like, in double precision whatever the lanes'
-//! numbers are. Nothing here is compiled for each instruction set, so that a world's bits are the same on all.
+//! The contacts of pairs with weights, on lanes of worlds. Pairs without a formula are computed world by world, as their queries
+//! branch freely, and in double precision whatever the lanes' precision is. That code is not compiled for each instruction set, so
+//! that a world's bits are the same on all.
 
 use nalgebra::Vector3;
 
@@ -14,13 +15,13 @@ use fingertip_shapes::collision::{BodyGradient, Distance, MANIFOLD};
 use super::sides::{Reaction, Side};
 use super::{box_capsule, boxes, capsule_capsule, formula, half_space_cylinder};
 
-/// Numbers of a shape's pose and sizes.
+/// The number of numbers of a shape's pose and sizes.
 const PLACE: usize = POSE + Shape::SIZES;
 
-/// Where a pair's shapes are and how large, in all worlds of a lane: a pose and sizes for each.
+/// The poses and sizes of A and of B, in all worlds of a lane.
 pub(crate) type Places<'a, R> = [(&'a [R], &'a [R]); 2];
 
-/// Calls a function of [`formula`] for the formula of a kind.
+/// Calls a function of [`formula`] with the formula that belongs to a kind of pair.
 macro_rules! of_kind {
     ($kind:expr, $function:ident $arguments:tt) => {
         match $kind {
@@ -39,8 +40,8 @@ macro_rules! of_kind {
     };
 }
 
-/// The contacts of a pair, [`GEOMETRY`] numbers each, and their weights; and what the query has found, the same numbers of where
-/// the shapes are nearest.
+/// Computes the contacts of a pair, [`GEOMETRY`] numbers each, and their weights. For a pair without a formula also `nearest`:
+/// normal, points and φ where the shapes are nearest, for the derivatives.
 #[inline(always)]
 pub(crate) fn witness<R: Lane>(
     pair: &ConvexPair,
@@ -58,8 +59,9 @@ pub(crate) fn witness<R: Lane>(
     });
 }
 
-/// Sets the wrenches on both shapes (force, then moment about the shape's origin) and the gradients of their sizes, given what
-/// [`witness`] has found and the gradients of the contacts and their weights, in worlds where there are any.
+/// Vector-Jacobian product of [`witness`]: sets the wrenches on both shapes (force, then moment about the shape's origin) and the
+/// gradients of their sizes. It takes `nearest` as [`witness`] set it, and the gradients of the contacts and their weights. Worlds
+/// where those are all zero are skipped.
 #[inline(always)]
 pub(crate) fn pull<R: Lane>(
     pair: &ConvexPair,
@@ -89,8 +91,8 @@ pub(crate) fn pull<R: Lane>(
     );
 }
 
-/// How what [`witness`] gives changes with motions, as [`ConvexPair::rates`] says; in worlds where `needed` is positive, zeros in
-/// others.
+/// Jacobian of [`witness`] by the motion of one shape, in the layout of [`ConvexPair::rates`]. In worlds where `needed` is not
+/// positive it is zero.
 #[inline(always)]
 pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
     if let Some((kind, swapped)) = pair.formula() {
@@ -107,12 +109,13 @@ pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R]
     );
 }
 
+/// The pair's two sides, from their poses and sizes.
 #[inline(always)]
 fn sides<R: Real>([(pose_a, size_a), (pose_b, size_b)]: Places<R>) -> [Side<R>; 2] {
     [Side::new(&Pose::read(pose_a), size_a), Side::new(&Pose::read(pose_b), size_b)]
 }
 
-/// [`Places`] as numbers, those of `width` worlds side by side.
+/// [`Places`] as plain numbers, those of `width` worlds side by side.
 struct Worlds<'a, N> {
     width: usize,
     /// Pose and sizes of A, then of B.
@@ -120,7 +123,7 @@ struct Worlds<'a, N> {
 }
 
 impl<N: Number> Worlds<'_, N> {
-    /// The shapes in a world: numbers for [`placed`].
+    /// The pose and sizes of both shapes in one world.
     fn at(&self, world: usize) -> [[f64; PLACE]; 2] {
         let [pose_a, sizes_a, pose_b, sizes_b] = self.places;
         [(pose_a, sizes_a), (pose_b, sizes_b)].map(|(pose, sizes)| {
@@ -131,7 +134,7 @@ impl<N: Number> Worlds<'_, N> {
         })
     }
 
-    /// What [`witness`] has found in a world; none where a number was not usable.
+    /// The distance that [`witness`] found in one world; `None` if a number was not usable there.
     fn distance(&self, world: usize, nearest: &[N]) -> Option<Distance> {
         let mut all = [0.0; GEOMETRY];
         self.gather(world, nearest, &mut all);
@@ -140,19 +143,23 @@ impl<N: Number> Worlds<'_, N> {
         found.phi.is_finite().then_some(found)
     }
 
+    /// Copies the numbers of one world out of lanes.
     fn gather(&self, world: usize, from: &[N], to: &mut [f64]) {
         from[world..].iter().step_by(self.width).zip(to).for_each(|(from, to)| *to = from.value());
     }
 
+    /// Copies the numbers of one world into lanes.
     fn scatter(&self, world: usize, from: &[f64], to: &mut [N]) {
         to[world..].iter_mut().step_by(self.width).zip(from).for_each(|(to, from)| *to = N::of(*from));
     }
 }
 
+/// Splits the numbers of both shapes in one world into pose and sizes.
 fn placed(at: &[[f64; PLACE]; 2]) -> [Placement<'_>; 2] {
     at.each_ref().map(|at| Placement { pose: &at[..POSE], sizes: &at[POSE..] })
 }
 
+/// [`witness`] for a pair without a formula, world by world.
 #[inline(never)]
 fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, weights, nearest]: [&mut [N]; 3]) {
     let mut found = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
@@ -170,6 +177,7 @@ fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, we
     }
 }
 
+/// [`pull`] for a pair without a formula, world by world.
 #[inline(never)]
 fn pull_worlds<N: Number>(
     pair: &ConvexPair,
@@ -198,6 +206,7 @@ fn pull_worlds<N: Number>(
     }
 }
 
+/// [`rates`] for a pair without a formula, world by world.
 #[inline(never)]
 fn rates_of_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, nearest: &[N], needed: &[N], rates: &mut [N]) {
     let mut found = [0.0; 1 + OWN_RATES * MANIFOLD];

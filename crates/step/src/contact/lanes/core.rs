@@ -1,14 +1,14 @@
-//! Round bodies: a core (a point, a segment, a box) and all that is within a radius of it. With adjoints.
+//! Contacts of rounded bodies: a core (a point, a segment, a box) and all points within a radius of it. With derivatives.
 //!
-//! Of two such bodies only the cores' signed distance and witness points need thought; the radii follow.
+//! Only the signed distance and the witness points of the cores need thought; the radii are added here.
 
 use super::sides::Contact;
 use super::total::{Unit, unit};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, sub};
 
-/// The contact of a pair whose closest points are x_A on A's core and x_A + gap n on B's surface:
-/// φ = gap − r_A, p_A = x_A + r_A n, p_B = p_A + φ n.
+/// The contact of a pair, from the closest points of A's core (x_A) and B's surface (x_A + gap n): φ = gap − r_A, p_A = x_A + r_A
+/// n, p_B = p_A + φ n.
 #[inline(always)]
 pub(super) fn offset<R: Real>(core_a: Vec3<R>, radius_a: R, gap: R, normal: Vec3<R>) -> Contact<R> {
     let phi = gap - radius_a;
@@ -16,7 +16,7 @@ pub(super) fn offset<R: Real>(core_a: Vec3<R>, radius_a: R, gap: R, normal: Vec3
     Contact { normal, point_a, point_b: axpy(phi, normal, point_a), phi }
 }
 
-/// Gradients of [`offset`]'s arguments.
+/// The gradients of the arguments of [`offset`].
 pub(super) struct OffsetPull<R> {
     pub(super) core_a: Vec3<R>,
     pub(super) radius_a: R,
@@ -24,6 +24,7 @@ pub(super) struct OffsetPull<R> {
     pub(super) normal: Vec3<R>,
 }
 
+/// Vector-Jacobian product of [`offset`], given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull_offset<R: Real>(radius_a: R, gap: R, normal: Vec3<R>, grad: &Contact<R>) -> OffsetPull<R> {
     let core_a = add(grad.point_a, grad.point_b);
@@ -36,7 +37,7 @@ pub(super) fn pull_offset<R: Real>(radius_a: R, gap: R, normal: Vec3<R>, grad: &
     }
 }
 
-/// How [`offset`]'s contact changes with its core, gap and normal.
+/// Jacobian-vector product of [`offset`]: the change of the contact with those of its core point, its φ and its normal.
 #[inline(always)]
 pub(super) fn push_offset<R: Real>(
     contact: &Contact<R>,
@@ -50,7 +51,7 @@ pub(super) fn push_offset<R: Real>(
     Contact { normal, point_a, point_b, phi }
 }
 
-/// Two cores' closest points x_A, x_B and the radii about them.
+/// The closest points x_A, x_B of two cores, and the radii about them.
 #[derive(Clone, Copy)]
 pub(super) struct Between<R> {
     pub(super) core_a: Vec3<R>,
@@ -60,13 +61,14 @@ pub(super) struct Between<R> {
 }
 
 impl<R: Real> Between<R> {
+    /// The vector from x_A to x_B, and its unit vector.
     #[inline(always)]
     fn normal(&self, fallback: Vec3<R>) -> (Vec3<R>, Unit<R, 3>) {
         let apart = sub(self.core_b, self.core_a);
         (apart, unit(apart, fallback))
     }
 
-    /// The contact, in the direction `fallback` where the points coincide.
+    /// The contact of the rounded bodies. If the core points coincide, its normal is `fallback`.
     #[inline(always)]
     pub(super) fn contact(&self, fallback: Vec3<R>) -> Contact<R> {
         let (apart, Unit { value: normal, .. }) = self.normal(fallback);
@@ -78,7 +80,7 @@ impl<R: Real> Between<R> {
         }
     }
 
-    /// How the contact changes with the points and the fallback.
+    /// Jacobian-vector product of [`Between::contact`]: the change of the contact with those of the core points and of the fallback.
     #[inline(always)]
     pub(super) fn push(&self, fallback: Vec3<R>, [core_a, core_b]: [Vec3<R>; 2], turn: Vec3<R>) -> Contact<R> {
         let (apart, unit) = self.normal(fallback);
@@ -92,7 +94,7 @@ impl<R: Real> Between<R> {
         }
     }
 
-    /// The gradients of the points and radii, and of the fallback.
+    /// Vector-Jacobian product of [`Between::contact`]: the gradients of the core points and radii, and of the fallback.
     #[inline(always)]
     pub(super) fn pull(&self, fallback: Vec3<R>, grad: &Contact<R>) -> (Self, Vec3<R>) {
         let (apart, unit) = self.normal(fallback);

@@ -1,4 +1,5 @@
-//! The side that a box shows to another body: the one that looks most along the normal, and what is over it as seen along the normal.
+//! The side of a box that faces another body: the one whose outward normal is closest to the contact normal. Points and lines of
+//! the other body are projected onto it along the contact normal.
 
 use super::block::smallest;
 use super::scalar::{Scalar, V2, V3, axpy, combined, dot, dot_constant, scale, sub};
@@ -7,27 +8,28 @@ use super::weight::{inner_step, within};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 use fingertip_lanes::vector::Vec3;
 
-/// Crossings of edges with a smaller squared sine between them have no weight in any case.
+/// Edges with a smaller squared sine between them count as parallel: their crossing has no weight in any case.
 const PARALLEL: f64 = 1e-6;
 
-/// Which side is shown.
+/// The choice of the side that a box shows to the other body, and of its axes.
 pub(super) struct Shown<R> {
-    /// One-hot and signed: the axis across the side.
+    /// The outward normal of the shown side in the box's frame: one axis, with its sign.
     outward: Vec3<R>,
-    /// One-hot: the axes along the side. Across the first one is the side that looks second most along the normal, ...
+    /// The two axes along the shown side, each one-hot. Across the first one is the second side: the one that faces the normal
+    /// second most.
     axes: [Vec3<R>; 2],
-    /// ... and this is its sign.
+    /// The sign of the second side along its axis.
     second: R,
 }
 
 impl<R: Real> Shown<R> {
-    /// Of a box whose axes look along the normal, to the other body, by `along`.
+    /// Chooses the side of a box, given the cosines `along` between the box's axes and the contact normal, which points to the other body.
     #[inline(always)]
     pub(super) fn new(along: Vec3<R>) -> Self {
         let one = R::one();
         let looks = [along[0].abs(), along[1].abs(), along[2].abs()];
         let most = smallest([-looks[0], -looks[1], -looks[2]]);
-        // Beyond the smallest that there is.
+        // Beyond the smallest value that the other axes can have, so that this axis is not chosen twice.
         let rest = inlined(
             #[inline(always)]
             |k: usize| most[k].mul_add(looks[k] + one, -looks[k]),
@@ -43,26 +45,30 @@ impl<R: Real> Shown<R> {
     }
 }
 
-/// The side, seen along the normal n.
+/// The shown side of a box, with projections onto it along the contact normal n.
 pub(super) struct Face<S> {
-    /// Its middle.
+    /// The middle of the side.
     pub(super) center: V3<S>,
+    /// The unit vectors along the side.
     pub(super) axes: [V3<S>; 2],
+    /// The half sizes of the side along its axes.
     pub(super) half: V2<S>,
+    /// The outward unit normal of the side.
     outward: V3<S>,
-    /// From the opposite side to this one.
+    /// The distance between this side and the opposite one.
     depth: S,
-    /// Coordinates of a place on the side: those of the point that is over it, from the middle, times these.
+    /// Projecting a direction along n: its coordinates along the side are its dot products with these.
     across: [V3<S>; 2],
-    /// The same for the point's gap to the plane, along n.
+    /// Projecting a direction along n: its dot product with this is the height above the side's plane, measured along n.
     height: V3<S>,
-    /// The cosine of the angle between the side's normal and n.
+    /// The cosine of the angle between the side's outward normal and n.
     cosine: S,
-    /// How much the second side looks along n, in parts of this one.
+    /// The cosine between the second side's normal and n, as a fraction of this side's: from 0 to 1.
     second: S,
 }
 
-/// What is over a side: a point or a direction.
+/// The projection of a point or a direction onto a side along the contact normal: coordinates from the side's middle, and height
+/// along the normal.
 #[derive(Clone, Copy)]
 pub(super) struct Over<S> {
     pub(super) at: V2<S>,
@@ -70,7 +76,7 @@ pub(super) struct Over<S> {
 }
 
 impl<S: Scalar> Over<S> {
-    /// self + s · way of a constant s.
+    /// self + s · way, for a constant s.
     #[inline(always)]
     pub(super) fn plus(&self, s: f64, way: &Self) -> Self {
         let weights = [S::Lane::splat(1.0), S::Lane::splat(s)];
@@ -81,7 +87,7 @@ impl<S: Scalar> Over<S> {
         Self { at: [sum(self.at[0], way.at[0]), sum(self.at[1], way.at[1])], gap: sum(self.gap, way.gap) }
     }
 
-    /// s · self.
+    /// s · self, for a variable s.
     #[inline(always)]
     pub(super) fn times(&self, s: S) -> Self {
         Self { at: [s * self.at[0], s * self.at[1]], gap: s * self.gap }
@@ -89,7 +95,7 @@ impl<S: Scalar> Over<S> {
 }
 
 impl<S: Scalar> Face<S> {
-    /// Of a box at `origin`, with the normal to the other body.
+    /// The shown side of a box at `origin`, where `to` is the contact normal that points to the other body.
     #[inline(always)]
     pub(super) fn new(origin: V3<S>, axes: &[V3<S>; 3], half: V3<S>, shown: &Shown<S::Lane>, to: V3<S>) -> Self {
         let size = inlined(
@@ -120,19 +126,19 @@ impl<S: Scalar> Face<S> {
         }
     }
 
-    /// A direction, seen along n.
+    /// Projects a direction onto the side along n.
     #[inline(always)]
     pub(super) fn direction(&self, way: V3<S>) -> Over<S> {
         Over { at: [dot(way, self.across[0]), dot(way, self.across[1])], gap: dot(way, self.height) }
     }
 
-    /// A point, seen along n.
+    /// Projects a point onto the side along n.
     #[inline(always)]
     pub(super) fn point(&self, p: V3<S>) -> Over<S> {
         self.direction(sub(p, self.center))
     }
 
-    /// The point at a place on the side.
+    /// The point of the side at these coordinates from its middle.
     #[inline(always)]
     pub(super) fn place(&self, [x, y]: V2<S>) -> V3<S> {
         let ([u, v], c) = (&self.axes, &self.center);
@@ -144,18 +150,19 @@ impl<S: Scalar> Face<S> {
         [part(0), part(1), part(2)]
     }
 
-    /// The middle of the edge opposite to the one between this side and the second one, on that one; and a factor of the weights of
-    /// its ends: 0 where the box lies flat on this side, and any other might be second; 1 where both sides look along the
-    /// normal alike.
+    /// The middle of the box's far edge, and a factor for the weights of its ends. The far edge lies on the second side, opposite
+    /// to the edge that this side and the second one share. The factor is 0 if the box lies flat on this side, when any other side
+    /// might be second, and 1 if both sides face the normal alike.
     #[inline(always)]
     pub(super) fn far(&self, shown: &Shown<S::Lane>) -> (V3<S>, S) {
         let edge = axpy(self.half[0].times(shown.second), self.axes[0], self.center);
         (axpy(-self.depth, self.outward, edge), inner_step(self.second))
     }
 
-    /// Where a line crosses the side's border, as seen along n, which enters there if `enters`, or else leaves: the place on the line from
-    /// `start`, which is its middle, along `way`, and the weight. `length`: half of the line; `width`: that of the rim of the border's and
-    /// the line's ends, over which the weight grows.
+    /// The point where a line enters (`enters`) or leaves the side's rectangle, as projected along n. The line runs from its middle
+    /// `start` along `way`, up to `length` both ways. Returns the place along the line and the weight of the contact there. The
+    /// weight grows from 0 to its full value over a rim at the ends of the border and of the line; `per_width` is 1 over the width
+    /// of that rim.
     #[inline(always)]
     pub(super) fn crossing(&self, start: &Over<S>, way: &Over<S>, length: S, enters: bool, per_width: S) -> (S, S) {
         let (zero, one) = (S::Lane::zero(), S::Lane::one());

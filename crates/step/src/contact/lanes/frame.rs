@@ -1,10 +1,10 @@
-//! The contact frame of [`crate::contact::frame`] and how it turns with the normal.
+//! The contact frame of [`crate::contact::frame`] on lanes, and its derivative by the normal.
 
 use super::total::sign;
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Mat3, Vec3};
 
-/// F: rows n, t₁, t₂.
+/// The contact frame F for the unit normal n: rows n, t₁, t₂.
 #[inline(always)]
 pub(crate) fn frame<R: Real>(n: Vec3<R>) -> Mat3<R> {
     let [x, y, z] = n;
@@ -14,7 +14,7 @@ pub(crate) fn frame<R: Real>(n: Vec3<R>) -> Mat3<R> {
     [n, [(side * a * x).mul_add(x, R::one()), side * b, -(side * x)], [b, (a * y).mul_add(y, side), -y]]
 }
 
-/// The matrix ∂(F f)/∂n.
+/// The 3 × 3 matrix ∂(F f)/∂n for a constant vector f, where F is the contact frame for the normal n.
 #[inline(always)]
 pub(crate) fn frame_rates<R: Real>(n: Vec3<R>, f: Vec3<R>) -> Mat3<R> {
     let [x, y, z] = n;

@@ -1,4 +1,5 @@
-//! Spheres against a half-space: n = −N and gap = n·(o − x), with o the plane's point and N its outward normal.
+//! The contact of a sphere with a half-space: n = −N and gap = n·(o − x), with x the sphere's centre, o the plane's point and N its
+//! outward normal.
 
 use super::core;
 use super::sides::{Contact, Motion, Reaction};
@@ -7,14 +8,14 @@ use crate::kinematics::Pose;
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 
-/// The contact of a sphere about x.
+/// The contact of a sphere about x (side A) with the half-space (side B).
 #[inline(always)]
 pub(super) fn under<R: Real>(x: Vec3<R>, radius: R, plane: &Pose<R>) -> Contact<R> {
     let normal = neg(plane.axes[2]);
     core::offset(x, radius, dot(normal, sub(plane.p, x)), normal)
 }
 
-/// How the contact of a sphere about x changes with the velocity of x and the plane's motion.
+/// Jacobian-vector product of [`under`]: the change of the contact with the velocity of x and the motion of the plane.
 #[inline(always)]
 pub(super) fn push_under<R: Real>(
     x: Vec3<R>,
@@ -28,7 +29,7 @@ pub(super) fn push_under<R: Real>(
     core::push_offset(&contact, radius, velocity, phi, motion.turn(contact.normal))
 }
 
-/// The gradients of x and the radius; adds to what the half-space feels.
+/// Vector-Jacobian product of [`under`]: returns the gradients of x and the radius, and adds to the reaction on the half-space.
 #[inline(always)]
 pub(super) fn pull_under<R: Real>(
     x: Vec3<R>,

@@ -1,13 +1,13 @@
-//! Half-space A, cylinder B: on each cap the rim's deepest point, on which a tilted cylinder rolls, and four fixed points of each
-//! rim, on which it stands. With θ the angle between the cylinder's axis a and the normal N,
+//! Half-space A against cylinder B: ten contacts. Each rim has a deepest point, on which a tilted cylinder rolls, and four fixed
+//! points, on which an upright one stands. With θ the angle between the cylinder's axis a and the normal N,
 //!
 //! ```text
 //! deepest points   ± h a − r m/‖m‖,   m = N − (N·a) a,   weight sin² θ = ‖m‖²
 //! fixed points     weight cos² θ.
 //! ```
 //!
-//! The deepest point runs round the rim ever faster as the cylinder comes to stand upright, where it is not defined; but there it has no
-//! weight.
+//! As the cylinder comes to stand upright, the deepest point runs round the rim ever faster, and in the end it is not defined. But
+//! there its weight is zero.
 
 use std::sync::LazyLock;
 
@@ -16,15 +16,17 @@ use super::scalar::{Scalar, V3, axpy, scale, times};
 use super::sides::Contact;
 use fingertip_lanes::lane::{Mask, Real, inlined};
 
+/// The number of contacts: two deepest points, and four fixed points of each rim.
 pub(super) const POINTS: usize = 10;
-/// Room on the tape.
+/// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 192;
 
-/// Squared tilts below have no weight in any case.
+/// Cylinders with a smaller squared sine of their tilt count as upright: the deepest point has no weight in any case.
 const UPRIGHT: f64 = 1e-6;
-/// The fixed points' directions across the axis.
+/// The directions of the fixed points of a rim, along the cylinder's x and y axes.
 const RIM: [[f64; 2]; 4] = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]];
 
+/// The formula for a half-space and a cylinder.
 pub(super) struct HalfSpaceCylinder;
 
 impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {

@@ -1,5 +1,5 @@
-//! The geometry of pairs of shapes that have a formula, on lanes of worlds: with adjoints by hand, or on a tape, see [`formula`], where
-//! contacts have weights.
+//! The contacts of pairs of shapes, on lanes of worlds. Pairs whose contacts have weight 1 have derivatives written by hand. Pairs
+//! whose contacts have weights are differentiated by a tape, see [`formula`].
 //!
 //! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
 //! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
@@ -51,9 +51,10 @@ use sides::{Contacts, Gradients, Reaction, Side};
 pub(crate) use frame::{frame, frame_rates};
 pub(crate) use sides::Motion;
 
-/// The contacts of a pair, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as many as [`PairKind::contacts`] says.
+/// Computes the contacts of a pair by the formula of its kind, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as many
+/// contacts as [`PairKind::contacts`] says.
 ///
-/// `swapped` as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
+/// `swapped` is as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
 #[inline(always)]
 pub(crate) fn witness<R: Real>(
     kind: PairKind,
@@ -77,8 +78,8 @@ pub(crate) fn witness<R: Real>(
     }
 }
 
-/// Adds to the wrenches on both shapes (force, then moment about the shape's origin) and to the gradients of their sizes,
-/// given the gradients `grad` of what [`witness`] gives.
+/// Vector-Jacobian product of [`witness`]: given the gradients `grad` of the contacts, adds to the wrenches on both shapes (force,
+/// then moment about the shape's origin) and to the gradients of their sizes.
 #[expect(clippy::too_many_arguments, reason = "operands and gradients of a kernel")]
 #[inline(always)]
 pub(crate) fn pull<R: Real>(
@@ -112,7 +113,7 @@ pub(crate) fn pull<R: Real>(
     on_b.add_to(wrench_b, grad_size_b);
 }
 
-/// Has the kind a [`push`]? For the others its numbers are pulled one by one.
+/// Does the kind have a [`push`] (Jacobian-vector product)? The Jacobians of other kinds come from one pull per number.
 pub(crate) fn has_push(kind: PairKind) -> bool {
     match kind {
         PairKind::SphereSphere
@@ -125,14 +126,14 @@ pub(crate) fn has_push(kind: PairKind) -> bool {
     }
 }
 
-/// Motions of one side or both, and what becomes of the changes that they make.
+/// A list of motions of one side or both, and a place for the changes of contacts that they cause.
 pub(crate) trait Motions<R: Real> {
-    /// Calls `change` for one motion after the other: it sets how the contacts change.
+    /// Calls `change` for one motion after the other. It sets the changes of the contacts.
     fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R]));
 }
 
-/// How what [`witness`] gives changes with motions of the two sides; nothing for kinds without one, see [`has_push`]. What does not
-/// depend on the motion is computed once for all of them.
+/// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. It does nothing
+/// for kinds without [`has_push`]. What does not depend on the motion is computed once for all motions.
 #[inline(always)]
 pub(crate) fn push<R: Real>(
     kind: PairKind,

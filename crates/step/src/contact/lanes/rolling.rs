@@ -1,4 +1,5 @@
-//! How stiffly gravity holds what rests on a contact against rolling, where one of the two is curved: `docs/rolling.md` derives it.
+//! The rolling stiffness of contacts at rest: how strongly gravity holds a body against rolling if one of the two surfaces is
+//! curved. `docs/rolling.md` derives it.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -7,37 +8,38 @@ use super::scalar::{Scalar, Traced, V3, cross, dot};
 use super::tape::{Place, Slopes, Structure, Tape};
 use fingertip_lanes::lane::{Mask, Real, Single, copy, inlined};
 
-/// Numbers that it is computed of: normal, out of what rolls, and point of the contact, φ, w; the centre of mass; nine and three numbers that
-/// [`Curved`] explains; κ, mass, gravity.
+/// The number of operands of the stiffness: the contact's normal (out of what rolls), its point, φ and weight w; the centre of
+/// mass; nine and three numbers that [`Curved`] explains; κ, mass, gravity.
 pub(crate) const OPERANDS: usize = 28;
-/// Numbers of the symmetric matrix: xx, yy, zz, xy, xz, yz.
+/// The number of entries of the symmetric stiffness matrix: xx, yy, zz, xy, xz, yz.
 pub(crate) const STIFFNESS: usize = 6;
-/// Numbers on the tape at most.
+/// The most numbers that the tape of the stiffness has.
 const NUMBERS: usize = 256;
 
-/// e over s: below, f(x) falls faster than x.
+/// The smoothing e of the function f as a fraction of s: below e, f(x) falls off faster than x.
 const SMOOTH: f64 = 1e-3;
-/// L over the body's weight.
+/// The limit L of the contact force, in weights of the body.
 const MOST: f64 = 10.0;
 
-/// What is curved.
+/// The curved surface of the contact: the meaning of the operands v[11..23].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Curved {
-    /// What rolls is an ellipsoid: its axes and radii.
+    /// The rolling body is an ellipsoid: v[11..20] are its three axes, v[20..23] its radii.
     Ellipsoid,
-    /// What it rolls on is a line, a cylinder's or a capsule's side: the line's axis, the axis of what rolls if that is a line too, three
-    /// numbers that mean nothing; both radii (1 if what rolls has none), and 1 if it is a line, else 0.
+    /// The body rolls on the side of a cylinder or capsule. v[11..14] is that one's axis, v[14..17] the axis of the rolling body if
+    /// it is a line too, v[17..20] has no meaning. v[20] and v[21] are both radii (1 if the rolling body has none), v[22] is 1 if
+    /// the rolling body is a line, else 0.
     Line,
 }
 
-/// The stiffness against turning in the world's axes, N·m/rad. `k` is 2 for the relaxed law and 1 for Coulomb's: the force on a contact at rest
-/// is k w/(κ φ).
+/// The rolling stiffness about the world's axes, N·m/rad. `k` is 2 for the relaxed contact law and 1 for Coulomb's: the force on a
+/// contact at rest is k w/(κ φ).
 #[inline(always)]
 pub(crate) fn stiffness<R: Real>(curved: Curved, k: f64, v: &[R; OPERANDS]) -> [R; STIFFNESS] {
     formula(curved, k, v)
 }
 
-/// The same on numbers that may be on a tape.
+/// [`stiffness`] for numbers that may be on a tape.
 #[inline(always)]
 fn formula<S: Scalar>(curved: Curved, k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     match curved {
@@ -46,7 +48,7 @@ fn formula<S: Scalar>(curved: Curved, k: f64, v: &[S; OPERANDS]) -> [S; STIFFNES
     }
 }
 
-/// The force on a contact at rest, at most L.
+/// The normal force on a contact at rest, N, limited smoothly to at most L.
 #[inline(always)]
 fn force<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
     let (phi, weight, kappa, mass, gravity) = (v[6], v[7], v[23], v[24], [v[25], v[26], v[27]]);
@@ -66,7 +68,7 @@ fn force<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
     S::choose(counts, share * most / (share * share + z * z).root(), constant(0.0))
 }
 
-/// [`Curved::Line`]: about the line's axis across n, a − n (a·n).
+/// The stiffness for [`Curved::Line`]: about the line's axis a across the normal n, a − n (a·n).
 #[inline(always)]
 fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     let three = inlined(
@@ -99,7 +101,7 @@ fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     [entry((0, 0)), entry((1, 1)), entry((2, 2)), entry((0, 1)), entry((0, 2)), entry((1, 2))]
 }
 
-/// [`Curved::Ellipsoid`].
+/// The stiffness for [`Curved::Ellipsoid`].
 #[inline(always)]
 fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     let three = inlined(
@@ -115,7 +117,7 @@ fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     );
     let force = force(k, v);
 
-    // A² n along the axes, then in the world.
+    // A² n, along the ellipsoid's axes; below also in the world.
     let squares = [radii[0] * radii[0], radii[1] * radii[1], radii[2] * radii[2]];
     let along = [dot(axes[0], n), dot(axes[1], n), dot(axes[2], n)];
     let far = [squares[0] * along[0], squares[1] * along[1], squares[2] * along[2]];
@@ -123,7 +125,7 @@ fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     let s = s2.root();
     let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]);
 
-    // Trace and determinant of R across n, then of T.
+    // Trace and determinant, first of R across n, then of T.
     let sum = (squares[0] + squares[1] + squares[2] - dot(far, far) / s2) / s;
     let product = squares[0] * squares[1] * squares[2] / (s2 * s2);
     let trace = sum - height.times(splat(2.0));
@@ -167,7 +169,7 @@ fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     [entry((0, 0)), entry((1, 1)), entry((2, 2)), entry((0, 1)), entry((0, 2)), entry((1, 2))]
 }
 
-/// A vector along these axes, in the world.
+/// A vector with components v along these axes, in the world.
 #[inline(always)]
 fn world<S: Scalar>(axes: [V3<S>; 3], v: V3<S>) -> V3<S> {
     let component = inlined(
@@ -177,7 +179,7 @@ fn world<S: Scalar>(axes: [V3<S>; 3], v: V3<S>) -> V3<S> {
     [component(0), component(1), component(2)]
 }
 
-/// The gradients of the operands, given some of the stiffness.
+/// Vector-Jacobian products of [`stiffness`]: the gradients of the operands, for each of N gradients of the stiffness.
 #[inline(always)]
 pub(crate) fn pull<R: Real, const N: usize>(
     curved: Curved,
@@ -208,16 +210,19 @@ pub(crate) fn pull<R: Real, const N: usize>(
     all
 }
 
-/// Where the results are on the tape, which does not depend on what the numbers are.
+/// The structure of the tape and the places of the results on it, which are the same for all inputs.
 struct Places {
     structure: Structure,
     results: [usize; STIFFNESS],
 }
 
+/// The tape of the stiffness for [`Curved::Ellipsoid`].
 static OF_ELLIPSOID: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Ellipsoid));
+/// The tape of the stiffness for [`Curved::Line`].
 static OF_LINE: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Line));
 
 impl Places {
+    /// Traces the formula of the stiffness once, on arbitrary numbers: places do not depend on them.
     fn new(curved: Curved) -> Self {
         let structure = RefCell::default();
         let results = {

@@ -1,4 +1,4 @@
-//! The point of a segment c + t u, |t| ≤ h, that is closest to an axis-aligned block.
+//! The point of a segment c + t u, |t| ≤ h, that is closest to an axis-aligned block |x_i| ≤ e_i.
 //!
 //! Half the slope of the squared distance of p(t) = c + t u to the block,
 //!
@@ -6,23 +6,23 @@
 //! g(t) = Σ u_i (p_i − clamp(p_i, ±e_i)),
 //! ```
 //!
-//! grows piecewise linearly, with corners where some p_i = ±e_i. The last corner (or end) with g ≤ 0 and the first with
-//! g ≥ 0 enclose the minimum: in between only the axes i with |p_i| > e_i take part, and
+//! grows piecewise linearly, with corners where some p_i = ±e_i. The last corner (or end) with g ≤ 0 and the first with g ≥ 0
+//! enclose the minimum: in between only the axes i with |p_i| > e_i take part, and
 //!
 //! ```text
 //! t = −Σ u_i (c_i − sign(p_i) e_i) / Σ u_i²       over these axes.
 //! ```
 //!
-//! Where no axis takes part, because the core runs inside the block or along a face, t is the middle of that stretch.
+//! Where no axis takes part, because the segment runs inside the block or along a face, t is the middle of that stretch.
 
 use super::total::{Limited, indicator, limited, sign};
 use fingertip_lanes::lane::{Mask, Real};
 use fingertip_lanes::vector::{Vec3, axpy, dot};
 
-/// Squared direction cosines up to this one count as zero: u is at right angles to the axis.
+/// Squared direction cosines up to this one count as zero: the segment is at right angles to the axis.
 const RIGHT_ANGLE: f64 = 1e-24;
 
-/// A capsule's core in the block's frame.
+/// A segment c + t u, |t| ≤ h, in the block's frame: the axis of a capsule.
 #[derive(Clone, Copy)]
 pub(super) struct Segment<R> {
     pub(super) c: Vec3<R>,
@@ -30,18 +30,21 @@ pub(super) struct Segment<R> {
     pub(super) h: R,
 }
 
-/// The closest place.
+/// The closest point of a segment to a block, and the features that it depends on.
 pub(super) struct Closest<R: Real> {
+    /// The place along the segment, from −h to h.
     pub(super) t: R,
-    /// The sign of the end that it is at, 0 between them.
+    /// The sign of the segment's end at which the point is; 0 if it is between the ends.
     pub(super) end: R,
-    /// 1 for axes that take part, else 0; and the signs of the sides there.
+    /// For each axis, 1 if the point is beside the block along it, so that the axis takes part in the distance; else 0.
     pub(super) takes_part: Vec3<R>,
+    /// For each axis, the sign of the side of the block that the point is on.
     pub(super) side: Vec3<R>,
-    /// No axis takes part.
+    /// Does no axis take part, so that the segment runs inside the block or along a face?
     pub(super) is_flat: R::Mask,
 }
 
+/// The point of the segment that is closest to the block with half extents e.
 #[inline(always)]
 pub(super) fn closest<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> Closest<R> {
     let &Segment { c, h, mut u } = segment;

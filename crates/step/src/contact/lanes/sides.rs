@@ -1,4 +1,4 @@
-//! What pairs are written with: two sides, their contacts, and what gradients do to the sides.
+//! Types that the contacts of a pair are written with: its two sides, their motions, the contacts, and the gradients on the sides.
 
 use super::total;
 use crate::contact::numbers::GEOMETRY;
@@ -8,27 +8,28 @@ use fingertip_lanes::lane::{Real, copy, state};
 use fingertip_lanes::vector::{Vec3, add, cross, sub, zero};
 use fingertip_scene::Shape;
 
-/// A shape: where it is and how large.
+/// A shape in the world: its pose and sizes.
 #[derive(Clone, Copy)]
 pub(super) struct Side<R> {
     pub(super) pose: Pose<R>,
-    /// As [`Shape::sizes`] orders them.
+    /// The sizes, in the order of [`Shape::sizes`].
     pub(super) size: [R; Shape::SIZES],
 }
 
 impl<R: Real> Side<R> {
+    /// A shape at this pose with these sizes.
     #[inline(always)]
     pub(super) fn new(pose: &Pose<R>, size: &[R]) -> Self {
         Self { pose: *pose, size: [size[0], size[1], size[2], size[3]] }
     }
 
-    /// Both in the order in which the pair's file names them.
+    /// Both sides in the order of the formula: exchanged if `swapped`.
     #[inline(always)]
     pub(super) fn ordered(swapped: bool, a: Self, b: Self) -> (Self, Self) {
         if swapped { (b, a) } else { (a, b) }
     }
 
-    /// Half extents of a box without its rounding.
+    /// The half extents of a box's core: without its rounding.
     #[inline(always)]
     pub(super) fn box_core(&self) -> Vec3<R> {
         let [x, y, z, rounding] = self.size;
@@ -36,12 +37,12 @@ impl<R: Real> Side<R> {
     }
 }
 
-/// How a side moves, if it does.
+/// The twist of a side, or none if it does not move.
 #[derive(Clone, Copy)]
 pub(crate) struct Motion<R>(pub(crate) Option<Twist<R>>);
 
 impl<R: Real> Motion<R> {
-    /// Of the side's point that is at p.
+    /// The velocity of the side's point that is at p.
     #[inline(always)]
     pub(super) fn velocity(&self, p: Vec3<R>) -> Vec3<R> {
         match self.0 {
@@ -50,7 +51,7 @@ impl<R: Real> Motion<R> {
         }
     }
 
-    /// The rate of a vector that is fixed to the side.
+    /// The rate of change of a vector that is fixed to the side.
     #[inline(always)]
     pub(super) fn turn(&self, vector: Vec3<R>) -> Vec3<R> {
         match self.0 {
@@ -60,7 +61,7 @@ impl<R: Real> Motion<R> {
     }
 }
 
-/// A contact, or the gradient of one.
+/// A contact, the gradient of one, or its rate of change.
 #[derive(Clone, Copy)]
 pub(super) struct Contact<R> {
     pub(super) normal: Vec3<R>,
@@ -70,7 +71,7 @@ pub(super) struct Contact<R> {
 }
 
 impl<R: Real> Contact<R> {
-    /// The same with the sides' names exchanged, if they are.
+    /// The contact with A and B exchanged, if `swapped`.
     #[inline(always)]
     fn named(self, swapped: bool) -> Self {
         if !swapped {
@@ -81,13 +82,14 @@ impl<R: Real> Contact<R> {
     }
 }
 
-/// Where contacts are written.
+/// The contacts of a pair as rows of numbers, to write to. Exchanges A and B on the way if `swapped`.
 pub(super) struct Contacts<'a, R> {
     pub(super) numbers: &'a mut [R],
     pub(super) swapped: bool,
 }
 
 impl<R: Real> Contacts<'_, R> {
+    /// Sets contact k, given with the sides of the formula.
     #[inline(always)]
     pub(super) fn set(&mut self, k: usize, contact: Contact<R>) {
         let contact = contact.named(self.swapped);
@@ -99,13 +101,14 @@ impl<R: Real> Contacts<'_, R> {
     }
 }
 
-/// Where the contacts' gradients are.
+/// The gradients of a pair's contacts as rows of numbers, to read from. Exchanges A and B on the way if `swapped`.
 pub(super) struct Gradients<'a, R> {
     pub(super) numbers: &'a [R],
     pub(super) swapped: bool,
 }
 
 impl<R: Real> Gradients<'_, R> {
+    /// The gradient of contact k, with the sides of the formula.
     #[inline(always)]
     pub(super) fn get(&self, k: usize) -> Contact<R> {
         let from = &self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
@@ -114,7 +117,7 @@ impl<R: Real> Gradients<'_, R> {
     }
 }
 
-/// What a shape feels: the gradients of its pose and size.
+/// The gradients of a shape's pose and sizes: a force, a moment about its origin, and one number per size.
 #[derive(Clone, Copy)]
 pub(super) struct Reaction<R> {
     pub(super) force: Vec3<R>,
@@ -125,37 +128,38 @@ pub(super) struct Reaction<R> {
 state!(Reaction { numbers: [], flags: [], states: [force, moment, size] });
 
 impl<R: Real> Reaction<R> {
+    /// A reaction of zeros.
     #[inline(always)]
     pub(super) fn none() -> Self {
         Self { force: zero(), moment: zero(), size: [R::zero(); Shape::SIZES] }
     }
 
-    /// A force at the origin: the gradient of the position.
+    /// Adds a force at the shape's origin: the gradient of the position.
     #[inline(always)]
     pub(super) fn push(&mut self, force: Vec3<R>) {
         self.force = add(self.force, force);
     }
 
-    /// The gradient `force` of Rᵀ(x − o), turned to the world, pulls the shape back at d = x − o.
+    /// Adds the gradient of Rᵀ(x − o), the point x in the shape's frame, where d = x − o and `force` is that gradient in the world.
     #[inline(always)]
     pub(super) fn carry(&mut self, d: Vec3<R>, force: Vec3<R>) {
         self.force = sub(self.force, force);
         self.turn_back(d, force);
     }
 
-    /// The gradient of a vector that is fixed to the shape.
+    /// Adds the gradient of a vector that is fixed to the shape.
     #[inline(always)]
     pub(super) fn turn(&mut self, vector: Vec3<R>, gradient: Vec3<R>) {
         self.moment = add(self.moment, cross(vector, gradient));
     }
 
-    /// The gradient of Rᵀw, turned to the world, for a vector w that is not fixed to the shape.
+    /// Adds the gradient of Rᵀw, a vector w in the shape's frame that is not fixed to the shape, where `gradient` is in the world.
     #[inline(always)]
     pub(super) fn turn_back(&mut self, vector: Vec3<R>, gradient: Vec3<R>) {
         self.moment = sub(self.moment, cross(vector, gradient));
     }
 
-    /// The gradient of the half extents that [`Side::box_core`] gives.
+    /// Adds the gradient of the half extents that [`Side::box_core`] gives.
     #[inline(always)]
     pub(super) fn grow_box_core(&mut self, gradient: Vec3<R>) {
         for i in 0..3 {
@@ -164,7 +168,7 @@ impl<R: Real> Reaction<R> {
         }
     }
 
-    /// Adds one reaction where the mask is set, else another.
+    /// Adds the reaction `yes` in worlds where the mask is set, and `no` in the others.
     #[inline(always)]
     pub(super) fn accumulate(&mut self, mask: R::Mask, yes: &Self, no: &Self) {
         self.force = add(self.force, total::choose(mask, yes.force, no.force));
@@ -174,6 +178,7 @@ impl<R: Real> Reaction<R> {
         }
     }
 
+    /// Adds this reaction to a wrench (force, then moment) and to the gradient of the sizes.
     #[inline(always)]
     pub(super) fn add_to(&self, wrench: &mut [R], size: &mut [R]) {
         for i in 0..3 {

@@ -1,4 +1,5 @@
-//! Sphere A, box B, rounded or not: a centre inside the box's core leaves through the nearest face.
+//! Sphere A against box B (rounded or not): one contact. If the sphere's centre is inside the box's core, the normal is that of the
+//! nearest face.
 
 use super::block::{self, Nearest};
 use super::core;
@@ -6,13 +7,14 @@ use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back, sub};
 
-/// d from the box's origin to the sphere's, and that point against the box's core, in the box's frame.
+/// The vector d from the box's origin to the sphere's centre, in the world, and the signed distance of that centre to the box's core.
 #[inline(always)]
 fn nearest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Vec3<R>, Nearest<R, 3>) {
     let d = sub(a.pose.p, b.pose.p);
     (d, block::nearest(rotate(&b.pose.axes, d), b.box_core()))
 }
 
+/// Computes the contact of a sphere and a box.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let (_, nearest) = nearest(a, b);
@@ -20,6 +22,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     out.set(0, core::offset(a.pose.p, a.size[0], nearest.gap - b.size[3], normal));
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a box, given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (d, nearest) = nearest(a, b);
@@ -35,6 +38,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
     on_b.size[3] -= pulls.gap;
 }
 
+/// Jacobian-vector product: the change of the contact of a sphere and a box with the motions of both.
 #[inline(always)]
 pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (_, nearest) = nearest(a, b);

@@ -1,4 +1,4 @@
-//! Sphere A, capsule B: a centre on the capsule's axis is pushed out along the capsule's x axis.
+//! Sphere A against capsule B: one contact. If the sphere's centre is on the capsule's axis, the normal is along the capsule's x axis.
 
 use super::core::Between;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
@@ -6,7 +6,7 @@ use super::total::{Limited, limited};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub};
 
-/// The place s of the closest point on the capsule's core, and both points.
+/// The place s of the closest point along the capsule's axis, and the closest points of both cores.
 #[inline(always)]
 fn closest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Limited<R>, Between<R>) {
     let s = limited(dot(b.pose.axes[2], sub(a.pose.p, b.pose.p)), b.size[1]);
@@ -14,11 +14,13 @@ fn closest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Limited<R>, Between<R>) {
     (s, Between { core_a: a.pose.p, radius_a: a.size[0], core_b, radius_b: b.size[0] })
 }
 
+/// Computes the contact of a sphere and a capsule.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     out.set(0, closest(a, b).1.contact(b.pose.axes[0]));
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a capsule, given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (s, between) = closest(a, b);
@@ -36,12 +38,13 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
     on_b.size[1] += s.of_limit * place;
 }
 
+/// Jacobian-vector product: the change of the contact of a sphere and a capsule with the motions of both.
 #[inline(always)]
 pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (s, between) = closest(a, b);
     let axis = b.pose.axes[2];
     let core_a = by_a.velocity(a.pose.p);
-    // Along the capsule as it moves.
+    // The velocity of the closest point along the capsule's axis.
     let slide = s.of_x * dot(axis, sub(core_a, by_b.velocity(a.pose.p)));
     let core_b = axpy(slide, axis, by_b.velocity(between.core_b));
     out.set(0, between.push(b.pose.axes[0], [core_a, core_b], by_b.turn(b.pose.axes[0])));

@@ -1,5 +1,5 @@
-//! Sphere A, cylinder B: a block in the half-plane of radius ρ and height z through the sphere's centre, on the axis
-//! that of the cylinder's x axis.
+//! Sphere A against cylinder B: one contact. The cylinder is a block in the half-plane of radius ρ and height z that contains the
+//! sphere's centre. If the centre is on the axis, it is the half-plane of the cylinder's x axis.
 
 use super::block::{self, Nearest};
 use super::core;
@@ -8,18 +8,21 @@ use super::total::{Unit, unit};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
 
-/// The sphere's centre in the cylinder's frame.
+/// The sphere's centre relative to the cylinder, and its signed distance.
 struct Placed<R: Real> {
-    /// From the cylinder's origin, in the world.
+    /// The vector from the cylinder's origin to the sphere's centre, in the world.
     d: Vec3<R>,
-    /// The same in the cylinder's frame.
+    /// The sphere's centre in the cylinder's frame.
     p: Vec3<R>,
+    /// The radial unit vector in the cylinder's frame.
     radial: Unit<R, 3>,
+    /// The signed distance in the half-plane of radius and height.
     nearest: Nearest<R, 2>,
-    /// In the world.
+    /// The unit vector from the sphere's centre to the cylinder's surface, in the world.
     normal: Vec3<R>,
 }
 
+/// Finds the sphere's centre relative to the cylinder, and its signed distance.
 #[inline(always)]
 fn place<R: Real>(a: &Side<R>, b: &Side<R>) -> Placed<R> {
     let d = sub(a.pose.p, b.pose.p);
@@ -32,12 +35,14 @@ fn place<R: Real>(a: &Side<R>, b: &Side<R>) -> Placed<R> {
     Placed { d, p, radial, nearest, normal }
 }
 
+/// Computes the contact of a sphere and a cylinder.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let placed = place(a, b);
     out.set(0, core::offset(a.pose.p, a.size[0], placed.nearest.gap, placed.normal));
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a cylinder, given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let Placed { d, p, radial, nearest, normal } = place(a, b);

@@ -1,5 +1,5 @@
-//! The record of a formula over [`Scalar`](super::scalar::Scalar): the derivatives of its operations, which give its tangents and adjoints,
-//! and once, for all inputs, which numbers are their arguments.
+//! Automatic differentiation of a formula over [`Scalar`](super::scalar::Scalar). [`Slopes`] records the partial derivatives of its
+//! operations for each input; [`Structure`] records, once for all inputs, which numbers are their arguments.
 
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
@@ -7,11 +7,11 @@ use std::mem::MaybeUninit;
 use super::scalar::{Origin, Traced};
 use fingertip_lanes::lane::{Real, Zip};
 
-/// Derivatives of operations by their arguments at most: a power of two, so that a place among them needs no check.
+/// The most partial derivatives that a formula may have: a power of two, so that an index modulo it needs no bounds check.
 pub(super) const SLOPES: usize = 4096;
 
-/// The derivatives of a formula's operations by their arguments, in the order in which they are computed: the same for all inputs, so
-/// that [`Structure`] says once what each is of.
+/// The partial derivatives of a formula's operations by their arguments, in the order of computation. That order is the same for
+/// all inputs, so [`Structure`] says which number each belongs to.
 pub(super) struct Slopes<R>([Cell<MaybeUninit<R>>; SLOPES]);
 
 impl<R> Slopes<R> {
@@ -21,25 +21,26 @@ impl<R> Slopes<R> {
     }
 }
 
-/// Where slopes are written. Apart from them, so that the compiler knows the place of each.
+/// The writer of partial derivatives to [`Slopes`]. The two are separate so that the compiler knows the place of each derivative.
 pub(super) struct Tape<'a, R> {
     slopes: &'a Slopes<R>,
     length: Cell<usize>,
 }
 
 impl<'a, R: Real> Tape<'a, R> {
+    /// An empty tape that writes to these slopes.
     #[inline(always)]
     pub(super) fn new(slopes: &'a Slopes<R>) -> Self {
         Self { slopes, length: Cell::new(0) }
     }
 
-    /// A number that the formula is differentiated by.
+    /// A variable that the formula is differentiated by.
     #[inline(always)]
     pub(super) fn variable(&self, value: R) -> Traced<R, &Self> {
         Traced { value, origin: self }
     }
 
-    /// How all numbers change, given how the variables do, in `K` directions at once.
+    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at once.
     #[inline(always)]
     pub(super) fn push<const K: usize, const N: usize>(
         &self,
@@ -71,7 +72,7 @@ impl<'a, R: Real> Tape<'a, R> {
         rates.length = place;
     }
 
-    /// Adds to the gradients of the variables those of what was computed of them, given gradients by all numbers.
+    /// Vector-Jacobian product (reverse mode): given gradients by all numbers, adds to the gradients of the variables.
     #[inline(always)]
     pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R]) {
         self.check(structure);
@@ -87,12 +88,13 @@ impl<'a, R: Real> Tape<'a, R> {
         }
     }
 
-    /// Are all slopes there that the structure speaks of?
+    /// Asserts that all partial derivatives that the structure refers to are recorded.
     #[inline(always)]
     fn check(&self, structure: &Structure) {
         assert!(structure.slopes <= self.length.get());
     }
 
+    /// The partial derivative by an argument.
     #[inline(always)]
     fn slope(&self, argument: &Argument) -> R {
         // SAFETY: arguments' slopes are those before the structure's `slopes`, slopes before `length` are written, and `check` has compared
@@ -118,11 +120,11 @@ impl<R: Real> Origin<R> for &Tape<'_, R> {
     }
 }
 
-/// How the at most `N` numbers of a formula change in `K` directions, in their places: without zeros in them beforehand, which took longer than
-/// many an operation.
+/// The tangents of the at most `N` numbers of a formula in `K` directions. The memory is not cleared beforehand, as that would take
+/// longer than many operations.
 pub(super) struct Rates<R, const K: usize, const N: usize> {
     all: [MaybeUninit<[R; K]>; N],
-    /// Those before are written.
+    /// The number of tangents that are written.
     length: usize,
 }
 
@@ -132,7 +134,7 @@ impl<R: Real, const K: usize, const N: usize> Rates<R, K, N> {
         Self { all: [const { MaybeUninit::uninit() }; N], length: 0 }
     }
 
-    /// That of the number in a place.
+    /// The tangent of the number in this place.
     #[inline(always)]
     pub(super) fn get(&self, place: usize) -> &[R; K] {
         assert!(place < self.length);
@@ -141,24 +143,29 @@ impl<R: Real, const K: usize, const N: usize> Rates<R, K, N> {
     }
 }
 
-/// Which numbers the operations of a formula have as arguments. Place 0 stands for constants, then come the variables.
+/// The structure of a formula: which numbers are the arguments of each operation. Place 0 stands for constants, then come the
+/// variables, then the results of operations.
 #[derive(Default)]
 pub(super) struct Structure {
+    /// The number of variables.
     variables: usize,
-    /// Of each operation with other arguments than constants, how many of these it has.
+    /// The number of non-constant arguments of each operation that has any.
     counts: Vec<u16>,
+    /// The non-constant arguments of all operations, in order.
     arguments: Vec<Argument>,
-    /// The arguments of these operations; those beyond are of the next one.
+    /// The number of arguments that belong to complete operations; those beyond belong to the next one.
     counted: usize,
+    /// The number of partial derivatives, those by constants included.
     slopes: usize,
 }
 
+/// An argument of an operation: the index of the partial derivative, and the place of the number.
 struct Argument {
     slope: u16,
     of: u16,
 }
 
-/// A number's place in the [`Structure`] that comes about.
+/// The place of a number in a [`Structure`] that is being recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) place: usize,
@@ -166,7 +173,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The next of the variables.
+    /// The place of a new variable.
     pub(super) fn variable(structure: &'a RefCell<Structure>) -> Self {
         structure.borrow_mut().variables += 1;
         Self { place: structure.borrow().variables, structure }
@@ -200,7 +207,7 @@ impl<R: Real> Origin<R> for Place<'_> {
 }
 
 impl Structure {
-    /// Numbers, with the place of constants, and slopes.
+    /// The number of numbers, that for constants included, and the number of partial derivatives.
     #[cfg(test)]
     pub(super) fn size(&self) -> [usize; 2] {
         [1 + self.variables + self.counts.len(), self.slopes]

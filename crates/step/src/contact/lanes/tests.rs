@@ -1,4 +1,5 @@
-//! Lanes against differences, pushes against pulls; at any width the same bits. `tests/pair_formulas` has the formulas once more.
+//! Tests of the contacts on lanes: derivatives against finite differences, pushes against pulls, and equal bits at any width.
+//! `tests/pair_formulas` has the formulas once more.
 
 #[path = "../../../../../tests/pair_support/mod.rs"]
 pub(super) mod pair_support;
@@ -15,23 +16,24 @@ use fingertip_lanes::rows::Output;
 use fingertip_scene::Shape;
 use fingertip_shapes::largest::largest;
 
-/// Pushes and pulls are the same numbers by different ways: rounding over the smallest distances between cores in these samples.
+/// The tolerance of pushes against pulls, which compute the same numbers in different ways: rounding over the smallest distances
+/// between cores in these samples.
 const GRADIENT: f64 = 1e-10;
-/// Five points this far apart: fourth order, so that the step can be large against rounding.
+/// The step of finite differences over five points. They are of fourth order, so that the step can be large against rounding.
 const STEP: f64 = 1e-5;
-/// Relative to 1 + |derivative|: the sum of both of the differences' errors.
+/// The tolerance of derivatives against finite differences, relative to 1 + |derivative|.
 const DIFFERENCE: f64 = 1e-6;
 
 const GRID: f64 = 0.05;
 type Pairs = [(Body, Body)];
 
-/// Gradients: A's force and moment, B's, A's sizes, B's.
+/// The gradients of a pair: A's force and moment, B's force and moment, A's sizes, B's sizes.
 type Reactions = [f64; COORDINATES];
 
-/// One pair per world.
+/// A program that computes the contacts and gradients of one pair per world.
 struct Geometry<'a> {
     pairs: &'a Pairs,
-    /// What to pull with, as many numbers as the contacts have.
+    /// For each pair, the gradient of its contacts to pull with.
     grads: &'a [Vec<f64>],
 }
 
@@ -44,8 +46,7 @@ impl Program for Geometry<'_> {
     }
 }
 
-/// The `n` numbers that `numbers` gives for each of the lane's worlds, the first of which is `first`; the last of all `worlds` stands for
-/// those after it.
+/// The `n` numbers that `numbers` gives for each of the lane's worlds, which start at `first`. Worlds beyond the last repeat it.
 #[inline(always)]
 pub(super) fn gather<'a, R: Lane>(
     worlds: usize,
@@ -63,7 +64,7 @@ pub(super) fn gather<'a, R: Lane>(
     lanes
 }
 
-/// [`gather`] of the poses and sizes of pairs: of A, then of B.
+/// The poses and sizes of pairs as lanes, first of A, then of B, see [`gather`].
 #[inline(always)]
 pub(super) fn gather_pairs<R: Lane>(pairs: &Pairs, first: usize) -> [(Vec<R>, Vec<R>); 2] {
     let body = |get: &dyn Fn(&(Body, Body)) -> &Body| {
@@ -73,7 +74,7 @@ pub(super) fn gather_pairs<R: Lane>(pairs: &Pairs, first: usize) -> [(Vec<R>, Ve
     [body(&|(a, _)| a), body(&|(_, b)| b)]
 }
 
-/// A row has the contacts, then the reactions.
+/// A row of results has the contacts of a pair, then the gradients.
 impl Stage for Geometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
@@ -165,7 +166,7 @@ fn any_width_gives_the_same_bits() {
     }
 }
 
-/// For a pair on one lane: the changes of its contacts with twists of its sides.
+/// The changes of a pair's contacts with twists of its sides, computed on one lane.
 fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
     struct Push<'a>(&'a (Body, Body), [[f64; 6]; 2]);
     struct One<R> {
@@ -202,7 +203,7 @@ fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
     run_on(InstructionSet::detect(), &Push(&(a.clone(), b.clone()), twists), 1, GEOMETRY * kind.contacts())
 }
 
-/// The power of a side's reactions (force, then moment about the body's origin) along a twist (ω, then the world's origin).
+/// The power of a side's wrench (force, then moment about the body's origin) along a twist (ω, then the velocity at the world's origin).
 fn power(body: &Body, reaction: &[f64], twist: [f64; 6]) -> f64 {
     let [wx, wy, wz, mx, my, mz] = twist;
     let p = [body.pose[0], body.pose[1], body.pose[2]];

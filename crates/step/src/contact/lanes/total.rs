@@ -1,9 +1,9 @@
-//! Directions and limits that are defined everywhere, with their adjoints.
+//! Unit vectors and limits that are defined for all inputs, with their derivatives.
 
 use fingertip_lanes::lane::{Mask, Real};
 use fingertip_lanes::vector::Vec3;
 
-/// −a.
+/// The negated vector −a.
 #[inline(always)]
 pub(super) fn neg<R: Real>(a: Vec3<R>) -> Vec3<R> {
     [-a[0], -a[1], -a[2]]
@@ -15,13 +15,13 @@ pub(super) fn indicator<R: Real>(mask: R::Mask) -> R {
     R::select(mask, R::one(), R::zero())
 }
 
-/// −1 below zero, else 1.
+/// The sign of x: −1 below zero, else 1.
 #[inline(always)]
 pub(super) fn sign<R: Real>(x: R) -> R {
     R::select(x.lt(R::zero()), R::splat(-1.0), R::one())
 }
 
-/// Component by component `yes` where the mask is set, else `no`.
+/// The vector `yes` in worlds where the mask is set, `no` in the others.
 #[inline(always)]
 pub(super) fn choose<R: Real, const K: usize>(mask: R::Mask, yes: [R; K], mut no: [R; K]) -> [R; K] {
     for i in 0..K {
@@ -30,17 +30,17 @@ pub(super) fn choose<R: Real, const K: usize>(mask: R::Mask, yes: [R; K], mut no
     no
 }
 
-/// x limited to [−limit, limit], and where its gradient goes.
+/// A number limited to [−limit, limit], and its partial derivatives.
 #[derive(Clone, Copy)]
 pub(super) struct Limited<R> {
     pub(super) value: R,
-    /// ∂value/∂x, 1 or 0.
+    /// The partial derivative ∂value/∂x, 1 or 0.
     pub(super) of_x: R,
-    /// ∂value/∂limit, 1, 0 or −1.
+    /// The partial derivative ∂value/∂limit, 1, 0 or −1.
     pub(super) of_limit: R,
 }
 
-/// x limited to [−limit, limit]; at and beyond the limit the gradient goes to the limit.
+/// Limits x to [−limit, limit]. At and beyond the limit, the derivative is that by the limit.
 #[inline(always)]
 pub(super) fn limited<R: Real>(x: R, limit: R) -> Limited<R> {
     let below = x.lt(limit);
@@ -53,17 +53,19 @@ pub(super) fn limited<R: Real>(x: R, limit: R) -> Limited<R> {
     }
 }
 
-/// The unit vector of v = (K numbers), or a fallback where v is no longer than [`Precision::no_length`].
+/// The unit vector of a vector v of K numbers, or a fallback if v is no longer than [`Precision::no_length`].
 #[derive(Clone, Copy)]
 pub(super) struct Unit<R: Real, const K: usize> {
     pub(super) value: [R; K],
-    /// Is v too short?
+    /// Is v too short, so that the fallback is used?
     pub(super) miss: R::Mask,
-    /// v over √(v·v), or √(v·v + 1) where it is too short.
+    /// v/√(v·v), or v/√(v·v + 1) if v is too short.
     direction: [R; K],
+    /// 1/√(v·v), or 1/√(v·v + 1) if v is too short.
     per_length: R,
 }
 
+/// Dot product a · b of vectors of K numbers.
 #[inline(always)]
 pub(super) fn inner<R: Real, const K: usize>(a: [R; K], b: [R; K]) -> R {
     let mut sum = a[K - 1] * b[K - 1];
@@ -73,6 +75,7 @@ pub(super) fn inner<R: Real, const K: usize>(a: [R; K], b: [R; K]) -> R {
     sum
 }
 
+/// The unit vector of v, or `fallback` if v is too short.
 #[inline(always)]
 pub(super) fn unit<R: Real, const K: usize>(v: [R; K], fallback: [R; K]) -> Unit<R, K> {
     let square = inner(v, v);
@@ -88,7 +91,7 @@ pub(super) fn unit<R: Real, const K: usize>(v: [R; K], fallback: [R; K]) -> Unit
 }
 
 impl<R: Real, const K: usize> Unit<R, K> {
-    /// The gradient of v: (1 − n nᵀ) n̄ / |v|, and n̄ where v is too short.
+    /// Vector-Jacobian product: the gradient of v, which is (1 − n nᵀ) n̄ / |v| for the gradient n̄ of the unit vector n.
     #[inline(always)]
     pub(super) fn pull(&self, mut gradient: [R; K]) -> [R; K] {
         let along = inner(self.direction, gradient);
@@ -98,7 +101,8 @@ impl<R: Real, const K: usize> Unit<R, K> {
         gradient
     }
 
-    /// The change of the unit vector with those of v and of the fallback: [`Unit::pull`] is symmetric.
+    /// Jacobian-vector product: the change of the unit vector with those of v and of the fallback. It uses [`Unit::pull`], which is
+    /// symmetric.
     #[inline(always)]
     pub(super) fn push(&self, v: [R; K], fallback: [R; K]) -> [R; K] {
         let mut value = self.pull(v);
@@ -108,7 +112,7 @@ impl<R: Real, const K: usize> Unit<R, K> {
         value
     }
 
-    /// The gradient of the fallback.
+    /// Vector-Jacobian product: the gradient of the fallback.
     #[inline(always)]
     pub(super) fn pull_fallback(&self, gradient: [R; K]) -> [R; K] {
         choose(self.miss, gradient, [R::zero(); K])

@@ -1,11 +1,11 @@
-//! What contacts' weights are made of: steps that are smooth to the second derivative, and distances from borders. Where two ways meet,
-//! the derivative is the mean of both.
+//! Building blocks of contact weights: steps with continuous second derivatives, and distances from borders. At a kink, the
+//! derivative is the mean of those on both sides.
 
 use super::scalar::{Scalar, V2};
 use super::total::sign;
 use fingertip_lanes::lane::{Mask, Real};
 
-/// F: from 0 at −1 to 1 at 1, 1/2 at 0. F(x) + F(−x) = 1.
+/// A smooth step F from 0 at −1 to 1 at 1, with F(0) = 1/2 and F(x) + F(−x) = 1.
 #[inline(always)]
 pub(super) fn step<S: Scalar>(x: S) -> S {
     let one = S::Lane::one();
@@ -17,7 +17,7 @@ pub(super) fn step<S: Scalar>(x: S) -> S {
     x.result(t.mul_add(odd.scale(1.0 / 16.0), S::Lane::splat(0.5)))
 }
 
-/// The same from 0 at 0 to 1 at 1.
+/// A smooth step from 0 at 0 to 1 at 1.
 #[inline(always)]
 pub(super) fn inner_step<S: Scalar>(x: S) -> S {
     let one = S::Lane::one();
@@ -28,7 +28,7 @@ pub(super) fn inner_step<S: Scalar>(x: S) -> S {
     x.result(t * t * t * polynomial)
 }
 
-/// (1 − x)³, 0 beyond 1.
+/// The hump (1 − x)³ for x ≤ 1, and 0 beyond.
 #[inline(always)]
 pub(super) fn hump<S: Scalar>(x: S) -> S {
     let rest = (S::Lane::one() - x.value()).max(S::Lane::zero());
@@ -37,13 +37,13 @@ pub(super) fn hump<S: Scalar>(x: S) -> S {
     x.result(square * rest)
 }
 
-/// 1 if x is positive, 0 if it is negative, 1/2 at 0.
+/// The derivative of max(x, 0): 1 if x is positive, 0 if it is negative, 1/2 at 0.
 #[inline(always)]
 fn part<R: Real>(x: R) -> R {
     R::select(x.gt(R::zero()), R::one(), R::select(x.lt(R::zero()), R::zero(), R::splat(0.5)))
 }
 
-/// The smaller of two.
+/// The smaller of two numbers.
 #[inline(always)]
 pub(super) fn lesser<S: Scalar>(a: S, b: S) -> S {
     let (x, y) = (a.value(), b.value());
@@ -52,13 +52,13 @@ pub(super) fn lesser<S: Scalar>(a: S, b: S) -> S {
     a.result(x.min(y))
 }
 
-/// The larger of two.
+/// The larger of two numbers.
 #[inline(always)]
 pub(super) fn greater<S: Scalar>(a: S, b: S) -> S {
     -lesser(-a, -b)
 }
 
-/// x limited to [−limit, limit].
+/// The number x limited to [−limit, limit].
 #[inline(always)]
 pub(super) fn clamped<S: Scalar>(x: S, limit: S) -> S {
     let (value, most) = (x.value(), limit.value());
@@ -68,7 +68,7 @@ pub(super) fn clamped<S: Scalar>(x: S, limit: S) -> S {
     x.result(value.min(most).max(-most))
 }
 
-/// How far x is inside of [−limit, limit].
+/// The distance of x from the nearer end of [−limit, limit]; negative outside.
 #[inline(always)]
 pub(super) fn within<S: Scalar>(x: S, limit: S) -> S {
     x.by(-sign(x.value()));
@@ -76,13 +76,13 @@ pub(super) fn within<S: Scalar>(x: S, limit: S) -> S {
     x.result(limit.value() - x.value().abs())
 }
 
-/// How far a point is inside of the rectangle with these half sizes: minus its distance outside.
+/// The signed distance of a point to the border of the rectangle with these half sizes: positive inside, negative outside.
 #[inline(always)]
 pub(super) fn inside<S: Scalar>(at: V2<S>, half: V2<S>) -> S {
     let [x, y] = [at[0].value(), at[1].value()];
     let (a, b) = (x.abs() - half[0].value(), y.abs() - half[1].value());
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    // Beyond a corner; elsewhere the side that is farther out counts.
+    // Beyond a corner both axes count; elsewhere only the one along which the point is farther out.
     let is_corner = a.gt(zero).and(b.gt(zero));
     let distance = S::Lane::select(is_corner, a.mul_add(a, b * b), one).sqrt();
     let of_a = S::Lane::select(is_corner, a / distance, part(a - b));

@@ -1,8 +1,8 @@
-//! Where two boxes are closest, or part on the shortest way, in A's frame.
+//! The features by which two boxes are closest, or by which they part on the shortest way, and the normal, in A's frame.
 //!
 //! The separation along a face's normal or across two edges is largest along one of fifteen axes (Gottschalk, Lin, Manocha,
-//! *OBBTree*, 1996). Boxes that overlap part along that one; so do boxes that are apart, unless a vertex is nearest to an edge or a
-//! vertex: then the closest of the sixteen vertices to the other box tells.
+//! *OBBTree*, 1996). Overlapping boxes part along that axis. So do boxes that are apart, unless a vertex is nearest to an edge or a
+//! vertex. Then the closest of the sixteen vertices to the other box decides.
 
 use super::super::scalar::{Scalar, V3, choose, combined, cross, dot, scale, times};
 use super::super::total::{indicator, limited, sign};
@@ -10,7 +10,7 @@ use super::pair::Boxes;
 use fingertip_lanes::lane::{Mask, Precision, Real};
 use fingertip_lanes::vector::{self, Vec3};
 
-/// Edges whose directions have a shorter cross product are parallel and have no axis of their own.
+/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis of their own.
 #[inline(always)]
 fn parallel<R: Real>() -> f64 {
     match R::precision() {
@@ -19,7 +19,7 @@ fn parallel<R: Real>() -> f64 {
     }
 }
 
-/// An axis must beat those before it by this part of the bodies' reach: rounding.
+/// To win, an axis must beat those before it by this part of the boxes' reach, which is above rounding.
 #[inline(always)]
 fn beaten<R: Real>() -> f64 {
     match R::precision() {
@@ -28,7 +28,7 @@ fn beaten<R: Real>() -> f64 {
     }
 }
 
-/// A direction is the axis' if the closest points are less than this beside it, in parts of the boxes' size.
+/// The normal is along the separating axis if the closest points are less than this beside it, as a part of the boxes' size.
 #[inline(always)]
 fn aside<R: Real>() -> f64 {
     match R::precision() {
@@ -37,35 +37,40 @@ fn aside<R: Real>() -> f64 {
     }
 }
 
-/// Which features are in contact.
+/// The features of two boxes that are in contact.
 pub(super) struct Features<R: Real> {
-    /// Two edges.
+    /// Are two edges in contact?
     edges: R::Mask,
-    /// If not: a vertex of B and what is next to it on A, or else a vertex of A and what is next to it on B?
+    /// If not: is it a vertex of B and a feature of A next to it? Else it is a vertex of A and a feature of B.
     of_b: R::Mask,
-    /// The signs of a vertex or an edge's middle in its box; 0 along the edge.
+    /// The signs of A's vertex, or of the middle of A's edge (0 along the edge).
     corner_a: Vec3<R>,
+    /// The signs of B's vertex, or of the middle of B's edge (0 along the edge).
     corner_b: Vec3<R>,
-    /// What is next to the vertex: the signs of the sides that it is on, 0 for directions in which the vertex is over it.
+    /// The feature next to the vertex: the signs of the sides that it is on, 0 for axes along which the vertex is over the box.
     sides: Vec3<R>,
-    /// Is that one side, a face?
+    /// Is the feature next to the vertex a face?
     is_face: R::Mask,
-    /// One-hot: the edges' axes.
+    /// One-hot: the axis of A's edge.
     along_a: Vec3<R>,
+    /// One-hot: the axis of B's edge.
     along_b: Vec3<R>,
-    /// The normal's sense along the cross product of the edges.
+    /// The sign of the normal along the cross product of the edges.
     sense: R,
 }
 
-/// The best axis so far.
+/// The best separating axis so far.
 struct Axis<R> {
+    /// The separation along the axis, m; negative if the boxes overlap.
     separation: R,
-    /// 0 to 2: faces of A, 3 to 5: faces of B, then 6 + 3 i + j for edges along axes i of A and j of B.
+    /// The index of the axis: 0 to 2 for faces of A, 3 to 5 for faces of B, then 6 + 3 i + j for edges along axes i of A and j of B.
     index: R,
+    /// The sign of the axis, so that it points from A to B.
     sense: R,
 }
 
 impl<R: Real> Axis<R> {
+    /// Takes another axis if it separates the boxes by more.
     #[inline(always)]
     fn take(&mut self, along: R, reach: R, length: R, index: usize, is_there: R::Mask) {
         let per_length = R::one() / length;
@@ -77,13 +82,14 @@ impl<R: Real> Axis<R> {
         self.sense = R::select(better, sign(along), self.sense);
     }
 
+    /// 1 if the axis with this index is the best one, else 0.
     #[inline(always)]
     fn is(&self, index: usize) -> R {
         indicator((self.index - R::splat(index as f64)).abs().lt(R::splat(0.5)))
     }
 }
 
-/// The axis 1_i × b.
+/// The cross product 1_i × b of a unit vector along axis i.
 #[inline(always)]
 fn across<R: Real>(i: usize, b: Vec3<R>) -> Vec3<R> {
     let zero = R::zero();
@@ -94,12 +100,13 @@ fn across<R: Real>(i: usize, b: Vec3<R>) -> Vec3<R> {
     }
 }
 
+/// The axis of the fifteen along which the boxes' separation is largest.
 #[inline(always)]
 fn best_axis<R: Real>(boxes: &Boxes<R>) -> Axis<R> {
     let Boxes { t, b, half_a, half_b, .. } = boxes;
     let (one, always) = (R::one(), R::Mask::splat(true));
     let mut axis = Axis { separation: R::splat(f64::NEG_INFINITY), index: R::zero(), sense: one };
-    // Of faces that lie on each other the larger box's: most tilts leave the other one's corners on it.
+    // For faces that lie on each other, prefers the larger box's: most tilts leave the other one's corners on it.
     for j in 0..3 {
         let reach_a = vector::dot([b[j][0].abs(), b[j][1].abs(), b[j][2].abs()], *half_a);
         axis.take(vector::dot(b[j], *t), half_b[j] + reach_a, one, 3 + j, always);
@@ -121,29 +128,31 @@ fn best_axis<R: Real>(boxes: &Boxes<R>) -> Axis<R> {
     axis
 }
 
-/// How far both boxes reach along n together.
+/// The sum of both boxes' half extents along n.
 #[inline(always)]
 fn edge_reach<R: Real>(Boxes { b, half_a, half_b, .. }: &Boxes<R>, n: Vec3<R>) -> R {
     let along_b = [vector::dot(b[0], n).abs(), vector::dot(b[1], n).abs(), vector::dot(b[2], n).abs()];
     vector::dot([n[0].abs(), n[1].abs(), n[2].abs()], *half_a) + vector::dot(along_b, *half_b)
 }
 
-/// What the vertices of boxes that are apart say.
+/// The vertex that is nearest to the other box, for boxes that are apart.
 struct Apart<R> {
     /// The smallest squared distance of a vertex from the other box.
     square: R,
-    /// From A to B there.
+    /// The vector from A to B at that vertex.
     way: Vec3<R>,
-    /// 1 for a vertex of B, 0 for one of A.
+    /// Whose vertex it is: 1 for B, 0 for A.
     of_b: R,
+    /// The signs of the vertex's coordinates in its box.
     corner: Vec3<R>,
-    /// 1 if edges cross.
+    /// 1 if two edges cross with a gap between them, so that the vertex may not be nearest; else 0.
     crosses: R,
 }
 
 fingertip_lanes::lane::state!(Apart { numbers: [square, of_b, crosses], flags: [], states: [way, corner] });
 
 impl<R: Real> Apart<R> {
+    /// Takes another vertex if it is nearer.
     #[inline(always)]
     fn take(&mut self, way: Vec3<R>, of_b: bool, corner: Vec3<R>) {
         let square = vector::dot(way, way);
@@ -154,6 +163,7 @@ impl<R: Real> Apart<R> {
         self.corner = choose(nearer, corner, self.corner);
     }
 
+    /// Compares all sixteen vertices.
     #[inline(always)]
     fn vertices(&mut self, boxes: &Boxes<R>) {
         let Boxes { b, half_a, half_b, .. } = boxes;
@@ -178,7 +188,7 @@ impl<R: Real> Apart<R> {
         }
     }
 
-    /// Do two edges cross, seen along their common perpendicular, with a gap between?
+    /// Finds out whether two edges cross, seen along their common perpendicular, with a gap between.
     #[inline(always)]
     fn edges(&mut self, boxes: &Boxes<R>) {
         let Boxes { t, b, half_a, half_b, .. } = boxes;
@@ -212,6 +222,7 @@ impl<R: Real> Apart<R> {
 }
 
 impl<R: Real> Features<R> {
+    /// The features in contact of these boxes.
     #[inline(always)]
     pub(super) fn new(boxes: &Boxes<R>) -> Self {
         let Boxes { b, half_a, half_b, .. } = boxes;
@@ -287,7 +298,7 @@ impl<R: Real> Features<R> {
         }
     }
 
-    /// Unit vector from A to B where these features are in contact.
+    /// Unit vector from A to B for these features, differentiable.
     #[inline(always)]
     pub(super) fn normal<S: Scalar<Lane = R>>(&self, boxes: &Boxes<S>) -> V3<S> {
         let Boxes { t, b, half_a, half_b, .. } = boxes;

@@ -1,5 +1,5 @@
-//! Boxes A and B, rounded or not: see `docs/contact_points.md`. The corners of both sides that are shown, then the far corners,
-//! then the crossings of A's edges with the border of B's side, where they enter and leave it.
+//! Boxes A and B (rounded or not): up to twenty contacts, see `docs/contact_points.md`. First come the corners of the side that
+//! each box shows, then each box's far corners, then the points where A's edges cross the border of B's side, on the way in and out.
 
 mod closest;
 mod pair;
@@ -16,27 +16,27 @@ use fingertip_lanes::vector::dot;
 use closest::Features;
 use pair::Boxes;
 
-/// Four corners of each side, two far ones of each box, two crossings of each of four edges.
+/// The number of contacts: four corners of each side, two far corners of each box, two crossings of each of four edges.
 pub(super) const POINTS: usize = 20;
-/// Room on the tape.
+/// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 912;
 
-/// Of both ends along an axis.
+/// The signs of both ends along an axis.
 const SIGNS: [f64; 2] = [-1.0, 1.0];
 
-/// Two boxes.
+/// The formula for two boxes.
 pub(super) struct TwoBoxes;
 
-/// What is in contact, and the side that each box shows.
+/// The features that are in contact, and the side that each box shows.
 pub(super) struct Sides<R: Real> {
     closest: Features<R>,
     shown: [Shown<R>; 2],
 }
 
-/// A weight's width l: of the smallest half extent, this part.
+/// The width l of a weight's rim, as a part of the smallest half extent.
 const WIDTH: f64 = 0.25;
 
-/// The width for a box of these half extents.
+/// The width of the weights' rims for a box of these half extents.
 #[inline(always)]
 pub(super) fn width<S: Scalar>([x, y, z]: V3<S>) -> S {
     lesser(x, lesser(y, z)).times(S::Lane::splat(WIDTH))
@@ -70,7 +70,7 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
         let per_width = pair.constant(1.0) / width;
         let quarter = S::Lane::splat(0.25);
 
-        // A spot whose point on one box's core is known.
+        // The contact at a known point of one box's core.
         let spot = inlined(
             #[inline(always)]
             |is_a: bool, core: V3<S>, gap: S, weight: S| {
@@ -141,7 +141,7 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
     }
 }
 
-/// Are these a box's half extents and rounding?
+/// Are these valid sizes of a box: half extents and rounding?
 #[inline(always)]
 pub(super) fn is_box<R: Real>(size: [R; 4]) -> R::Mask {
     let [x, y, z] = core(size);
@@ -149,7 +149,7 @@ pub(super) fn is_box<R: Real>(size: [R; 4]) -> R::Mask {
     is_there.and(size[3].lt(R::zero()).not())
 }
 
-/// Half extents without the rounding.
+/// The half extents of a box's core: without the rounding.
 #[inline(always)]
 pub(super) fn core<S: Scalar>([x, y, z, rounding]: [S; 4]) -> V3<S> {
     sub([x, y, z], [rounding; 3])

@@ -1,30 +1,32 @@
-//! Two boxes.
+//! Two boxes in the frame of the first.
 
 use super::core;
 use crate::contact::lanes::formula::Couple;
 use crate::contact::lanes::scalar::{self, Scalar, V3, axpy, dot};
 use fingertip_lanes::vector::Vec3;
 
-/// Two boxes in A's frame.
+/// The cores of boxes A and B in A's frame, and their roundings.
 pub(super) struct Boxes<S> {
-    /// B's origin.
+    /// The origin of B.
     pub(super) t: V3<S>,
-    /// B's axes.
+    /// The axes of B.
     pub(super) b: [V3<S>; 3],
-    /// Without the rounding.
+    /// The half extents of A's core, without the rounding.
     pub(super) half_a: V3<S>,
+    /// The half extents of B's core, without the rounding.
     pub(super) half_b: V3<S>,
     pub(super) radius_a: S,
     pub(super) radius_b: S,
 }
 
 impl<S: Scalar> Boxes<S> {
+    /// Splits the sizes of two boxes into cores and roundings.
     #[inline(always)]
     pub(super) fn new(&Couple { t, b, size_a, size_b }: &Couple<S>) -> Self {
         Self { t, b, half_a: core(size_a), half_b: core(size_b), radius_a: size_a[3], radius_b: size_b[3] }
     }
 
-    /// The corner of B's core with these signs.
+    /// The corner of B's core with these signs, in A's frame.
     #[inline(always)]
     pub(super) fn corner_b(&self, signs: Vec3<S::Lane>) -> V3<S> {
         let mut corner = self.t;
@@ -34,7 +36,7 @@ impl<S: Scalar> Boxes<S> {
         corner
     }
 
-    /// A point in B's frame.
+    /// Converts a point from A's frame to B's.
     #[inline(always)]
     pub(super) fn in_b(&self, p: V3<S>) -> V3<S> {
         let from = scalar::sub(p, self.t);

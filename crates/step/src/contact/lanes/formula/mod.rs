@@ -1,6 +1,8 @@
-//! Contacts that are a formula over [`Scalar`]: on plain lanes, and on a tape that gives the tangents by a motion of B, and adjoints.
+//! Contacts with weights, as a formula over [`Scalar`]. It runs on plain lanes for values, and on a tape for derivatives: the
+//! Jacobian by a motion of B, and vector-Jacobian products.
 //!
-//! A formula is in A's frame. A motion of both shapes carries everything, so that a motion of A is one of both less one of B.
+//! A formula works in A's frame. A common motion of both shapes carries all contacts along, so a motion of A is a common motion
+//! minus one of B.
 
 #[cfg(test)]
 mod tests;
@@ -17,47 +19,50 @@ use fingertip_lanes::lane::{Mask, Real, Routine, Single, clear, inlined};
 use fingertip_lanes::vector::{Vec3, add, cross, rotate, rotate_back, scale, splat, sub};
 use fingertip_scene::Shape;
 
-/// Places on a tape: B's place, its axes, the sizes of A and B.
+/// The number of variables on a tape: B's origin, its axes, the sizes of A and B.
 const VARIABLES: usize = 20;
-/// Weights below are none.
+/// Contacts of less weight than this are left out.
 const LEAST: f64 = 1e-4;
-/// Contacts of less weight stand back.
+/// Contacts of less weight than this stand back: see [`stand_back`].
 const LIGHT: f64 = 0.02;
 
-/// How a pair's contacts are computed, in room for this many numbers, except for constants.
+/// A formula for the contacts of a pair. `NUMBERS` is the room on its tape, constants not counted.
 pub(super) trait Formula<const CONTACTS: usize, const NUMBERS: usize> {
-    /// What is found beforehand on plain lanes: which features are in contact.
+    /// The features in contact, found beforehand on plain lanes and not differentiated.
     type Features<R: Real>;
-    /// Are both of one kind? Then A is the smaller one, by sizes and then place, whichever was named so.
+    /// Are both shapes of one type? Then A is the smaller one, by sizes and then position, whichever the caller named A.
     const ARE_ALIKE: bool;
 
+    /// Finds the features in contact.
     fn features<R: Real>(pair: &Couple<R>) -> Self::Features<R>;
+    /// Computes the contacts for given features.
     fn contacts<S: Scalar>(features: &Self::Features<S::Lane>, pair: &Couple<S>) -> [Spot<S>; CONTACTS];
-    /// Are these sizes of shapes of the formula's kinds?
+    /// Are these valid sizes of shapes of the formula's types?
     fn are_sizes<R: Real>(pair: &Couple<R>) -> R::Mask;
-    /// Where its variables and results are on the tape.
+    /// The places of variables and results on the formula's tape.
     fn places() -> &'static Places;
 }
 
-/// Two shapes in A's frame.
+/// A pair of shapes in A's frame.
 pub(super) struct Couple<S> {
-    /// B's origin.
+    /// The origin of B.
     pub(super) t: V3<S>,
-    /// B's axes.
+    /// The axes of B.
     pub(super) b: [V3<S>; 3],
-    /// As [`Shape::sizes`] orders them.
+    /// The sizes of A, in the order of [`Shape::sizes`].
     pub(super) size_a: [S; Shape::SIZES],
+    /// The sizes of B, in the order of [`Shape::sizes`].
     pub(super) size_b: [S; Shape::SIZES],
 }
 
 impl<S: Scalar> Couple<S> {
-    /// A number that does not change.
+    /// A constant, for formulas over this pair's numbers.
     #[inline(always)]
     pub(super) fn constant(&self, value: f64) -> S {
         self.t[0].constant(S::Lane::splat(value))
     }
 
-    /// A vector that does not change.
+    /// A constant vector, for formulas over this pair's numbers.
     #[inline(always)]
     pub(super) fn vector(&self, [x, y, z]: Vec3<S::Lane>) -> V3<S> {
         let of = self.t[0];
@@ -66,7 +71,7 @@ impl<S: Scalar> Couple<S> {
 }
 
 impl<R: Real> Couple<R> {
-    /// The same, of numbers that are variables, in their places.
+    /// This pair with its numbers made variables of a tape, in their places.
     #[inline(always)]
     fn variables<S: Scalar<Lane = R>>(&self, variable: &impl Fn(R) -> S) -> Couple<S> {
         let vector = inlined(
@@ -94,19 +99,19 @@ pub(super) struct Spot<S> {
 }
 
 impl<S: Scalar> Spot<S> {
-    /// With this point on A. `width`: of the weights' rims.
+    /// A contact with this point on A. `width` is the width of the weights' rims, m.
     #[inline(always)]
     pub(super) fn on_a(normal: V3<S>, point_a: V3<S>, phi: S, weight: S, width: S) -> Self {
         Self::new(Contact { normal, point_a, point_b: axpy(phi, normal, point_a), phi }, weight, width)
     }
 
-    /// The same with this point on B.
+    /// A contact with this point on B. `width` is the width of the weights' rims, m.
     #[inline(always)]
     pub(super) fn on_b(normal: V3<S>, point_b: V3<S>, phi: S, weight: S, width: S) -> Self {
         Self::new(Contact { normal, point_a: axpy(-phi, normal, point_b), point_b, phi }, weight, width)
     }
 
-    /// The same of a whole contact. If its weight is next to none, there is no contact.
+    /// A contact with this weight, standing back if the weight is small. If the weight is next to none, the contact is unused.
     #[inline(always)]
     pub(super) fn new(mut contact: Contact<S>, weight: S, width: S) -> Self {
         let constant = inlined(
@@ -119,9 +124,9 @@ impl<S: Scalar> Spot<S> {
     }
 }
 
-/// How far a contact of this weight stands back, in widths of the weights' rims: a hard contact carries load however small its weight is,
-/// and one with next to none makes Newton's steps short. So contacts stand back before they vanish, where heavier ones beside them have
-/// almost the same gap: by (`LIGHT` − w)²/(w `LIGHT`).
+/// How far a contact of a small weight w stands back, in widths of the weights' rims: by (`LIGHT` − w)²/(w `LIGHT`). A hard contact
+/// carries load however small its weight is, and one with next to none makes Newton's steps short. So contacts stand back before
+/// they vanish, where heavier ones beside them have almost the same gap.
 #[inline(always)]
 fn stand_back<S: Scalar>(weight: S) -> S {
     let light = S::Lane::splat(LIGHT);
@@ -131,11 +136,11 @@ fn stand_back<S: Scalar>(weight: S) -> S {
     weight.result(lacks * lacks * inverse)
 }
 
-/// Both shapes in the order in which they are worked with.
+/// Both shapes of a pair in the order of the formula.
 struct Ordered<R: Real> {
     a: Side<R>,
     b: Side<R>,
-    /// Is A the one that was named B?
+    /// Is A the shape that the caller named B?
     swapped: R::Mask,
 }
 
@@ -172,13 +177,13 @@ impl<R: Real> Ordered<R> {
         }
     }
 
-    /// A vector of A's frame in the world.
+    /// Turns a vector from A's frame to the world.
     #[inline(always)]
     fn turned(&self, v: Vec3<R>) -> Vec3<R> {
         rotate_back(&self.a.pose.axes, v)
     }
 
-    /// 0, or NaN where sizes are none or numbers out of range.
+    /// 0, or NaN if sizes are not valid or numbers are out of range.
     #[inline(always)]
     fn doubt(&self, are_sizes: R::Mask) -> R {
         let mut doubt = R::zero();
@@ -197,6 +202,7 @@ impl<R: Real> Ordered<R> {
     }
 }
 
+/// The side `yes` in worlds where the mask is set, `no` in the others.
 #[inline(always)]
 fn selected<R: Real>(mask: R::Mask, yes: &Side<R>, no: &Side<R>) -> Side<R> {
     let mut side = *no;
@@ -208,7 +214,7 @@ fn selected<R: Real>(mask: R::Mask, yes: &Side<R>, no: &Side<R>) -> Side<R> {
     side
 }
 
-/// A contact with the sides' names exchanged where the mask is set.
+/// The contact with A and B exchanged in worlds where the mask is set.
 #[inline(always)]
 fn exchanged<R: Real>(mask: R::Mask, contact: Contact<R>) -> Contact<R> {
     let Contact { normal, point_a, point_b, phi } = contact;
@@ -221,7 +227,7 @@ fn exchanged<R: Real>(mask: R::Mask, contact: Contact<R>) -> Contact<R> {
     }
 }
 
-/// The contacts of two shapes, in the world, and their weights. `swapped`: are A and B the formula's B and A?
+/// Computes the contacts of two shapes in the world, and their weights. `swapped` says whether A and B are the formula's B and A.
 #[inline(always)]
 pub(super) fn witness<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -257,7 +263,7 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
         );
         for k in 0..CONTACTS {
             let Spot { contact: Contact { normal, point_a, point_b, phi }, weight } = spots[k];
-            // Where nothing is there, rounding would say where.
+            // Unused contacts are at A's origin: elsewhere rounding would decide their place.
             let there = total::indicator::<R>(weight.gt(R::zero()));
             let contact = Contact {
                 normal: pair.turned(normal),
@@ -271,16 +277,16 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
     }
 }
 
-/// The places of variables and of results in the [`Structure`].
+/// The places of a formula's results on its tape, and the [`Structure`] of the tape.
 pub(super) struct Places {
     pub(super) structure: Structure,
     spots: Vec<Spot<usize>>,
 }
 
 impl Places {
-    /// They do not depend on what the numbers are.
+    /// Traces the formula once, on arbitrary numbers: places do not depend on them.
     pub(super) fn of<F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>() -> Self {
-        /// What stands for lanes.
+        /// The number type that stands in for lanes while the formula is traced.
         type Plain = Single<f64, false>;
         let (zero, one) = (Plain::zero(), Plain::one());
         let couple = Couple {
@@ -309,7 +315,8 @@ impl Places {
     }
 }
 
-/// Adds to the reactions on A and B, given gradients of the contacts and of their weights, in worlds where any is not zero.
+/// Vector-Jacobian product of [`witness`]: adds to the reactions on A and B, given the gradients of the contacts and their weights.
+/// Worlds where those are all zero are skipped.
 #[inline(always)]
 pub(super) fn pull<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -335,8 +342,8 @@ pub(super) fn pull<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize
     );
 }
 
-/// Sets how the contacts change with a motion of one shape while the other stays, as
-/// [`ConvexPair::rates`](crate::contact::convex::ConvexPair::rates) says; zeros in worlds where this is not needed.
+/// Jacobian of [`witness`] by the motion of one shape while the other stays, in the layout of
+/// [`ConvexPair::rates`](crate::contact::convex::ConvexPair::rates). Worlds where it is not needed get zeros.
 #[inline(always)]
 pub(super) fn rates<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -356,7 +363,7 @@ pub(super) fn rates<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usiz
     );
 }
 
-/// The adjoint or the tangents of [`Witness`], in worlds where they are needed: compiled once for each kind of lane.
+/// The derivatives of [`Witness`], in worlds where they are needed. They are compiled once for each kind of lane.
 struct Derivatives<'a, R: Real, F, const CONTACTS: usize, const NUMBERS: usize> {
     sides: &'a [Side<R>; 2],
     swapped: bool,
@@ -365,6 +372,7 @@ struct Derivatives<'a, R: Real, F, const CONTACTS: usize, const NUMBERS: usize> 
     formula: PhantomData<F>,
 }
 
+/// The derivative to compute: a vector-Jacobian product, or the Jacobian by a motion.
 enum Task<'a, R> {
     Pull { gradients: (&'a Gradients<'a, R>, &'a [R]), reactions: &'a mut (Reaction<R>, Reaction<R>) },
     Push { rates: &'a mut [R] },
@@ -382,7 +390,7 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
         let traced = couple.variables(&|value| tape.variable(value));
         let spots = F::contacts(&F::features(&couple), &traced);
         let (is_needed, tape) = (self.is_needed, (&tape, F::places()));
-        // As [`Witness`] has it: where nothing is there, points stay at A.
+        // As in [`Witness`], unused contacts are at A's origin.
         let mut there = [R::zero(); CONTACTS];
         for k in 0..CONTACTS {
             there[k] = total::indicator::<R>(spots[k].weight.value().gt(R::zero()));
@@ -398,7 +406,7 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
                 let fixed = (&fixed, &there);
                 pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
-            // Each derivative of an operation is read once for all motions that go together: half of them where all take too much memory.
+            // Each partial derivative is read once for all motions that go together. That is half of them where all take too much memory.
             Task::Push { rates } if size_of::<R>() > 32 => {
                 push::<R, 3, NUMBERS>(tape, &pair, &couple, (is_needed, &there), rates)
             }
@@ -407,7 +415,8 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
     }
 }
 
-/// `fixed`: normal and points of each contact; `there`: 1 for those that have weight.
+/// The vector-Jacobian product of [`Derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for contacts
+/// that have weight.
 #[inline(always)]
 fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
     (tape, places): (&Tape<R>, &Places),
@@ -420,7 +429,7 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
 ) {
     let axes = &pair.a.pose.axes;
     let mut by = [R::zero(); NUMBERS];
-    // Of a motion of both, about A's origin.
+    // The wrench of a common motion of both shapes, about A's origin.
     let (mut force, mut moment) = (splat([0.0; 3]), splat([0.0; 3]));
     for k in 0..CONTACTS {
         let grad = exchanged(pair.swapped, grad.get(k));
@@ -467,6 +476,7 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
     }
 }
 
+/// The Jacobian of [`Derivatives`] by six unit motions, `AT_ONCE` of them at a time.
 #[inline(always)]
 fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
     (tape, places): (&Tape<R>, &Places),
@@ -488,7 +498,7 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
             let motion = AT_ONCE * part + k;
             let mut unit = [0.0; 3];
             unit[motion % 3] = 1.0;
-            // Along the world's axes.
+            // The unit motion is along the world's axes.
             let unit = rotate(&pair.a.pose.axes, splat(unit));
             for i in 0..3 {
                 if motion < 3 {

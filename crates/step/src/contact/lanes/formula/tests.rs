@@ -1,4 +1,5 @@
-//! Against the specification in `docs/contact_points.md`, computed here in plain numbers by other ways, and against differences.
+//! Tests of contacts with weights: against the specification in `docs/contact_points.md`, computed here in plain numbers in other
+//! ways, and against finite differences.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -17,20 +18,20 @@ use fingertip_lanes::rows::Output;
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::Collider;
 
-/// Coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at which crossings begin.
+/// The tolerance of values: coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at which crossings begin.
 const VALUE: f64 = 1e-11;
-/// Pulls and pushes are the same numbers by different ways: relative to the largest of a pair.
+/// The tolerance of pulls against pushes, which compute the same numbers in different ways, relative to the largest number of a pair.
 const GRADIENT: f64 = 1e-9;
-/// Five points this far apart: fourth order.
+/// The step of finite differences over five points, which are of fourth order.
 const STEP: f64 = 1e-5;
-/// Relative to 1 + |derivative|: the sum of both of the differences' errors.
+/// The tolerance of derivatives against finite differences, relative to 1 + |derivative|.
 const DIFFERENCE: f64 = 1e-6;
 
 type Pair = (Body, Body);
 
 struct Kernel<'a> {
     pairs: &'a [Pair],
-    /// Of contacts, then weights.
+    /// For each pair, the gradient of its contacts, then of their weights.
     grads: &'a [Vec<f64>],
 }
 
@@ -75,7 +76,7 @@ impl Stage for Kernel<'_> {
     }
 }
 
-/// What the kernel gives for a pair.
+/// The results of the kernel for a pair.
 struct Found {
     contacts: Vec<f64>,
     weights: Vec<f64>,
@@ -88,7 +89,7 @@ impl Found {
         self.contacts.iter().chain(&self.weights).chain(&self.reactions).chain(&self.rates)
     }
 
-    /// Contacts that have a weight.
+    /// The contacts that have a weight.
     fn points(&self) -> Vec<Point> {
         let all = self.contacts.chunks(GEOMETRY).zip(&self.weights).filter(|(_, weight)| **weight > 0.0);
         all.map(|(c, &weight)| Point {
@@ -129,7 +130,7 @@ fn random_grads(random: &mut Random, pairs: &[Pair]) -> Vec<Vec<f64>> {
     pairs.iter().map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect()
 }
 
-/// Without gradients.
+/// The results of the kernel without gradients.
 fn values(pairs: &[Pair]) -> Vec<Found> {
     kernel(pairs, &vec![vec![0.0; WEIGHTED_GEOMETRY * contacts_of(&pairs[0])]; pairs.len()])
 }
@@ -142,8 +143,8 @@ fn vector(from: &[f64]) -> V3 {
     [from[0], from[1], from[2]]
 }
 
-/// A body that lies on a box: turned about their common normal, tilted by up to `tilt`, shifted aside, with a gap. `low`: how far its
-/// origin is above its lowest point.
+/// A body that lies on a box: turned about their common normal, tilted by up to `tilt`, shifted aside, with a gap. `low` is the
+/// height of the body's origin above its lowest point.
 fn stacked(random: &mut Random, (upper, low): (Body, f64), tilt: f64, gap: f64, rounding: f64) -> Pair {
     let half_extents = [0; 3].map(|_| random.between(0.05, 0.15));
     let lower = Body::at(Shape::Box { half_extents, rounding }, [0.0; 3]);
@@ -174,7 +175,7 @@ fn on_edges(random: &mut Random) -> Pair {
         let (sine, cosine) = f64::sin_cos(lean);
         let body =
             Body::at(Shape::Box { half_extents: half, rounding: 0.0 }, [0.0; 3]).moved([0.0; 3], [lean, 0.0, 0.0]);
-        // Where the upper edge is, across the line; the lower one is opposite.
+        // The place of the upper edge across the line; the lower one is opposite.
         (body, [half[1] * cosine - half[2] * sine, half[1] * sine + half[2] * cosine])
     };
     let ((lower, top), (upper, bottom)) = (standing(), standing());
@@ -204,7 +205,7 @@ fn grounded(random: &mut Random, tilt: f64) -> Pair {
     somewhere(random, &Body::at(Shape::HalfSpace, [0.0; 3]), &spun.moved(at, [0.0; 3]))
 }
 
-/// Somewhere in the world, both; about a point that is neither's. In any order.
+/// Puts both bodies somewhere in the world, turned about a point that is neither's, in random order.
 fn somewhere(random: &mut Random, lower: &Body, upper: &Body) -> Pair {
     let (turn, shift) = (add([0.0; 3], random.between(0.0, 3.0), random.direction()), [0.2, -0.3, 0.1]);
     let carried = |body: &Body| {
@@ -221,7 +222,7 @@ fn somewhere(random: &mut Random, lower: &Body, upper: &Body) -> Pair {
 
 type Kind = (&'static str, fn(&mut Random) -> Pair);
 
-/// Apart, overlapping and touching in all ways.
+/// Kinds of random pairs: apart, overlapping and touching in all ways.
 const KINDS: [Kind; 17] = [
     ("boxes anywhere", |random| random.pair(("box", "box"), 0.6)),
     ("boxes inside each other", |random| random.pair(("box", "box"), 0.1)),
@@ -266,7 +267,7 @@ const KINDS: [Kind; 17] = [
 fn samples(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<Pair>)> {
     let all = KINDS.into_iter().map(|(name, make)| {
         let mut pairs: Vec<Pair> = (0..n).map(|_| make(random)).collect();
-        // One kernel has them all in one order.
+        // All pairs of one kernel must have their types in the same order.
         let first = pairs[0].0.shape.name();
         pairs.iter_mut().filter(|pair| pair.0.shape.name() != first).for_each(|(a, b)| std::mem::swap(a, b));
         (name, pairs)
@@ -274,7 +275,7 @@ fn samples(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<Pair>)> {
     all.collect()
 }
 
-/// A contact, of plain numbers.
+/// A contact as plain numbers.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     normal: V3,
@@ -290,7 +291,7 @@ impl Point {
         Self { normal: add([0.0; 3], -1.0, normal), point_a: point_b, point_b: point_a, phi, weight }
     }
 
-    /// Between points of cores, which are this far apart along the normal.
+    /// The contact between points of two cores, given the cores' radii and the normal.
     fn between((core_a, radius_a): (V3, f64), (core_b, radius_b): (V3, f64), normal: V3, weight: f64) -> Self {
         Self {
             normal,
@@ -302,7 +303,7 @@ impl Point {
     }
 }
 
-/// F and G.
+/// The smooth step F of `docs/contact_points.md`; G follows.
 fn step(x: f64) -> f64 {
     let x = x.clamp(-1.0, 1.0);
     0.5 + (15.0 * x - 10.0 * x.powi(3) + 3.0 * x.powi(5)) / 16.0
@@ -312,14 +313,14 @@ fn inner(x: f64) -> f64 {
     step(2.0 * x - 1.0)
 }
 
-/// A side of a box: middle, outward normal, axes along it, half sizes, and where its far corners are.
+/// A side of a box: middle, outward normal, axes along it, half sizes, and the places of its far corners.
 struct Rectangle {
     center: V3,
     outward: V3,
     axes: [V3; 2],
     half: [f64; 2],
     far: [V3; 2],
-    /// The factor of these.
+    /// The factor of the far corners' weights.
     part: f64,
 }
 
@@ -353,7 +354,7 @@ impl Rectangle {
         }
     }
 
-    /// Where the line through p along n meets its plane.
+    /// The point where the line through p along n meets the side's plane.
     fn over(&self, p: V3, n: V3) -> V3 {
         add(p, dot(self.outward, add(self.center, -1.0, p)) / dot(self.outward, n), n)
     }
@@ -368,7 +369,7 @@ impl Rectangle {
         sum(&[(1.0, self.center), part(0), part(1)])
     }
 
-    /// How far inside of its border a point of its plane is.
+    /// The distance of a point of the side's plane from its border, m: positive inside.
     fn inside(&self, p: V3) -> f64 {
         let at = self.at(p);
         let least = (self.half[0] - at[0].abs()).min(self.half[1] - at[1].abs());
@@ -381,7 +382,7 @@ impl Rectangle {
         })
     }
 
-    /// Middle, direction and half length of each edge.
+    /// The middle, direction and half length of each edge of the side.
     fn edges(&self) -> [(V3, V3, f64); 4] {
         let c = self.corners();
         [0, 1, 2, 3].map(|k| {
@@ -391,7 +392,7 @@ impl Rectangle {
     }
 }
 
-/// Two lines as seen along n: the places on them where they cross, and the weight but for a factor.
+/// The crossing of two lines as projected along n: the points on both, and the weight up to a factor.
 fn crossing((a, u, h_a): (V3, V3, f64), (b, w, h_b): (V3, V3, f64), n: V3, l: f64) -> (V3, V3, f64) {
     let (det, from) = (dot(n, cross(u, w)), add(b, -1.0, a));
     let (s, t) = (dot(n, cross(from, w)) / det, dot(n, cross(from, u)) / det);
@@ -526,7 +527,7 @@ fn plain_cylinder(a: &Body, b: &Body) -> Vec<Point> {
     points.collect()
 }
 
-/// The contacts of a pair whose normal is known, except for those without weight.
+/// The expected contacts of a pair whose normal is known, without those of no weight.
 fn plain((a, b): &Pair, normal: V3) -> Vec<Point> {
     let kinds = (&a.shape, &b.shape);
     let all = match kinds {
@@ -577,7 +578,7 @@ fn contacts_are_those_of_the_specification() {
     }
 }
 
-/// The normal of boxes, and of a box and a capsule: no other direction separates them by more.
+/// The normals of boxes, and of a box and a capsule, are right: no other direction separates them by more.
 #[test]
 fn normals_are_those_of_the_signed_distance() {
     let mut random = Random::new(43);
@@ -643,7 +644,7 @@ fn reactions_are_differences() {
     }
 }
 
-/// Where a pair's contacts change with a motion of one side, their gradients pull on it.
+/// The Jacobian by a motion of one side is the transpose of the pulls.
 #[test]
 fn rates_are_the_transpose_of_pulls() {
     let mut random = Random::new(49);
@@ -717,7 +718,7 @@ fn order_does_not_matter() {
     }
 }
 
-/// Numbers that are no shapes' have no contacts.
+/// Numbers that are not those of a shape give no contacts.
 #[test]
 fn not_a_shape() {
     let mut random = Random::new(61);
@@ -735,7 +736,7 @@ fn not_a_shape() {
     }
 }
 
-/// Bodies along the axes, their places and sizes on a grid, so that features meet: everything is finite.
+/// Bodies along the axes, with places and sizes on a grid so that features tie: everything is finite.
 #[test]
 fn ties_are_finite() {
     let mut random = Random::new(63);
@@ -775,10 +776,10 @@ fn ties_are_finite() {
     }
 }
 
-/// Gap at which a force is twice as small, m.
+/// The gap, m, at which the test's force is half as large as at contact.
 const SOFT: f64 = 1e-3;
-/// Forces are up to one; a change by more that does not go away with shorter steps is a jump. At a gap of a tenth of [`SOFT`], which
-/// is more like a touching point's, this is 1e-3 of its force.
+/// Forces are at most one. A change by more than this that does not go away with shorter steps is a jump. At a gap of a tenth of
+/// [`SOFT`], which is more like that of a touching point, this is 1e-3 of its force.
 const JUMP: f64 = 1e-2;
 
 /// A force that grows towards contact, its moment over 10 cm, and the least φ.
