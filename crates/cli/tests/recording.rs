@@ -329,7 +329,7 @@ fn the_command_line_records_exports_and_shows() {
     let (code, text) = run(&["export", &run_file, "--csv", &csv]);
     assert!(code == Some(0) && text.contains("cut off") && text.contains("20 steps"), "{text}");
     for (args, hint) in [
-        (&["view", "Cargo.toml"][..], "MCAP"),
+        (&["view", "README.md"][..], "MCAP"),
         (&["view", "pills:many"], "from 1 to 200"),
         (&["rollout", "cubes:0"], "from 1 to 200"),
         (&["view", scene, "--html", &page], "--html"),
