@@ -116,12 +116,11 @@ class _Node:
         self.nq, self.nu, self.u_axes = sim.model.nq, sim.model.nu, u_axes
 
         def call(q: Any, u: Any, params: _Params) -> tuple[_Array, ...]:
-            lead, sim, q, u = self._worlds(q, u, params, is_each=False)
+            lead, sim, q, u, _ = self._worlds(q, u, params, None)
             return tuple(x.reshape(lead + x.shape[1:]) for x in forward(sim, q, u))
 
         def pull(q: Any, u: Any, params: _Params, bars: tuple[Any, ...]) -> Any:
-            lead, sim, q, u = self._worlds(q, u, params, is_each=True)
-            flat = [_flat(np.asarray(bar), lead) for bar in bars]
+            lead, sim, q, u, flat = self._worlds(q, u, params, bars)
             gradient = backward(sim, q, u, flat)
             by = gradient.params if params else {}
             arrays = gradient.q, gradient.u, {name: by[name] for name in params}
@@ -186,17 +185,18 @@ class _Node:
             raise Error(f"{name}: expected a number or shape ({n},), (1, {n}) or ({expected}), got {x.shape}")
         return x
 
-    def _worlds(self, q: Any, u: Any, params: _Params, is_each: bool) -> tuple[tuple[int, ...], Quasidynamic, _Array, _Array]:
-        """What a callback is given as worlds: the leading axes that `vmap` made, the step, q and u. With `is_each` each world has
-        its own parameters, so that gradients by them are each world's, too."""
-        q, u, params = np.asarray(q), np.asarray(u), {name: np.asarray(x) for name, x in params.items()}
-        leads = [q.shape[:-1], u.shape[: -self.u_axes], *(x.shape[:-1] for x in params.values())]
-        lead = np.broadcast_shapes(*leads)
+    def _worlds(self, q: Any, u: Any, params: _Params, bars: tuple[Any, ...] | None) -> Any:
+        """What a callback is given, as worlds: the leading axes that `vmap` made, the step, q, u and `bars`. With `bars` each
+        world has its own parameters, so that gradients by them are each world's, too."""
+        q, u, params, bars = jax.tree.map(np.asarray, (q, u, params, bars))
+        axes = q.ndim - 1
+        lead = np.broadcast_shapes(*(x.shape[:axes] for x in [q, u, *params.values(), *(bars or ())]))
         sim = self.sim
         if params:
-            is_one = {name: not is_each and x.size == x.shape[-1] for name, x in params.items()}
-            sim = sim.with_params(**{name: _flat(x, (1,) * (x.ndim - 1) if is_one[name] else lead) for name, x in params.items()})
-        return lead, sim, _flat(q, lead), _flat(u, lead)
+            is_shared = {name: bars is None and x.size == x.shape[-1] for name, x in params.items()}
+            rows = {name: _flat(x, (1,) * axes if is_shared[name] else lead) for name, x in params.items()}
+            sim = sim.with_params(**rows)
+        return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]
 
 
 def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:

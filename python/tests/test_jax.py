@@ -133,6 +133,32 @@ def test_gradients_of_a_rollout(hand, state):
     assert np.array_equal(each, sim.rollout_vjp(u, sim.rollout(q, u), q_bar=bar).q)
 
 
+def test_jacobians(state):
+    """`vmap` of the way back alone."""
+    sim, q, u = state
+    of, lin = ft.jax.step(sim), sim.linearize(q, u)
+    one = lambda q, u, mu: of(q, u, mu=mu).q_next
+    by_q, by_u, by_mu = jax.jit(jax.vmap(jax.jacrev(one, (0, 1, 2)), (0, 0, None)))(q, u, sim.params["mu"][0])
+    # Without free bodies, tangents are q's own coordinates.
+    near(np.asarray(by_q), lin.A, 1e-9)
+    near(np.asarray(by_u), lin.B, 1e-9)
+    rows = [sim.vjp(q[1], u[1], q_next_bar=row).params["mu"][0] for row in np.eye(q.shape[1])]
+    near(np.asarray(by_mu[1]), np.array(rows), 1e-13)
+
+
+def test_checkpoint(state):
+    sim, q, u = state
+    of = ft.jax.step(sim)
+
+    def cost(u, step):
+        return jax.lax.scan(lambda q, u: (step(q, u), None), q, u)[0].sum()
+
+    step = lambda q, u: of(q, u).q_next
+    u = np.repeat(u[None], 3, 0)
+    by = [jax.grad(cost)(u, step) for step in [step, jax.checkpoint(step)]]
+    assert np.array_equal(*by)
+
+
 def test_parameters_of_each_world(hand, state):
     _, q, u = state
     mass = np.array([[0.4], [0.6]])
