@@ -107,7 +107,8 @@ def angular_velocity(before: _Floats, after: _Floats, h: float) -> _Floats:
 
 
 def goal_rotation(numbers: _Floats) -> _Floats:
-    """Goals (…, 4), w first, of two numbers from −1 to 1 (…, 2): half turns about x, after half turns about y."""
+    """Goals (…, 4), w first, of two numbers (…, 2) from −1 to 1: the second's part of a half turn about y, then the first's
+    about x."""
     x, y = 0.5 * np.pi * numbers[..., 0], 0.5 * np.pi * numbers[..., 1]
     zero = np.zeros_like(x)
     about_x = np.stack([np.cos(x), np.sin(x), zero, zero], -1)
@@ -143,13 +144,13 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
     """A hand turns a cube on its palm to goals, one after another.
 
     `scene` is a scene's path or model; what it commands is the hand, and `cube` names a free object. A wheel has no scenes: use
-    a clone's `assets/scenes/allegro_cube.toml`. `params` are the step's, as `Quasidynamic` takes them.
+    a clone's `assets/scenes/allegro_cube.toml`. `params` are the step's but for h, as `Quasidynamic` takes them: with a row for
+    each world, worlds differ.
 
     Actions (B, n) from −1 to 1 are targets of the n commanded joints, scaled to their limits; what is outside is cut. An
-    observation has Isaac Lab's "full" order without the fingertips, n + n + 13 + 11 + n numbers, single precision: joint
-    positions scaled to −1…1, joint velocities, the cube's position, rotation, velocity and angular velocity, its place, the
-    goal's rotation, the rotation from the goal, the last action. Quaternions have w first, and lengths are in m. Rewards are
-    `reward`'s. An episode terminates when the cube is too far from its place, its home, and is truncated at its time. The
+    observation has Isaac Lab's "full" order without the fingertips, 3n + 24 numbers in single precision: joint positions scaled to
+    −1…1, joint velocities, the cube's position, rotation, velocity and angular velocity, its place, the goal's rotation, the
+    rotation from the goal, the last action. Quaternions have w first, and lengths are in m. Rewards are `reward`'s. An episode terminates when the cube is too far from its place, its home, and is truncated at its time. The
     cube starts flat on the palm, not at a random rotation as Isaac Lab's, which falls from above.
 
     Infos are arrays (B,): `success`, is a goal reached now; `successes` in this episode; `status`, the largest
@@ -176,10 +177,12 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
             raise Error(f"num_envs: expected at least 1, got {num_envs}")
         if settings.substeps < 1:
             raise Error(f"substeps: expected at least 1, got {settings.substeps}")
+        if "h" in params:
+            raise Error("h: expected `period` and `substeps` of the settings instead, which give the step's length")
         model = scene if isinstance(scene, Model) else Model.load(scene)
         self.num_envs, self.settings, self.first_world = num_envs, settings, first_world
         self.h = settings.period / settings.substeps
-        self.sim = Quasidynamic(model, threads, **{"h": self.h, **params})
+        self.sim = Quasidynamic(model, threads, h=self.h, **params)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
 
@@ -282,18 +285,18 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
         reach = self.settings.speed * self.h * (1 + np.arange(self.settings.substeps))[:, None]
         change = scaled(action, self.lower, self.upper) - self.u
         u = self.u[:, None] + np.clip(change[:, None], -reach, reach)
-        made = self.sim.rollout(self.q[moved], u[moved])
+        # Of all worlds, since each may have its own parameters; those that begin anew are few.
+        made = self.sim.rollout(self.q, u)
         before, after = made.q[:, -2], made.q[:, -1]
-        v = np.zeros((len(after), self.v.shape[1]))
+        v = np.zeros_like(self.v)
         v[:, self._joints_v] = (after - before)[:, self._joints] / self.h
         cube, was = after[:, self._cube], before[:, self._cube]
-        v[:, self._cube_v] = np.concatenate(
-            [(cube - was)[:, :3] / self.h, angular_velocity(was[:, 3:], cube[:, 3:], self.h)], axis=1
-        )
-        self.q[moved], self.v[moved], self.u[moved] = after, v, u[moved, -1]
+        turn = angular_velocity(was[:, 3:], cube[:, 3:], self.h)
+        v[:, self._cube_v] = np.concatenate([(cube - was)[:, :3] / self.h, turn], axis=1)
+        self.q[moved], self.v[moved], self.u[moved] = after[moved], v[moved], u[moved, -1]
         self._action[moved] = action[moved]
         self._steps[moved] += 1
-        self._info["status"][moved] = made.status.max(axis=1)
+        self._info["status"][moved] = made.status.max(axis=1)[moved]
 
     def _begin(self, worlds: _Bools) -> None:
         """Begins episodes of some worlds."""

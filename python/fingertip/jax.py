@@ -161,7 +161,8 @@ class _Node:
             )
         q, u = jnp.asarray(q), jnp.asarray(u)
         if q.ndim not in (1, 2) or q.shape[-1] != self.nq or 0 in q.shape[:-1]:
-            raise Error(f"q: expected shape (B, {self.nq}) with B ≥ 1, or ({self.nq},) for one world, got {q.shape}")
+            name = "q0" if self.u_axes == 2 else "q"
+            raise Error(f"{name}: expected shape (B, {self.nq}) with B ≥ 1, or ({self.nq},) for one world, got {q.shape}")
         worlds = q.shape[:-1]
         steps = u.shape[-2:-1] if self.u_axes == 2 else ()
         if u.shape != (*worlds, *steps, self.nu) or u.ndim != len(worlds) + self.u_axes or 0 in steps:
@@ -193,7 +194,7 @@ class _Node:
         lead = np.broadcast_shapes(*(x.shape[:axes] for x in [q, u, *params.values(), *(bars or ())]))
         sim = self.sim
         if params:
-            is_shared = {name: bars is None and x.size == x.shape[-1] for name, x in params.items()}
+            is_shared = {name: bars is None and math.prod(x.shape[:-1]) == 1 for name, x in params.items()}
             rows = {name: _flat(x, (1,) * axes if is_shared[name] else lead) for name, x in params.items()}
             sim = sim.with_params(**rows)
         return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from conftest import SCENES
@@ -139,6 +141,23 @@ def test_bits_do_not_depend_on_the_number_of_worlds(mode):
     assert not np.array_equal(history(short(8, mode), seed=6)[-1], again[-1])
 
 
+def test_parameters_of_each_world():
+    mass, mu = np.array([[0.05], [0.1], [0.2]]), 0.5
+    all = history(short(mass=mass, mu=mu))
+    for k in range(3):
+        some = history(short(1, first_world=k, mass=mass[k], mu=mu))
+        assert all[-1][k].tobytes() == some[-1][0].tobytes()
+
+
+def test_pickles():
+    env = short()
+    env.reset(seed=1), env.step(actions(env))
+    other = pickle.loads(pickle.dumps(env))
+    for k in range(4):  # over an end
+        a, b = env.step(actions(env, k)), other.step(actions(env, k))
+        assert all(np.array_equal(x, y) for x, y in zip(a[:4], b[:4], strict=True))
+
+
 def test_next_step():
     env = short()
     first, infos = env.reset(seed=1)
@@ -269,6 +288,8 @@ BAD = {
     "no worlds": (lambda: ft.gym.CubeReorient(SCENE, 0), "num_envs: expected at least 1, got 0"),
     "no cube": (lambda: ft.gym.CubeReorient(SCENE, cube="ball"), "ball"),
     "not free": (lambda: ft.gym.CubeReorient(SCENES / "hand_ball.toml", cube="ball"), "cube: expected a free object"),
+    "step's length": (lambda: ft.gym.CubeReorient(SCENE, h=0.01), "h: expected `period` and `substeps`"),
+    "no substeps": (lambda: ft.gym.CubeReorient(SCENE, settings=ft.gym.Settings(substeps=0)), "substeps: expected at least 1"),
     "before reset": (lambda: short().step(np.zeros((3, 16))), r"expected reset\(\)"),
 }
 

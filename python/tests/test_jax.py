@@ -53,6 +53,16 @@ def test_torsional_contacts():
     assert np.array_equal(by, sim.vjp(q, u, torque_bar=np.ones((2, 1))).q)
 
 
+def test_without_robots():
+    ball = '[[object]]\nname = "ball"\nsphere = 0.1\nmass = 1.0\nfreedom = "free"\nposition = [0, 0, 1]\n'
+    model = ft.Model.from_toml(ball)
+    sim, q, u = ft.Quasidynamic(model), model.home(2), np.zeros((2, 0))
+    of = ft.jax.step(sim)
+    same(of(q, u), sim.step(q, u), STEP)
+    by = jax.grad(lambda params: of(q, u, **params).q_next[:, 2].sum())({"stiffness": np.zeros((2, 0)), "mass": np.ones((2, 1))})
+    assert by["stiffness"].shape == (2, 0) and by["mass"].shape == (2, 1)
+
+
 def test_vmap_of_vmap(state):
     sim, q, u = state
     of = ft.jax.step(sim)
@@ -248,3 +258,5 @@ def test_bad_commands_of_a_rollout(state):
     for bad in [u, u[:, None, None], np.zeros((2, 0, 21))]:
         with pytest.raises(ft.Error, match=r"u: expected shape \(2, T, 21\)"):
             of(q, bad)
+    with pytest.raises(ft.Error, match=r"q0: expected shape \(B, 24\)"):
+        of(q[:, 1:], u[:, None])
