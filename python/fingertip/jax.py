@@ -20,6 +20,13 @@ import numpy as np
 
 from ._fingertip import Error, Gradient, Quasidynamic
 
+# `pure_callback` copies large arrays in JAX's threads. It waits for ever when each of them is a callback that waits for its copy.
+buffer_callback: Any
+try:
+    from jax.experimental.buffer_callback import buffer_callback
+except ImportError:
+    buffer_callback = None
+
 __all__ = ["RolloutResult", "StepResult", "rollout", "step"]
 
 
@@ -130,12 +137,12 @@ class _Node:
         def one(q: Any, u: Any, params: _Params) -> Any:
             *floats, last = shapes(u)
             results = *(_like(x) for x in floats), _like(last, np.uint8)
-            return jax.pure_callback(call, results, q, u, params, vmap_method="expand_dims")
+            return _callback(call, results, q, u, params)
 
         @jax.custom_jvp
         def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
-            return jax.pure_callback(pull, like, q, u, params, bars, vmap_method="expand_dims")
+            return _callback(pull, like, q, u, params, bars)
 
         @pulled.defjvp
         def once(_primals: Any, _tangents: Any) -> Any:
@@ -198,6 +205,18 @@ class _Node:
             rows = {name: _flat(x, (1,) * axes if is_shared[name] else lead) for name, x in params.items()}
             sim = sim.with_params(**rows)
         return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]
+
+
+def _callback(work: Callable[..., Any], like: Any, *inputs: Any) -> Any:
+    """What `work` makes of arrays, when JAX's program comes there."""
+    if buffer_callback is None:
+        return jax.pure_callback(work, like, *inputs, vmap_method="expand_dims")
+
+    def fill(_context: Any, results: Any, *inputs: Any) -> None:
+        made = work(*jax.tree.map(np.asarray, inputs))
+        jax.tree.map(lambda result, x: np.copyto(np.asarray(result), x), results, made)
+
+    return buffer_callback(fill, like, vmap_method="expand_dims")(*inputs)
 
 
 def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:

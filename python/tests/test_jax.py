@@ -1,6 +1,9 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from conftest import near_home
+from conftest import SCENES, near_home
 from test_gradients import differences, near, weights
 
 import fingertip as ft
@@ -226,12 +229,27 @@ def test_second_derivatives_raise(state, power):
             work(u)
 
 
-def test_many_worlds(hand):
-    """A callback with arrays of megabytes ends."""
-    sim = ft.Quasidynamic(hand)
-    q, u = near_home(hand, 2000)
-    by = jax.jit(jax.grad(lambda u: ft.jax.rollout(sim)(q, u).q[:, -1, 2].sum()))(np.repeat(u[:, None], 2, 1))
-    assert by.shape == (2000, 2, hand.nu) and np.isfinite(by).all()
+MANY = """
+import sys, threading, jax, numpy as np, fingertip as ft
+jax.config.update("jax_enable_x64", True)
+model = ft.Model.load(sys.argv[1])
+q, u = model.home(2000), np.tile(model.control(0.1), (2000, 1))
+of = ft.jax.step(ft.Quasidynamic(model))
+works = [jax.jit(jax.grad(lambda u, k=k: k * of(q, u).q_next[:, 2].sum())) for k in range(8)]
+threads = [threading.Thread(target=lambda work=work: [work(u).block_until_ready() for _ in range(3)]) for work in works]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("all end")
+"""
+
+
+@pytest.mark.skipif(ft.jax.buffer_callback is None, reason="JAX's pure_callback does not end")
+def test_many_worlds_in_many_threads():
+    """Callbacks with large arrays, more of them at a time than JAX has threads."""
+    command = [sys.executable, "-c", MANY, SCENES / "hand_ball.toml"]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=100).stdout == "all end\n"
 
 
 BAD = {
