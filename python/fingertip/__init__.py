@@ -3,7 +3,8 @@
 A `Model` is a scene. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays out, many worlds at a time, with
 exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
 
-`fingertip.torch` has the steps as functions that torch differentiates, `fingertip.collision` the distances of two shapes.
+`fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym` an
+environment for gymnasium's trainers, `fingertip.collision` the distances of two shapes.
 """
 
 import enum
@@ -74,7 +75,7 @@ class Status(enum.IntEnum):
 
 
 def __getattr__(name: str) -> types.ModuleType:
-    # torch takes seconds to import: only for those who ask.
-    if name == "torch":
-        return importlib.import_module(".torch", __name__)
+    # They need what not everyone has, and take seconds to import: only for those who ask.
+    if name in ("gym", "jax", "torch"):
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 
@@ -119,3 +121,11 @@ def test_python_goes_on_during_a_call(hand, sim):
 def test_a_panic_is_an_exception():
     with pytest.raises(RuntimeError, match="has a bug, please report it: asked for"):
         _fingertip._panic()
+
+
+def test_nothing_more_is_imported():
+    """What not everyone has is imported on use."""
+    program = "import sys, fingertip; print({'gymnasium', 'jax', 'torch'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "set()\n"
+    with pytest.raises(AttributeError, match="has no attribute 'tensorflow'"):
+        ft.tensorflow

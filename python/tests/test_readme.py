@@ -2,21 +2,35 @@
 
 import re
 
+import pytest
 from conftest import ROOT
 
+README = ROOT / "python" / "README.md"
 
-def run(path, monkeypatch, capsys):
+
+def run(path, monkeypatch, capsys, first_line=""):
+    """What the one program of a file that begins so prints."""
     programs = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-    assert len(programs) == 1
+    (program,) = (program for program in programs if program.startswith(first_line))
     monkeypatch.chdir(ROOT)
-    exec(compile(programs[0], str(path), "exec"), {})
+    exec(compile(program, str(path), "exec"), {})
     return capsys.readouterr().out.splitlines()
 
 
 def test_readme(monkeypatch, capsys):
-    lines = run(ROOT / "python" / "README.md", monkeypatch, capsys)
+    lines = run(README, monkeypatch, capsys, "import numpy")
     assert lines[0] == "(64, 24) (64, 6, 3) True" and lines[2] == "(64, 41, 24) (64, 40, 6, 3)"
     assert lines[3] == "(64, 24, 24) (64, 24, 21) (64, 18, 24) (64, 18, 21)"
+
+
+def test_jax(monkeypatch, capsys):
+    pytest.importorskip("jax")
+    assert run(README, monkeypatch, capsys, "import jax") == ["(64, 40, 21) (1,)"]
+
+
+def test_gymnasium(monkeypatch, capsys):
+    pytest.importorskip("gymnasium", "1.1")
+    assert run(README, monkeypatch, capsys, "import gymnasium") == ["(64, 72) (64,)"]
 
 
 def test_readme_of_the_repository(monkeypatch, capsys):

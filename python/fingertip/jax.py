@@ -1,0 +1,230 @@
+"""The steps as functions that JAX differentiates, maps and compiles.
+
+Each call is one node of JAX's program: a callback into the library, which computes all worlds of a `vmap` at once. Gradients
+are exact; second derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double
+precision: `jax.config.update("jax_enable_x64", True)`. What is of another type is computed in double precision, and results
+have the type of q.
+
+A callback costs some 50 µs each time: prefer `rollout` to `jax.lax.scan` of `step` where commands are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._fingertip import Error, Gradient, Quasidynamic
+
+# `pure_callback` copies large arrays in JAX's threads. It waits for ever when each of them is a callback that waits for its copy.
+# It is for JAX before 0.6.2, and for other devices.
+buffer_callback: Any
+try:
+    from jax.experimental.buffer_callback import buffer_callback
+except ImportError:
+    buffer_callback = None
+
+__all__ = ["RolloutResult", "StepResult", "rollout", "step"]
+
+
+class StepResult(NamedTuple):
+    """A step's arrays; without the first axis if one world was given without it."""
+
+    q_next: jax.Array
+    """Next configuration (B, nq), m and rad."""
+    force: jax.Array
+    """Contact forces on B in world axes (B, nc, 3), N."""
+    torque: jax.Array
+    """Torques of the contacts with torsional friction (B, n), N·m."""
+    phi: jax.Array
+    """Signed distances at q (B, nc), m."""
+    status: jax.Array
+    """`fingertip.Status` of each world (B,), uint8; no gradient."""
+
+
+class RolloutResult(NamedTuple):
+    """The arrays of T steps; without the first axis if one world was given without it."""
+
+    q: jax.Array
+    """Configurations (B, T + 1, nq), m and rad; the first is q0."""
+    force: jax.Array
+    """Contact forces on B in world axes (B, T, nc, 3), N."""
+    status: jax.Array
+    """`fingertip.Status` of each step (B, T), uint8; no gradient."""
+
+
+_Array: TypeAlias = np.ndarray[Any, Any]
+_Params: TypeAlias = dict[str, Any]
+
+
+def step(sim: Quasidynamic) -> Callable[..., StepResult]:
+    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
+    model = sim.model
+    shapes = [(model.nq,), (model.nc, 3), (model.n_lambda - 3 * model.nc,), (model.nc,), ()]
+
+    def forward(sim: Quasidynamic, q: _Array, u: _Array) -> tuple[_Array, ...]:
+        made = sim.step(q, u)
+        return made.q_next, made.force, made.torque, made.phi, made.status
+
+    def backward(sim: Quasidynamic, q: _Array, u: _Array, bars: list[_Array]) -> Gradient:
+        q_next, force, torque, phi = bars
+        return sim.vjp(q, u, q_next_bar=q_next, force_bar=force, torque_bar=torque, phi_bar=phi)
+
+    node = _Node(sim, lambda _: shapes, forward, backward, u_axes=1)
+
+    def of(q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> StepResult:
+        return StepResult(*node(q, u, params))
+
+    return of
+
+
+def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
+    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
+    model = sim.model
+
+    def shapes(u: Any) -> list[tuple[int, ...]]:
+        n = u.shape[0]
+        return [(n + 1, model.nq), (n, model.nc, 3), (n,)]
+
+    def forward(sim: Quasidynamic, q0: _Array, u: _Array) -> tuple[_Array, ...]:
+        made = sim.rollout(q0, u)
+        return made.q, made.force, made.status
+
+    def backward(sim: Quasidynamic, q0: _Array, u: _Array, bars: list[_Array]) -> Gradient:
+        q, force = bars
+        return sim.rollout_vjp(u, sim.rollout(q0, u), q_bar=q, force_bar=force)
+
+    node = _Node(sim, shapes, forward, backward, u_axes=2)
+
+    def of(q0: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> RolloutResult:
+        return RolloutResult(*node(q0, u, params))
+
+    return of
+
+
+class _Node:
+    """A function of one world that JAX differentiates; worlds are its `vmap`."""
+
+    def __init__(
+        self,
+        sim: Quasidynamic,
+        shapes: Callable[[Any], list[tuple[int, ...]]],
+        forward: Callable[[Quasidynamic, _Array, _Array], tuple[_Array, ...]],
+        backward: Callable[[Quasidynamic, _Array, _Array, list[_Array]], Gradient],
+        u_axes: int,
+    ) -> None:
+        # Parameters that differ between worlds become arguments.
+        self.rows = {name: x for name, x in sim.params.items() if len(x) > 1}
+        self.sim = sim.with_params(**{name: x[:1] for name, x in self.rows.items()}) if self.rows else sim
+        self.widths = {name: x.shape[1] for name, x in self.sim.params.items()}
+        self.nq, self.nu, self.u_axes = sim.model.nq, sim.model.nu, u_axes
+
+        def call(q: Any, u: Any, params: _Params) -> tuple[_Array, ...]:
+            lead, sim, q, u, _ = self._worlds(q, u, params, None)
+            return tuple(x.reshape(lead + x.shape[1:]) for x in forward(sim, q, u))
+
+        def pull(q: Any, u: Any, params: _Params, bars: tuple[Any, ...]) -> Any:
+            lead, sim, q, u, flat = self._worlds(q, u, params, bars)
+            gradient = backward(sim, q, u, flat)
+            by = gradient.params if params else {}
+            arrays = gradient.q, gradient.u, {name: by[name] for name in params}
+            return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), arrays)
+
+        @jax.custom_vjp
+        def one(q: Any, u: Any, params: _Params) -> Any:
+            *floats, last = shapes(u)
+            results = *(_like(x) for x in floats), _like(last, np.uint8)
+            return _callback(call, results, q, u, params)
+
+        @jax.custom_jvp
+        def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
+            like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
+            return _callback(pull, like, q, u, params, bars)
+
+        @pulled.defjvp
+        def once(_primals: Any, _tangents: Any) -> Any:
+            raise RuntimeError("fingertip: second derivatives are not available")
+
+        one.defvjp(lambda *inputs: (one(*inputs), inputs), lambda inputs, bars: pulled(*inputs, bars[:-1]))
+
+        def run(q: Any, u: Any, params: _Params) -> Any:
+            kind = q.dtype if jnp.issubdtype(q.dtype, jnp.floating) else np.float64
+            q, u, params = jax.tree.map(lambda x: x.astype(np.float64), (q, u, params))
+            axes = 0, 0, {name: 0 if x.ndim == 2 else None for name, x in params.items()}
+            *results, status = (jax.vmap(one, axes) if q.ndim == 2 else one)(q, u, params)
+            return *(x.astype(kind) for x in results), status
+
+        self.run = jax.jit(run)
+
+    def __call__(self, q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, params: Mapping[str, Any]) -> Any:
+        """The results for q (B, nq) or (nq,), u with as many worlds, and parameters."""
+        if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+            raise Error(
+                'fingertip.jax: expected JAX in double precision, got single; jax.config.update("jax_enable_x64", True) '
+                "at the start of the program"
+            )
+        q, u = jnp.asarray(q), jnp.asarray(u)
+        if q.ndim not in (1, 2) or q.shape[-1] != self.nq or 0 in q.shape[:-1]:
+            name = "q0" if self.u_axes == 2 else "q"
+            raise Error(f"{name}: expected shape (B, {self.nq}) with B ≥ 1, or ({self.nq},) for one world, got {q.shape}")
+        worlds = q.shape[:-1]
+        steps = u.shape[-2:-1] if self.u_axes == 2 else ()
+        if u.shape != (*worlds, *steps, self.nu) or u.ndim != len(worlds) + self.u_axes or 0 in steps:
+            expected = ", ".join(map(str, [*worlds, *"T"[: self.u_axes - 1], self.nu]))
+            raise Error(f"u: expected shape ({expected}) with as many worlds as q, got {u.shape}")
+        unknown = set(params) - set(self.widths)
+        if unknown:
+            self.sim.with_params(**dict.fromkeys(unknown, 0.0))  # raises
+        rows = {name: x for name, x in self.rows.items() if name not in params}
+        return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in {**rows, **params}.items()})
+
+    def _parameter(self, name: str, x: Any, worlds: tuple[int, ...]) -> Any:
+        """A parameter for all worlds (n,), or of each (B, n)."""
+        x, n = jnp.asarray(x), self.widths[name]
+        if x.ndim == 0:
+            return jnp.broadcast_to(x, (n,))
+        if x.shape in [(n,), (1, n)]:
+            return x.reshape(n)
+        if x.shape != (*worlds, n):
+            expected = ", ".join(map(str, [*worlds, n]))
+            raise Error(f"{name}: expected a number or shape ({n},), (1, {n}) or ({expected}), got {x.shape}")
+        return x
+
+    def _worlds(self, q: Any, u: Any, params: _Params, bars: tuple[Any, ...] | None) -> Any:
+        """What a callback is given, as worlds: the leading axes that `vmap` made, the step, q, u and `bars`. With `bars` each
+        world has its own parameters, so that gradients by them are each world's, too."""
+        q, u, params, bars = jax.tree.map(np.asarray, (q, u, params, bars))
+        axes = q.ndim - 1
+        lead = np.broadcast_shapes(*(x.shape[:axes] for x in [q, u, *params.values(), *(bars or ())]))
+        sim = self.sim
+        if params:
+            is_shared = {name: bars is None and math.prod(x.shape[:-1]) == 1 for name, x in params.items()}
+            rows = {name: _flat(x, (1,) * axes if is_shared[name] else lead) for name, x in params.items()}
+            sim = sim.with_params(**rows)
+        return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]
+
+
+def _callback(work: Callable[..., Any], like: Any, *inputs: Any) -> Any:
+    """What `work` makes of arrays, when JAX's program comes there."""
+    if buffer_callback is None or jax.default_backend() != "cpu":
+        return jax.pure_callback(work, like, *inputs, vmap_method="expand_dims")
+
+    def fill(_context: Any, results: Any, *inputs: Any) -> None:
+        made = work(*jax.tree.map(np.asarray, inputs))
+        jax.tree.map(lambda result, x: np.copyto(np.asarray(result), x), results, made)
+
+    return buffer_callback(fill, like, vmap_method="expand_dims")(*inputs)
+
+
+def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, kind)  # type: ignore[no-untyped-call]
+
+
+def _flat(x: _Array, lead: tuple[int, ...]) -> _Array:
+    """An array with one axis in place of the leading ones, repeated along them where it has 1."""
+    own = x.shape[len(lead) :]
+    return np.broadcast_to(x, lead + own).reshape((math.prod(lead), *own))
