@@ -3,7 +3,7 @@
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use fingertip::description::Scene;
+use fingertip::description::{Object, Scene, Shape};
 use fingertip::math::tensor::numbers;
 use fingertip::rollout::rollout;
 use fingertip::step::{Dynamic, DynamicParams, Quasidynamic, StepCotangent};
@@ -201,6 +201,25 @@ fn misuse_says_what_was_expected() {
     assert!(error.starts_with("gradient by q_next: expected 1 × "), "{error}");
     let by = StepCotangent { v_next: &q, ..Default::default() };
     assert!(step.vjp(&q, &u, &of, &by).is_err(), "a quasi-dynamic step has no velocities");
+    // A result of another model that has as many coordinates.
+    let ground = |n: usize| {
+        let balls =
+            (0..n).map(|k| Object::rigid(format!("ball{k}"), Shape::sphere(0.02), 0.1).at([0.1 * k as f64, 0.0, 0.1]));
+        let scene = balls.fold(Scene::new().object(Object::ground("table", 0.0)), Scene::object);
+        Model::new(&scene, DType::F64, &Device::Cpu).unwrap()
+    };
+    let wall = Scene::new()
+        .object(Object::rigid("ball0", Shape::sphere(0.02), 0.1).at([0.0, 0.0, 0.1]))
+        .object(Object::rigid("ball1", Shape::sphere(0.02), 0.1).at([0.1, 0.0, 0.1]));
+    let (one, other) = (ground(2), Model::new(&wall, DType::F64, &Device::Cpu).unwrap());
+    let [one, other] = [one, other].map(|model| Quasidynamic::new(&model, &model.parameters).unwrap());
+    let home = one.model().tree.home();
+    let of_other = other.step_numbers(&home, &[], &[]).unwrap();
+    let error = said(one.vjp(&home, &[], &of_other, &StepCotangent::default()).map(drop).unwrap_err());
+    assert!(error.starts_with("step: rows of this model: expected 1 × "), "{error}");
+    let of_other = other.rollout_numbers(&home, &[], 2).unwrap();
+    let error = said(one.rollout_vjp(&[], &of_other, &[], &[]).map(drop).unwrap_err());
+    assert!(error.starts_with("rollout: rows of this model: expected 1 × "), "{error}");
     let error = said(step.rollout_numbers(&q, &[], 0).map(drop).unwrap_err());
     assert!(error.contains("at least 1 step"), "{error}");
     let single = Model::new(&Scene::load("assets/scenes/push.toml").unwrap(), DType::F32, &Device::Cpu).unwrap();

@@ -280,6 +280,7 @@ impl Quasidynamic {
         expect("step", &step.q_next, b, model.nq(), false)?;
         by.check([model.nq(), 0, model.nc(), model.pairs.torsional.len()], b)?;
         if let Some((plan, par)) = self.fused_parts().filter(|_| !step.rows.is_empty()) {
+            expect("step: rows of this model", &step.rows, b, plan.row().info.end, false)?;
             let par = TensorGuard::new(par);
             let rows = fused::step_adjoint(plan, [q, u], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
             return split(plan, &rows, self.parameters());
@@ -338,6 +339,9 @@ impl Quasidynamic {
             let (par, [force, limit_force, info]) = (TensorGuard::new(par), &rollout.kept);
             let mut by_q = if by_q.is_empty() { vec![0.0; b * (n_steps + 1) * nq] } else { by_q.to_vec() };
             let kept = [&rollout.q[..], force, limit_force, info];
+            for (rows, row) in kept.iter().zip(plan.rollout_rows()) {
+                expect("rollout: rows of this model", rows, b, row.length(n_steps), false)?;
+            }
             let mut more = None;
             if !by_force.is_empty() {
                 let by_forces = plan.with_torques(by_force);
@@ -421,7 +425,7 @@ impl Dynamic {
     pub fn vjp(&self, [q, v, tau]: [&[f64]; 3], step: &StepNumbers, by: &StepCotangent) -> Result<GradientNumbers> {
         let (b, motion) = self.motion(q, v, tau)?;
         let model = self.model();
-        expect("step", &step.q_next, b, model.nq(), false)?;
+        expect("step: rows of this model", &step.rows, b, self.plan.row().info.end, false)?;
         by.check([model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()], b)?;
         let par = TensorGuard::new(&self.par);
         let plan = &self.plan;

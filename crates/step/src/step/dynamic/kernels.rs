@@ -12,6 +12,9 @@ use fingertip_lanes::record::{Row, Trace};
 
 impl Dynamic {
     /// The step's programs, checked to include `kernel`.
+    ///
+    /// # Errors
+    /// If the second-order step has no such program, or its contact is rigid.
     pub fn programs(&self, kernel: Kernel) -> Result<Programs<'_>> {
         if !Kernel::SECOND_ORDER.contains(&kernel) {
             bail!("{}: expected a program that the second-order step has: step, step_from or adjoint", kernel.name());

@@ -89,7 +89,7 @@ impl Plan {
     }
 
     /// The result rows of a rollout: states, forces, limit forces and reports.
-    pub(super) fn rollout_rows(&self) -> [Row; 4] {
+    pub(in super::super) fn rollout_rows(&self) -> [Row; 4] {
         let s = &self.structure;
         let of_step = |name, width| Row { name, width, step: width };
         let states = Row { name: "states", width: 2 * self.nq, step: self.nq };

@@ -55,6 +55,9 @@ impl Quasidynamic {
 
     /// [`Quasidynamic::hold`] with a given accuracy. The tensor program and Coulomb's law always compute to full
     /// accuracy.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::hold`].
     pub fn hold_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], n: usize) -> Result<Held> {
         let b = self.worlds(q, u, warm)?;
         if n == 0 {
@@ -101,6 +104,9 @@ impl Quasidynamic {
 
     /// [`Quasidynamic::jacobians`] with a given accuracy of the solve. With the forces' derivatives, the tensor program and
     /// Coulomb's law it is always full.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::hold`].
     pub fn jacobians_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], forces: bool) -> Result<Jacobians> {
         let b = self.worlds(q, u, warm)?;
         if let Some((plan, par)) = self.fused_parts() {
