@@ -164,6 +164,13 @@ pub trait Real:
         body: impl Fn(&mut S),
     );
 
+    /// Is the mask known to be set in no world? Lanes know; a recording does not. What is left out because of this must not change
+    /// the bits of anything that is read later.
+    #[inline(always)]
+    fn is_nowhere(_mask: Self::Mask) -> bool {
+        false
+    }
+
     /// Runs a routine that is compiled once for this kind of lane, rather than into each caller.
     fn call(routine: &mut impl Routine);
 

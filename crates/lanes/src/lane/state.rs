@@ -71,7 +71,7 @@ macro_rules! state {
     };
 }
 
-/// Implements [`Real::when`] and [`Real::repeat`] for lanes, given the type of their masks. A body runs for all worlds of a lane if
+/// Implements [`Real::when`], [`Real::repeat`] and [`Real::is_nowhere`] for lanes, given the type of their masks. A body runs for all worlds of a lane if
 /// any of them needs it.
 macro_rules! branches {
     ($Mask:ty) => {
@@ -94,6 +94,10 @@ macro_rules! branches {
                 }
                 body(state);
             }
+        }
+        #[inline(always)]
+        fn is_nowhere(mask: $Mask) -> bool {
+            !mask.any()
         }
     };
 }

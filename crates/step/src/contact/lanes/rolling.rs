@@ -204,7 +204,7 @@ pub(crate) fn pull<R: Real, const N: usize>(
         for j in 0..STIFFNESS {
             by[results[j]] += grads[i][j];
         }
-        tape.pull(structure, &mut by);
+        tape.pull(structure, 1, &mut by);
         copy(&mut all[i], &by[1..=OPERANDS]);
     }
     all
@@ -230,7 +230,9 @@ impl Places {
             let traced = std::array::from_fn(|_| Traced { value: one, origin: Place::variable(&structure) });
             formula(curved, 1.0, &traced).map(|number| number.origin.place)
         };
-        let places = Self { structure: structure.into_inner(), results };
+        let mut structure = structure.into_inner();
+        structure.set_results(std::iter::once(results));
+        let places = Self { structure, results };
         assert!(places.results.iter().all(|&place| place < NUMBERS));
         places
     }

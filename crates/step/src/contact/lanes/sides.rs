@@ -108,10 +108,16 @@ pub(super) struct Gradients<'a, R> {
 }
 
 impl<R: Real> Gradients<'_, R> {
+    /// The numbers of the gradient of contact k.
+    #[inline(always)]
+    pub(super) fn of(&self, k: usize) -> &[R] {
+        &self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)]
+    }
+
     /// The gradient of contact k, with the sides of the formula.
     #[inline(always)]
     pub(super) fn get(&self, k: usize) -> Contact<R> {
-        let from = &self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
+        let from = self.of(k);
         let v = |i: usize| [from[i], from[i + 1], from[i + 2]];
         Contact { normal: v(0), point_a: v(3), point_b: v(6), phi: from[9] }.named(self.swapped)
     }

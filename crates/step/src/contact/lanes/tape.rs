@@ -40,11 +40,13 @@ impl<'a, R: Real> Tape<'a, R> {
         Traced { value, origin: self }
     }
 
-    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at once.
+    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at
+    /// once. Numbers that serve none of the results in `wanted` get the tangent 0.
     #[inline(always)]
     pub(super) fn push<const K: usize, const N: usize>(
         &self,
         structure: &Structure,
+        wanted: Results,
         variables: &[[R; K]],
         rates: &mut Rates<R, K, N>,
     ) {
@@ -54,37 +56,59 @@ impl<'a, R: Real> Tape<'a, R> {
             rate.write(variable);
         }
         let (mut place, mut arguments) = (1 + variables.len(), &structure.arguments[..]);
-        for &count in &structure.counts {
-            let (own, later) = arguments.split_at(usize::from(count));
-            let (written, free) = rates.all.split_at_mut(place);
-            let mut rate = [R::zero(); K];
-            for argument in own {
-                // SAFETY: all places before this one are written.
-                let by = unsafe { written[usize::from(argument.of)].assume_init_ref() };
-                let slope = self.slope(argument);
-                for k in 0..K {
-                    rate[k] = slope.mul_add(by[k], rate[k]);
+        let mut counts = &structure.counts[..];
+        for run in &structure.runs {
+            let (own_counts, later_counts) = counts.split_at(run.operations);
+            let (mut of_run, later) = arguments.split_at(run.arguments);
+            (counts, arguments) = (later_counts, later);
+            if run.serves & wanted == 0 {
+                for rate in &mut rates.all[place..place + run.operations] {
+                    rate.write([R::zero(); K]);
                 }
+                place += run.operations;
+                continue;
             }
-            free[0].write(rate);
-            (place, arguments) = (place + 1, later);
+            for &count in own_counts {
+                let (own, later) = of_run.split_at(usize::from(count));
+                let (written, free) = rates.all.split_at_mut(place);
+                let mut rate = [R::zero(); K];
+                for argument in own {
+                    // SAFETY: all places before this one are written.
+                    let by = unsafe { written[usize::from(argument.of)].assume_init_ref() };
+                    let slope = self.slope(argument);
+                    for k in 0..K {
+                        rate[k] = slope.mul_add(by[k], rate[k]);
+                    }
+                }
+                free[0].write(rate);
+                (place, of_run) = (place + 1, later);
+            }
         }
         rates.length = place;
     }
 
-    /// Vector-Jacobian product (reverse mode): given gradients by all numbers, adds to the gradients of the variables.
+    /// Vector-Jacobian product (reverse mode): given gradients by all numbers, adds to the gradients of the variables. The
+    /// gradients of results that are not in `wanted` must be 0.
     #[inline(always)]
-    pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R]) {
+    pub(super) fn pull(&self, structure: &Structure, wanted: Results, gradients: &mut [R]) {
         self.check(structure);
-        let mut arguments = &structure.arguments[..];
-        for (operation, &count) in structure.counts.iter().enumerate().rev() {
-            let (earlier, own) = arguments.split_at(arguments.len() - usize::from(count));
-            let gradient = gradients[1 + structure.variables + operation];
-            for argument in own {
-                let of = usize::from(argument.of);
-                gradients[of] = self.slope(argument).mul_add(gradient, gradients[of]);
+        let (mut arguments, mut counts) = (&structure.arguments[..], &structure.counts[..]);
+        for run in structure.runs.iter().rev() {
+            let (earlier_counts, own_counts) = counts.split_at(counts.len() - run.operations);
+            let (earlier, mut of_run) = arguments.split_at(arguments.len() - run.arguments);
+            (counts, arguments) = (earlier_counts, earlier);
+            if run.serves & wanted == 0 {
+                continue;
             }
-            arguments = earlier;
+            for (operation, &count) in own_counts.iter().enumerate().rev() {
+                let (earlier, own) = of_run.split_at(of_run.len() - usize::from(count));
+                let gradient = gradients[1 + structure.variables + counts.len() + operation];
+                for argument in own {
+                    let of = usize::from(argument.of);
+                    gradients[of] = self.slope(argument).mul_add(gradient, gradients[of]);
+                }
+                of_run = earlier;
+            }
         }
     }
 
@@ -143,6 +167,9 @@ impl<R: Real, const K: usize, const N: usize> Rates<R, K, N> {
     }
 }
 
+/// A set of a formula's results: bit k stands for result k, which may be several numbers.
+pub(super) type Results = u32;
+
 /// The structure of a formula: which numbers are the arguments of each operation. Place 0 stands for constants, then come the
 /// variables, then the results of operations.
 #[derive(Default)]
@@ -157,6 +184,16 @@ pub(super) struct Structure {
     counted: usize,
     /// The number of partial derivatives, those by constants included.
     slopes: usize,
+    /// The operations in order, cut where the results change that they serve.
+    runs: Vec<Run>,
+}
+
+/// Operations in a row that serve the same results.
+struct Run {
+    operations: usize,
+    arguments: usize,
+    /// The results that depend on these operations.
+    serves: Results,
 }
 
 /// An argument of an operation: the index of the partial derivative, and the place of the number.
@@ -207,6 +244,32 @@ impl<R: Real> Origin<R> for Place<'_> {
 }
 
 impl Structure {
+    /// Sets the results of the formula, each with the places of its numbers. To be called once, when all operations are recorded.
+    pub(super) fn set_results(&mut self, results: impl Iterator<Item = impl IntoIterator<Item = usize>>) {
+        let mut serves = vec![0; 1 + self.variables + self.counts.len()];
+        for (k, places) in results.enumerate() {
+            for place in places {
+                serves[place] |= 1 << k;
+            }
+        }
+        let mut arguments = &self.arguments[..self.counted];
+        for (operation, &count) in self.counts.iter().enumerate().rev() {
+            let (earlier, own) = arguments.split_at(arguments.len() - usize::from(count));
+            for argument in own {
+                serves[usize::from(argument.of)] |= serves[1 + self.variables + operation];
+            }
+            arguments = earlier;
+        }
+        for (&count, &serves) in self.counts.iter().zip(&serves[1 + self.variables..]) {
+            if self.runs.last().is_none_or(|run| run.serves != serves) {
+                self.runs.push(Run { operations: 0, arguments: 0, serves });
+            }
+            let run = self.runs.last_mut().expect("a run was just added");
+            run.operations += 1;
+            run.arguments += usize::from(count);
+        }
+    }
+
     /// The number of numbers, that for constants included, and the number of partial derivatives.
     #[cfg(test)]
     pub(super) fn size(&self) -> [usize; 2] {

@@ -12,9 +12,9 @@ use std::marker::PhantomData;
 
 use super::scalar::{self, Scalar, Traced, V3, axpy};
 use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
-use super::tape::{Place, Rates, Slopes, Structure, Tape};
+use super::tape::{Place, Rates, Results, Slopes, Structure, Tape};
 use super::total;
-use crate::contact::numbers::{OWN_RATES, UNUSED};
+use crate::contact::numbers::{OWN_RATES, UNUSED, WEIGHTED_GEOMETRY};
 use fingertip_lanes::lane::{Mask, Real, Routine, Single, clear, inlined};
 use fingertip_lanes::vector::{Vec3, add, cross, rotate, rotate_back, scale, splat, sub};
 use fingertip_scene::Shape;
@@ -96,6 +96,14 @@ impl<R: Real> Couple<R> {
 pub(super) struct Spot<S> {
     pub(super) contact: Contact<S>,
     pub(super) weight: S,
+}
+
+impl<T: Copy> Spot<T> {
+    /// All its numbers.
+    fn numbers(&self) -> [T; WEIGHTED_GEOMETRY] {
+        let Contact { normal: [a, b, c], point_a: [d, e, f], point_b: [g, h, i], phi } = self.contact;
+        [a, b, c, d, e, f, g, h, i, phi, self.weight]
+    }
 }
 
 impl<S: Scalar> Spot<S> {
@@ -311,7 +319,9 @@ impl Places {
             });
             places.to_vec()
         };
-        Self { structure: structure.into_inner(), spots }
+        let mut structure = structure.into_inner();
+        structure.set_results(spots.iter().map(Spot::numbers));
+        Self { structure, spots }
     }
 }
 
@@ -343,7 +353,8 @@ pub(super) fn pull<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize
 }
 
 /// Jacobian of [`witness`] by the motion of one shape while the other stays, in the layout of
-/// [`ConvexPair::rates`](crate::contact::convex::ConvexPair::rates). Worlds where it is not needed get zeros.
+/// [`ConvexPair::rates`](crate::contact::convex::ConvexPair::rates). Worlds where it is not needed, and contacts without weight, get
+/// zeros.
 #[inline(always)]
 pub(super) fn rates<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -389,7 +400,7 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
         let tape = Tape::new(&slopes);
         let traced = couple.variables(&|value| tape.variable(value));
         let spots = F::contacts(&F::features(&couple), &traced);
-        let (is_needed, tape) = (self.is_needed, (&tape, F::places()));
+        let is_needed = self.is_needed;
         // As in [`Witness`], unused contacts are at A's origin.
         let mut there = [R::zero(); CONTACTS];
         for k in 0..CONTACTS {
@@ -397,6 +408,15 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
         }
         match &mut self.task {
             Task::Pull { gradients, reactions } => {
+                let (grad, weights) = gradients;
+                let mut most = [R::zero(); CONTACTS];
+                for k in 0..CONTACTS {
+                    most[k] = weights[k].abs();
+                    for number in grad.of(k) {
+                        most[k] = most[k].max(number.abs());
+                    }
+                }
+                let tape = (&tape, F::places(), wanted(&most));
                 let mut fixed = [[couple.t; 3]; CONTACTS];
                 for k in 0..CONTACTS {
                     let Contact { normal, point_a, point_b, .. } = spots[k].contact;
@@ -407,19 +427,33 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
                 pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
             // Each partial derivative is read once for all motions that go together. That is half of them where all take too much memory.
-            Task::Push { rates } if size_of::<R>() > 32 => {
-                push::<R, 3, NUMBERS>(tape, &pair, &couple, (is_needed, &there), rates)
+            Task::Push { rates } => {
+                let (tape, there) = ((&tape, F::places(), wanted(&there)), (is_needed, &there[..]));
+                if size_of::<R>() > 32 {
+                    push::<R, 3, NUMBERS>(tape, &pair, &couple, there, rates);
+                } else {
+                    push::<R, 6, NUMBERS>(tape, &pair, &couple, there, rates);
+                }
             }
-            Task::Push { rates } => push::<R, 6, NUMBERS>(tape, &pair, &couple, (is_needed, &there), rates),
         }
     }
+}
+
+/// The contacts whose number is positive in any world.
+#[inline(always)]
+fn wanted<R: Real>(numbers: &[R]) -> Results {
+    let mut wanted = 0;
+    for k in 0..numbers.len() {
+        wanted |= Results::from(!R::is_nowhere(numbers[k].gt(R::zero()))) << k;
+    }
+    wanted
 }
 
 /// The vector-Jacobian product of [`Derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for contacts
 /// that have weight.
 #[inline(always)]
 fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
-    (tape, places): (&Tape<R>, &Places),
+    (tape, places, wanted): (&Tape<R>, &Places, Results),
     pair: &Ordered<R>,
     couple: &Couple<R>,
     (fixed, there): (&[[Vec3<R>; 3]; CONTACTS], &[R; CONTACTS]),
@@ -448,7 +482,7 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
         let arms = add(cross(point_a, by_a), cross(point_b, by_b));
         moment = add(moment, add(arms, cross(normal, by_n)));
     }
-    tape.pull(&places.structure, &mut by);
+    tape.pull(&places.structure, wanted, &mut by);
 
     let v = inlined(
         #[inline(always)]
@@ -479,7 +513,7 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
 /// The Jacobian of [`Derivatives`] by six unit motions, `AT_ONCE` of them at a time.
 #[inline(always)]
 fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
-    (tape, places): (&Tape<R>, &Places),
+    (tape, places, wanted): (&Tape<R>, &Places, Results),
     pair: &Ordered<R>,
     couple: &Couple<R>,
     (is_needed, there): (R::Mask, &[R]),
@@ -511,7 +545,7 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
                 }
             }
         }
-        tape.push(&places.structure, &moved, &mut rates);
+        tape.push(&places.structure, wanted, &moved, &mut rates);
         for k in 0..AT_ONCE {
             let motion = AT_ONCE * part + k;
             let rate = inlined(
@@ -526,7 +560,7 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
                 let Spot { contact: Contact { normal, point_a, point_b, phi }, weight } = places.spots[point];
                 let own = &mut own[OWN_RATES * point..OWN_RATES * (point + 1)];
                 let rates = Contact {
-                    normal: vector(normal),
+                    normal: scale(there[point], vector(normal)),
                     point_a: scale(there[point], vector(point_a)),
                     point_b: scale(there[point], vector(point_b)),
                     phi: rate(phi),

@@ -201,9 +201,12 @@ impl Plan {
                 let motion = OneMoves { velocity: screw.velocity(origin), omega: screw.omega, own };
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
+                    let at = &contacts[CONTACT_OPERAND * contact..];
+                    if R::is_nowhere(at[11].gt(R::zero())) {
+                        continue;
+                    }
                     let slot = self.structure.contacts[contact].first + entry.slot;
-                    let (at, rates) =
-                        (&contacts[CONTACT_OPERAND * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
+                    let rates = &rates[OWN_RATES * n..OWN_RATES * (n + 1)];
                     let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
                     add_vec3(to, 0, motion.rates(rates, cross(screw.omega, vec3_at(at, 0))));
                     add_vec3(to, 3, motion.rates(&rates[18..], screw.velocity(vec3_at(at, 3))));
