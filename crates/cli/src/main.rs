@@ -5,6 +5,7 @@ mod bench;
 mod blame;
 mod codegen;
 mod controls;
+mod decompose;
 mod demo;
 mod export;
 mod inspect;
@@ -56,6 +57,7 @@ enum Command {
     Rollout(rollout::Args),
     View(view::Args),
     Export(export::Args),
+    Decompose(decompose::Args),
     Audit(audit::Args),
     Bench(bench::Args),
     Codegen(codegen::Args),
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Rollout(args) => rollout::run(&args),
         Command::View(args) => view::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Decompose(args) => decompose::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Codegen(args) => codegen::run(&args),

@@ -8,6 +8,7 @@
 pub mod check;
 mod collada;
 pub mod collision;
+mod decompose;
 mod error;
 pub mod file;
 mod hull;
@@ -23,11 +24,12 @@ mod stl;
 pub mod xml;
 
 pub use check::unknown;
+pub use decompose::{Decompose, Parts};
 #[cfg(feature = "candle")]
 pub use error::message;
 pub use error::{Error, Findings, Result};
 pub use hull::{Hull, HullFace};
 pub use hull_side::HullSide;
 pub use inertia::{HEAVIEST, Inertia};
-pub use mesh::{MeshFile, Places, Triangles, hull};
+pub use mesh::{MeshFile, Places, Triangles, hull, hulls};
 pub use shape::{Collision, Shape};

@@ -111,13 +111,7 @@ fn kind(path: &Path) -> Result<Kind> {
 /// error's place is the file.
 pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
-    for factor in scale {
-        check::finite("scale", factor).map_err(place)?;
-        check::at_most("scale", factor, check::LONGEST, "in size").map_err(place)?;
-        if factor == 0.0 {
-            return Err(place(Error::invalid("scale", "expected three numbers other than zero, got 0")));
-        }
-    }
+    check_scale(scale).map_err(place)?;
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
     let points = kind(path).and_then(|kind| match kind {
         Kind::Stl => stl::corners(&bytes),
@@ -125,12 +119,44 @@ pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
         Kind::Collada => collada_text(&bytes).and_then(collada::points),
     });
     drop(bytes);
-    // A file has a vertex again for each triangle that it is in.
+    hull_of(points.map_err(place)?, scale).map_err(place)
+}
+
+/// The convex parts of an OBJ file: the hull of each of its objects or groups, scaled as by [`hull`].
+///
+/// # Errors
+/// As of [`hull`]; for a part, the error's place is the file and the part's name.
+pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Shape>> {
+    let place = |error: Error| error.within(path.display());
+    check_scale(scale).map_err(place)?;
+    if !matches!(kind(path).map_err(place)?, Kind::Obj) {
+        return Err(place(Error::invalid("parts", "expected an OBJ file, whose objects are the parts")));
+    }
+    let parts = obj::parts(path, &file::bytes(path, file::LARGEST_MESH)?).map_err(place)?;
+    if parts.is_empty() {
+        return Err(place(Error::invalid("parts", "expected objects with faces, got none")));
+    }
+    let part = |(name, points): (String, _)| hull_of(points, scale).map_err(|error| place(error.within(name)));
+    parts.into_iter().map(part).collect()
+}
+
+fn check_scale(scale: [f64; 3]) -> Result<()> {
+    for factor in scale {
+        check::finite("scale", factor)?;
+        check::at_most("scale", factor, check::LONGEST, "in size")?;
+        if factor == 0.0 {
+            return Err(Error::invalid("scale", "expected three numbers other than zero, got 0"));
+        }
+    }
+    Ok(())
+}
+
+/// The hull of scaled points. A file has a vertex again for each triangle that it is in.
+fn hull_of(points: Vec<Point3<f64>>, scale: [f64; 3]) -> Result<Shape> {
     let mut seen = HashSet::new();
-    let points =
-        points.map_err(place)?.into_iter().filter(|point| seen.insert(point.coords.data.0[0].map(f64::to_bits)));
+    let points = points.into_iter().filter(|point| seen.insert(point.coords.data.0[0].map(f64::to_bits)));
     let points: Vec<[f64; 3]> = points.map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
-    Shape::hull(&points).map_err(place)
+    Shape::hull(&points)
 }
 
 fn collada_text(bytes: &[u8]) -> Result<&str> {

@@ -1,4 +1,4 @@
-//! OBJ files: of their faces only the vertices are used.
+//! OBJ files: of their faces only the vertices are used, and of the rest what divides them into objects.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -24,6 +24,34 @@ pub(super) fn corners(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
         }
     }
     Ok(corners)
+}
+
+/// The vertices of the faces of each object or group, by its name.
+pub(super) fn parts(path: &Path, bytes: &[u8]) -> Result<Vec<(String, Vec<Point3<f64>>)>> {
+    let mut parts: Vec<(String, Vec<Point3<f64>>)> = Vec::new();
+    for mesh in meshes(path, &of_groups(bytes))? {
+        let points = mesh.vertices.iter().map(|vertex| Point3::from(vertex.map(f64::from)));
+        match parts.iter_mut().find(|(name, _)| *name == mesh.name) {
+            Some((_, part)) => part.extend(points),
+            None => parts.push((mesh.name, points.collect())),
+        }
+    }
+    Ok(parts)
+}
+
+/// The text with each line that begins an object as one that begins a group.
+fn of_groups(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    for line in lines(bytes) {
+        match line.trim_ascii_start() {
+            [b'o', rest @ ..] if rest.first().is_some_and(u8::is_ascii_whitespace) => {
+                text.push(b'g');
+                text.extend_from_slice(rest);
+            }
+            _ => text.extend_from_slice(line),
+        }
+    }
+    text
 }
 
 /// The meshes of a file. Material files that it names are not read.
@@ -114,6 +142,14 @@ mod tests {
         let plain = corners_of("f 1 2 3\nf 1 2 4\nf -4 -2 -1\n");
         assert_eq!(plain.len(), 9);
         assert_eq!(corners_of("f 1//1 2//1 3//1\nf 1/1 2/1 4/1 # more\nf -4/1/1 -2/1/1 -1/1/1\n"), plain);
+    }
+
+    #[test]
+    fn objects_and_groups_are_parts() {
+        let text = format!("{VERTICES}o a\nf 1 2 3\nusemtl red\nf 1 2 4\ng b\nf 2 3 4\no a\nf 1 3 4\n");
+        let parts = parts(Path::new("a.obj"), text.as_bytes()).unwrap();
+        let of = parts.iter().map(|(name, points)| (name.as_str(), points.len() / 3));
+        assert_eq!(of.collect::<Vec<_>>(), [("a", 3), ("b", 1)]);
     }
 
     #[test]

@@ -36,8 +36,9 @@ impl Scene {
     /// name = "ball"
     /// sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
     ///                                      # half length], ellipsoid = radii, hull = [[x, y, z], …], mesh = "cup.stl"
-    ///                                      # (its convex hull; .obj, .dae; with scale = …), halfspace = [normal,
-    ///                                      # offset], or collision = [{ … }, …]
+    ///                                      # (its convex hull; .obj, .dae; with scale = …; or its convex parts: decompose =
+    ///                                      # { tolerance = 0.001 }, or parts = true for the objects of an .obj), halfspace =
+    ///                                      # [normal, offset], or collision = [{ … }, …]
     /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
     /// freedom = "free"                     # free | planar | translation | fixed; a halfspace needs none, it is fixed
     /// position = [0.12, 0.03, -0.16]
@@ -67,6 +68,10 @@ impl Scene {
     /// then in the URDF's own folder and every folder above it. A mesh that is not found is left out and, with these
     /// places, listed in [`Articulation::notes`](crate::Articulation::notes), which `fingertip inspect`
     /// prints.
+    ///
+    /// `decompose` cuts a mesh into at most `parts` convex parts (32) of at most `vertices` vertices (64) that differ from it by at
+    /// most `tolerance`, m, or is an error that says how near it came: see [`Triangles::decompose`](crate::Triangles::decompose). The
+    /// parts are cached, see [`MeshFile::decompose`](crate::MeshFile::decompose).
     ///
     /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
     /// have up to 16 MiB, meshes 512 MiB.

@@ -6,7 +6,7 @@ use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 use serde::Deserialize;
 
 use crate::{Collision, Shape};
-use fingertip_shapes::{Error, Result};
+use fingertip_shapes::{Decompose, Error, MeshFile, Result};
 
 /// An entry of a `collision` list.
 #[derive(Deserialize)]
@@ -25,17 +25,44 @@ pub(super) struct CollisionFile {
     hull: Option<Vec<[f64; 3]>>,
     mesh: Option<String>,
     scale: Option<Scale>,
+    parts: Option<bool>,
+    decompose: Option<DecomposeFile>,
     halfspace: Option<[f64; 4]>,
 }
 
 impl CollisionFile {
-    /// The shape where its entry puts it; mesh files are relative to `folder`.
-    pub(super) fn collision(&self, folder: &Path) -> Result<Collision> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, halfspace, .. } = *self;
+    /// The shapes where their entry puts them, one if it is no mesh in parts; mesh files are relative to `folder`.
+    pub(super) fn collisions(&self, folder: &Path) -> Result<Vec<Collision>> {
+        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
+            *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
-        let keys = ShapeKeys { sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, halfspace };
-        let Collision { shape, pose: own } = keys.collision(folder)?.ok_or_else(ShapeKeys::missing)?;
-        Ok(Collision { shape, pose: pose(self.at, self.rpy, self.quaternion)? * own })
+        #[rustfmt::skip]
+        let keys = ShapeKeys {
+            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, halfspace,
+        };
+        let pose = pose(self.at, self.rpy, self.quaternion)?;
+        let place = |Collision { shape, pose: own }| Collision { shape, pose: pose * own };
+        Ok(keys.collisions(folder)?.ok_or_else(ShapeKeys::missing)?.into_iter().map(place).collect())
+    }
+}
+
+/// How a mesh is cut into convex parts.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DecomposeFile {
+    tolerance: f64,
+    parts: Option<usize>,
+    vertices: Option<usize>,
+}
+
+impl DecomposeFile {
+    fn settings(self) -> Decompose {
+        let default = Decompose::within(self.tolerance);
+        Decompose {
+            parts: self.parts.unwrap_or(default.parts),
+            vertices: self.vertices.unwrap_or(default.vertices),
+            ..default
+        }
     }
 }
 
@@ -67,6 +94,8 @@ pub(super) struct ShapeKeys<'a> {
     pub(super) hull: Option<&'a [[f64; 3]]>,
     pub(super) mesh: Option<&'a str>,
     pub(super) scale: Option<Scale>,
+    pub(super) parts: Option<bool>,
+    pub(super) decompose: Option<DecomposeFile>,
     pub(super) halfspace: Option<[f64; 4]>,
 }
 
@@ -78,20 +107,22 @@ impl ShapeKeys<'_> {
         Error::invalid("shape", format!("{}, got none", Self::EXPECTED))
     }
 
-    /// The one shape that is there, if any; mesh files are relative to `folder`.
-    pub(super) fn collision(&self, folder: &Path) -> Result<Option<Collision>> {
-        if self.scale.is_some() && self.mesh.is_none() {
-            return Err(Error::invalid("scale", "expected with a mesh only"));
+    /// The shape that is there, if any, or the parts of its mesh; mesh files are relative to `folder`.
+    pub(super) fn collisions(&self, folder: &Path) -> Result<Option<Vec<Collision>>> {
+        let with_mesh =
+            [("scale", self.scale.is_some()), ("parts", self.parts.is_some()), ("decompose", self.decompose.is_some())];
+        if let Some((key, _)) = with_mesh.into_iter().find(|(_, is_given)| *is_given && self.mesh.is_none()) {
+            return Err(Error::invalid(key, "expected with a mesh only"));
         }
         if self.rounding.is_some() && self.r#box.is_none() {
             return Err(Error::invalid("rounding", "expected with a box only"));
         }
         let half_space = |[x, y, z, offset]: [f64; 4]| {
             let message = format!("expected [normal, offset] with a normal of some length, got [{x}, {y}, {z}]");
-            Collision::half_space([x, y, z], offset).ok_or_else(|| Error::invalid("halfspace", message))
+            let half_space = Collision::half_space([x, y, z], offset);
+            Ok(vec![half_space.ok_or_else(|| Error::invalid("halfspace", message))?])
         };
-        let centred = |shape| Ok(Collision::centred(shape));
-        let load = |file: &str| fingertip_shapes::hull(&folder.join(file), self.scale.map_or([1.0; 3], Scale::factors));
+        let centred = |shape| Ok(vec![Collision::centred(shape)]);
         let candidates = [
             ("sphere", self.sphere.map(|radius| centred(Shape::sphere(radius)))),
             ("box", self.r#box.map(|half| centred(Shape::rounded_cuboid(half, self.rounding.unwrap_or(0.0))))),
@@ -99,7 +130,7 @@ impl ShapeKeys<'_> {
             ("cylinder", self.cylinder.map(|[radius, half_length]| centred(Shape::cylinder(radius, half_length)))),
             ("ellipsoid", self.ellipsoid.map(|radii| centred(Shape::ellipsoid(radii)))),
             ("hull", self.hull.map(|points| Shape::hull(points).and_then(centred))),
-            ("mesh", self.mesh.map(|file| load(file).and_then(centred))),
+            ("mesh", self.mesh.map(|file| self.of_mesh(&folder.join(file)))),
             ("halfspace", self.halfspace.map(half_space)),
         ];
         let mut found = None;
@@ -109,7 +140,21 @@ impl ShapeKeys<'_> {
                 return Err(Error::invalid("shape", format!("{}, got {other} and {key}", Self::EXPECTED)));
             }
         }
-        found.map(|(_, collision)| collision).transpose()
+        found.map(|(_, collisions)| collisions).transpose()
+    }
+
+    /// The hull of a mesh file, or its convex parts.
+    fn of_mesh(&self, path: &Path) -> Result<Vec<Collision>> {
+        let scale = self.scale.map_or([1.0; 3], Scale::factors);
+        let shapes = match (self.decompose, self.parts.unwrap_or(false)) {
+            (Some(_), true) => {
+                return Err(Error::invalid("decompose", "expected without parts, which are cut already"));
+            }
+            (Some(how), false) => MeshFile { path: path.to_owned(), scale }.decompose(&how.settings())?,
+            (None, true) => fingertip_shapes::hulls(path, scale)?,
+            (None, false) => vec![fingertip_shapes::hull(path, scale)?],
+        };
+        Ok(shapes.into_iter().map(Collision::centred).collect())
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
-use super::shapes::{CollisionFile, Scale, ShapeKeys, pose};
+use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
 use crate::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape};
 use fingertip_shapes::{Error, Result};
 
@@ -57,6 +57,8 @@ pub(super) struct ObjectFile {
     hull: Option<Vec<[f64; 3]>>,
     mesh: Option<String>,
     scale: Option<Scale>,
+    parts: Option<bool>,
+    decompose: Option<DecomposeFile>,
     halfspace: Option<[f64; 4]>,
     collision: Option<Vec<CollisionFile>>,
     mass: Option<f64>,
@@ -104,11 +106,15 @@ impl ObjectFile {
         })
     }
 
-    fn shape(&self, folder: &Path) -> Result<Option<Collision>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, halfspace, .. } = *self;
+    fn shapes(&self, folder: &Path) -> Result<Option<Vec<Collision>>> {
+        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
+            *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
-        ShapeKeys { sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, halfspace }
-            .collision(folder)
+        #[rustfmt::skip]
+        let keys = ShapeKeys {
+            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, halfspace,
+        };
+        keys.collisions(folder)
     }
 
     fn articulated(&self, folder: &Path, urdf: &str) -> Result<ObjectBody> {
@@ -116,7 +122,7 @@ impl ObjectFile {
             ("mass", self.mass.is_some()),
             ("inertia", self.inertia.is_some()),
             ("com", self.com.is_some()),
-            ("a shape", self.shape(folder)?.is_some()),
+            ("a shape", self.shapes(folder)?.is_some()),
         ];
         if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(Error::invalid("urdf", format!("expected a URDF file alone, got {key} beside it")));
@@ -132,13 +138,14 @@ impl ObjectFile {
         if self.home.is_some() {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
         }
-        let collisions = match (self.shape(folder)?, &self.collision) {
+        let collisions = match (self.shapes(folder)?, &self.collision) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid("shape", "expected one shape or collision = […], got both"));
             }
-            (Some(shape), None) => vec![shape],
+            (Some(shapes), None) => shapes,
             (None, Some(list)) => {
-                list.iter().enumerate().map(|(i, file)| rigid_collision(i, file, folder)).collect::<Result<_>>()?
+                let of = list.iter().enumerate().map(|(i, file)| rigid_collisions(i, file, folder));
+                of.collect::<Result<Vec<_>>>()?.concat()
             }
             (None, None) => return Err(ShapeKeys::missing()),
         };
@@ -172,12 +179,12 @@ impl ObjectFile {
     }
 }
 
-fn rigid_collision(i: usize, file: &CollisionFile, folder: &Path) -> Result<Collision> {
+fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Path) -> Result<Vec<Collision>> {
     let place = |error: Error| error.within(format!("collision {}", i + 1));
     if file.link.is_some() {
         return Err(place(Error::invalid("link", "expected with a urdf only, as this object is one rigid body")));
     }
-    file.collision(folder).map_err(place)
+    file.collisions(folder).map_err(place)
 }
 
 /// Reads a URDF, and puts the shapes of a `collision` list in place of its own.
@@ -197,7 +204,7 @@ fn articulation(
         let place = |error: Error| error.within(format!("collision {}", i + 1));
         let missing = || Error::invalid("link", "expected the name of the link that the shape is on, got none");
         let link = file.link.as_deref().ok_or_else(missing).map_err(place)?;
-        collisions.push((link, file.collision(folder).map_err(place)?));
+        collisions.extend(file.collisions(folder).map_err(place)?.into_iter().map(|collision| (link, collision)));
     }
     articulation.replace_collisions(collisions)?;
     Ok(articulation)

@@ -11,6 +11,7 @@ use fingertip_shapes::collision::{
 };
 use fingertip_shapes::largest::USABLE;
 
+use super::bound::{Bound, Far};
 use super::kind::WeightedKind;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
@@ -22,6 +23,8 @@ pub(crate) struct ConvexPair {
     contacts: usize,
     /// The formula of the pair, if it has one, and whether the pair's A and B are the formula's B and A.
     formula: Option<(WeightedKind, bool)>,
+    /// Shapes without a formula that are farther apart than this, m, are taken for the balls around them.
+    reach: f64,
 }
 
 /// One shape of a convex pair.
@@ -31,6 +34,7 @@ struct Side {
     /// The collider of a shape whose sizes do not vary (a hull or half-space). It is made once, so that threads do not contend for
     /// a hull's reference count.
     collider: Option<Collider>,
+    bound: Bound,
 }
 
 /// The pose and sizes of a shape in one world: twelve numbers of the pose, [`Shape::SIZES`] of the sizes.
@@ -40,6 +44,13 @@ pub(crate) struct Placement<'a> {
     pub(crate) sizes: &'a [f64],
 }
 
+impl Placement<'_> {
+    /// Are all numbers in the usable range? Poses may be somewhat beyond the range of usable coordinates.
+    fn is_usable(&self) -> bool {
+        self.sizes.iter().all(|x| x.abs() <= USABLE) && self.pose.iter().all(|x| x.abs() <= USABLE * USABLE)
+    }
+}
+
 /// The collider of a shape and its pose in one world.
 type Placed<'a> = (Cow<'a, Collider>, Isometry3<f64>);
 
@@ -47,13 +58,13 @@ impl Side {
     /// Prepares a shape, with its collider if its sizes do not vary.
     fn new(shape: &Shape) -> Self {
         let is_fixed = matches!(shape, Shape::Hull(_) | Shape::HalfSpace);
-        Self { shape: shape.clone(), collider: is_fixed.then(|| Collider::new(shape)) }
+        let collider = is_fixed.then(|| Collider::new(shape));
+        Self { shape: shape.clone(), collider, bound: Bound::new(shape) }
     }
 
     /// The shape in one world; `None` if a number is out of the usable range.
     fn placed(&self, at: &Placement) -> Option<Placed<'_>> {
-        // Poses may be somewhat beyond the range of usable coordinates.
-        if at.sizes.iter().any(|x| x.abs() > USABLE) || at.pose.iter().any(|x| x.abs() > USABLE * USABLE) {
+        if !at.is_usable() {
             return None;
         }
         let collider = match &self.collider {
@@ -70,7 +81,19 @@ impl ConvexPair {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b));
         let contacts = formula.map_or_else(searched, |(kind, _)| kind.contacts());
-        Self { sides: [Side::new(a), Side::new(b)], contacts, formula }
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, reach: f64::INFINITY }
+    }
+
+    /// This pair in a model in which contacts farther away than `reach`, m, have no weight.
+    pub(crate) fn within(self, reach: f64) -> Self {
+        Self { reach, ..self }
+    }
+
+    /// The distance of the balls around the shapes, if that is beyond `reach`.
+    fn far(&self, at: &[Placement; 2]) -> Option<Far> {
+        let [a, b] = &self.sides;
+        (self.reach < f64::INFINITY && at.iter().all(Placement::is_usable))
+            .then(|| Far::new([(&a.bound, &a.shape), (&b.bound, &b.shape)], at, self.reach))?
     }
 
     /// The number of contacts that the pair has room for.
@@ -95,9 +118,18 @@ impl ConvexPair {
     }
 
     /// Computes the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Unused contacts
-    /// repeat the first one, with φ = [`UNUSED`] and weight 0. All are NaN if a pose or size is not usable. Returns the distance of
-    /// the shapes, for the derivatives.
+    /// repeat the first one, with φ = [`UNUSED`] and weight 0. Of shapes that are out of reach the only contact is that of the balls
+    /// around them. All are NaN if a pose or size is not usable. Returns the distance of the shapes, for the derivatives.
     pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
+        if let Some(Far { distance, .. }) = self.far(at) {
+            let Distance { normal, point_a, point_b, phi } = &distance;
+            for (slot, out) in out.chunks_exact_mut(WEIGHTED_GEOMETRY).enumerate() {
+                let vectors = [normal, point_a, point_b].into_iter().flat_map(|v| v.iter());
+                out.iter_mut().zip(vectors).for_each(|(out, x)| *out = *x);
+                (out[9], out[10]) = if slot == 0 { (*phi, 1.0) } else { (UNUSED, 0.0) };
+            }
+            return Some(distance);
+        }
         let found =
             self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
         let Some((Manifold { distance, points }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
@@ -119,15 +151,19 @@ impl ConvexPair {
     /// shape's origin) and sizes, given the distance that it returned and the gradient `grad` of its contacts. `None` if a number
     /// is not usable or the result is not finite.
     pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
-        let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
+        let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
         let gradient = |grad: &[f64]| {
             let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
             let contact = DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
             ManifoldGradient { contact, weight: grad[10] }
         };
         let gradients: Vec<ManifoldGradient> = grad.chunks_exact(WEIGHTED_GEOMETRY).map(gradient).collect();
-        let pulled = distance.pull_manifold((a, pose_a), (b, pose_b), &gradients);
-        let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
+        let pulled = if let Some(far) = self.far(at) {
+            far.pull(&gradients)
+        } else {
+            let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
+            distance.pull_manifold((a, pose_a), (b, pose_b), &gradients)
+        };
         pulled.iter().all(finite).then_some(pulled)
     }
 

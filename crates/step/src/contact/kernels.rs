@@ -64,12 +64,13 @@ impl PairKernel {
 }
 
 impl PairKernels {
-    /// The kernels for the pairs of a scene.
-    pub(super) fn new(pairs: &[Pair], shapes: &[BodyShape]) -> Self {
+    /// The kernels for the pairs of a scene whose contacts have no weight from a distance of `reach`, m, on.
+    pub(super) fn new(pairs: &[Pair], shapes: &[BodyShape], reach: f64) -> Self {
         let mut n_convex = 0;
         let mut convex = |pair: &Pair| {
             n_convex += 1;
-            Method::Convex(ConvexPair::new(&shapes[pair.a].shape, &shapes[pair.b].shape), n_convex - 1)
+            let convex = ConvexPair::new(&shapes[pair.a].shape, &shapes[pair.b].shape);
+            Method::Convex(convex.within(reach), n_convex - 1)
         };
         let of = |pair: &Pair| {
             let method = pair.formula.map_or_else(|| convex(pair), Method::Formula);

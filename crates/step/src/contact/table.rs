@@ -68,7 +68,8 @@ impl PairTable {
             pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
         let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
         let torsional = (0..pair_of_contact.len()).filter(resists).collect();
-        let kernels = Arc::new(PairKernels::new(&pairs, shapes));
+        let reach = scene.params.contact_distance.unwrap_or(f64::INFINITY);
+        let kernels = Arc::new(PairKernels::new(&pairs, shapes, reach));
         Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 

@@ -1,0 +1,328 @@
+//! Convex parts of a mesh that is not convex. V-HACD (Mamou 2016, as in `parry`) cuts it; how far the parts then differ from the
+//! mesh is measured here.
+
+use std::f64::consts::PI;
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+use nalgebra::{Point3, Vector3};
+use parry3d_f64::math::Vector;
+use parry3d_f64::query::PointQuery;
+use parry3d_f64::shape::TriMesh;
+use parry3d_f64::transformation::vhacd::{VHACD, VHACDParameters};
+
+use super::hull::extent;
+use super::mesh::{MeshFile, Triangles, hulls};
+use super::{Hull, Shape, check, file};
+use crate::error::{Error, Result};
+use crate::largest::largest;
+
+/// V-HACD's resolution (voxels along the longest side) and concavity, from the quickest to the finest that is tried.
+const SETTINGS: [(u32, f64); 4] = [(64, 0.01), (100, 0.005), (128, 0.0025), (200, 0.001)];
+/// Distances are measured at points no farther apart than this on the surface of a part, relative to the mesh's size.
+const SPACING: f64 = 0.02;
+/// The most points along an edge of a part's triangle.
+const MOST_POINTS: usize = 64;
+
+/// How a mesh is to be decomposed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decompose {
+    /// How far a part may stick out of the mesh, and the mesh out of all parts, m.
+    pub tolerance: f64,
+    /// The most parts, 1 to 1024.
+    pub parts: usize,
+    /// The most vertices of a part, at least 8. Those that matter least are dropped.
+    pub vertices: usize,
+}
+
+/// A mesh as convex parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parts {
+    /// The parts.
+    pub hulls: Vec<Hull>,
+    /// How far a part sticks out of the mesh at most, m.
+    pub protrusion: f64,
+    /// How far the mesh sticks out of all parts at most, m.
+    pub uncovered: f64,
+}
+
+impl Decompose {
+    /// At most 32 parts of at most 64 vertices.
+    pub fn within(tolerance: f64) -> Self {
+        Self { tolerance, parts: 32, vertices: 64 }
+    }
+
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// If one is out of its range.
+    pub fn validate(&self) -> Result<()> {
+        check::positive("tolerance", self.tolerance)?;
+        if !(1..=1024).contains(&self.parts) {
+            return Err(Error::invalid("parts", format!("expected 1 to 1024, got {}", self.parts)));
+        }
+        if self.vertices < 8 {
+            return Err(Error::invalid("vertices", format!("expected at least 8, got {}", self.vertices)));
+        }
+        Ok(())
+    }
+}
+
+impl Triangles {
+    /// Cuts the mesh into convex parts that differ from it by no more than the tolerance. It is tried with finer and finer
+    /// voxels. What is inside is decided by winding numbers, so that small holes and overlaps do no harm. Coordinates are rounded to
+    /// single precision, as mesh files have them.
+    ///
+    /// # Errors
+    /// If a number of `how` is out of its range, if the mesh is empty or flat, or if no attempt keeps to the tolerance; the message
+    /// then says how near the best one came.
+    pub fn decompose(&self, how: &Decompose) -> Result<Parts> {
+        how.validate()?;
+        let surface = Surface::new(self)?;
+        let mut best: Option<Parts> = None;
+        let whole = std::iter::once_with(|| vec![self.vertices.clone()]);
+        let cut = SETTINGS.iter().map(|&(resolution, concavity)| surface.cut(how, resolution, concavity));
+        for points in whole.chain(cut) {
+            let parts = surface.parts(&points, how)?;
+            if parts.error() <= how.tolerance && parts.hulls.len() <= how.parts {
+                return Ok(parts);
+            }
+            if best.as_ref().is_none_or(|best| parts.error() < best.error()) {
+                best = Some(parts);
+            }
+        }
+        let Parts { hulls, protrusion, uncovered } =
+            best.ok_or_else(|| Error::invalid("mesh", "expected triangles"))?;
+        let mm = |length: f64| format!("{:.3} mm", 1e3 * length);
+        let message = format!(
+            "expected parts that differ from the mesh by at most {}, got {} parts of at most {} vertices that stick out by {} and \
+             leave {} uncovered: allow a larger tolerance, more parts or more vertices",
+            mm(how.tolerance),
+            hulls.len(),
+            how.vertices,
+            mm(protrusion),
+            mm(uncovered)
+        );
+        Err(Error::invalid("decompose", message))
+    }
+}
+
+impl MeshFile {
+    /// The convex parts of this mesh, see [`Triangles::decompose`]. They are kept in the user's cache folder
+    /// (`fingertip` in `$XDG_CACHE_HOME`, else in `~/.cache`), by the content of the file and how it is decomposed, and read from there
+    /// the next time. A folder that cannot be written to is no error.
+    ///
+    /// # Errors
+    /// As of [`MeshFile::read`] and [`Triangles::decompose`]. The error's place is the file.
+    pub fn decompose(&self, how: &Decompose) -> Result<Vec<Shape>> {
+        let kept = cache().map(|folder| Ok(folder.join(self.cache_name(how)?))).transpose()?;
+        if let Some(parts) = kept.as_deref().filter(|path| path.is_file()).and_then(|path| hulls(path, [1.0; 3]).ok()) {
+            return Ok(parts);
+        }
+        let parts = self.read()?.decompose(how).map_err(|error| error.within(self.path.display()))?;
+        if let Some(path) = kept {
+            // Another process may write the same at the same time.
+            let own = path.with_extension(std::process::id().to_string());
+            let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            if written
+                .and_then(|()| std::fs::write(&own, parts.obj()))
+                .and_then(|()| std::fs::rename(&own, path))
+                .is_err()
+            {
+                std::fs::remove_file(own).ok();
+            }
+        }
+        Ok(parts.hulls.into_iter().map(|hull| Shape::Hull(hull.into())).collect())
+    }
+
+    /// The name of the file that keeps the parts.
+    fn cache_name(&self, how: &Decompose) -> Result<String> {
+        let mut hash = std::hash::DefaultHasher::new();
+        file::bytes(&self.path, file::LARGEST_MESH)?.hash(&mut hash);
+        let Decompose { tolerance, parts, vertices } = *how;
+        (env!("CARGO_PKG_VERSION"), self.scale.map(f64::to_bits), tolerance.to_bits(), parts, vertices).hash(&mut hash);
+        Ok(format!("parts-{:016x}.obj", hash.finish()))
+    }
+}
+
+/// The folder of files that can be made again.
+fn cache() -> Option<PathBuf> {
+    let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    Some(given.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("fingertip"))
+}
+
+impl Parts {
+    fn error(&self) -> f64 {
+        self.protrusion.max(self.uncovered)
+    }
+
+    /// The parts as the text of an OBJ file, one object each: what [`hulls`](crate::hulls) reads.
+    pub fn obj(&self) -> String {
+        let mut text = String::new();
+        let mut first = 1;
+        for (k, hull) in self.hulls.iter().enumerate() {
+            text.push_str(&format!("o part{}\n", k + 1));
+            for [x, y, z] in hull.vertices() {
+                text.push_str(&format!("v {x} {y} {z}\n"));
+            }
+            for face in hull.faces() {
+                let corners: Vec<String> = face.corners.iter().map(|corner| (first + corner).to_string()).collect();
+                text.push_str(&format!("f {}\n", corners.join(" ")));
+            }
+            first += hull.vertices().len();
+        }
+        text
+    }
+}
+
+/// The surface of a mesh.
+struct Surface<'a> {
+    mesh: &'a Triangles,
+    /// The same triangles, for distances and cuts.
+    tree: TriMesh,
+    points: Vec<Vector>,
+    faces: Vec<[u32; 3]>,
+    size: f64,
+}
+
+impl<'a> Surface<'a> {
+    fn new(mesh: &'a Triangles) -> Result<Self> {
+        let empty = || Error::invalid("mesh", "expected triangles, got none");
+        if mesh.faces.is_empty() {
+            return Err(empty());
+        }
+        let points: Vec<Vector> = mesh.vertices.iter().map(|&[x, y, z]| Vector::new(x, y, z)).collect();
+        let index = |i: usize| u32::try_from(i).map_err(|_| Error::invalid("mesh", "expected fewer vertices"));
+        let face = |&[a, b, c]: &[usize; 3]| Ok([index(a)?, index(b)?, index(c)?]);
+        let faces = mesh.faces.iter().map(face).collect::<Result<Vec<_>>>()?;
+        let tree = TriMesh::new(points.clone(), faces.clone()).map_err(|_| empty())?;
+        let size = extent(&mesh.vertices.iter().map(|&vertex| vertex.into()).collect::<Vec<_>>());
+        Ok(Self { mesh, tree, points, faces, size })
+    }
+
+    /// The points of the mesh's convex parts as V-HACD cuts them. It takes its number of parts for a depth of cuts, and may make
+    /// more.
+    fn cut(&self, how: &Decompose, resolution: u32, concavity: f64) -> Vec<Vec<[f64; 3]>> {
+        let mut most = u32::try_from(how.parts).unwrap_or(u32::MAX);
+        loop {
+            let settings =
+                VHACDParameters { resolution, concavity, max_convex_hulls: most, ..VHACDParameters::default() };
+            let cut = VHACD::decompose(&settings, &self.points, &self.faces, true);
+            if cut.voxel_parts().len() <= how.parts || most == 1 {
+                let hulls = cut.compute_exact_convex_hulls(&self.points, &self.faces).into_iter();
+                return hulls.map(|(points, _)| points.iter().map(|p| [p.x, p.y, p.z]).collect()).collect();
+            }
+            most /= 2;
+        }
+    }
+
+    /// Makes hulls of points, and measures them. Flat parts are left out: they hold nothing.
+    fn parts(&self, of: &[Vec<[f64; 3]>], how: &Decompose) -> Result<Parts> {
+        let mut hulls = Vec::new();
+        for points in of {
+            let rounded: Vec<[f64; 3]> = points.iter().map(|point| point.map(|x| f64::from(x as f32))).collect();
+            match Hull::new(&rounded) {
+                Ok(hull) => hulls.push(simplified(&hull, how.tolerance / 2.0, how.vertices)?),
+                Err(error) if of.len() == 1 => return Err(error),
+                Err(_) => {}
+            }
+        }
+        let protrusion = self.protrusion(&hulls);
+        let uncovered =
+            |vertex: &[f64; 3]| hulls.iter().map(|hull| outside(hull, vertex).max(0.0)).fold(f64::INFINITY, f64::min);
+        let uncovered = largest(self.mesh.vertices.iter().map(uncovered));
+        Ok(Parts { hulls, protrusion, uncovered })
+    }
+
+    /// The largest distance from the mesh of a point that is on a hull and outside of the mesh.
+    fn protrusion(&self, hulls: &[Hull]) -> f64 {
+        let mut most = 0.0;
+        let corners = |hull: &Hull, i: usize| Vector3::from(hull.vertices()[i]);
+        for hull in hulls {
+            for face in hull.faces() {
+                let a = corners(hull, face.corners[0]);
+                for pair in face.corners[1..].windows(2) {
+                    for point in samples([a, corners(hull, pair[0]), corners(hull, pair[1])], SPACING * self.size) {
+                        let distance = self.tree.distance_to_local_point(Vector::new(point.x, point.y, point.z), false);
+                        if distance > most && !self.contains(&point) {
+                            most = distance;
+                        }
+                    }
+                }
+            }
+        }
+        most
+    }
+
+    /// Is a point inside? The solid angle that the surface fills, seen from there, is then 4π, also where a few triangles lack.
+    ///
+    /// Solid angle of a triangle: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30 (1983), eq. 8.
+    fn contains(&self, point: &Vector3<f64>) -> bool {
+        let mut angle = 0.0;
+        for face in &self.mesh.faces {
+            let [a, b, c] = face.map(|i| Vector3::from(self.mesh.vertices[i]) - point);
+            let (la, lb, lc) = (a.norm(), b.norm(), c.norm());
+            let over = a.dot(&b.cross(&c));
+            let under = la * lb * lc + a.dot(&b) * lc + b.dot(&c) * la + c.dot(&a) * lb;
+            angle += 2.0 * over.atan2(under);
+        }
+        angle.abs() > 2.0 * PI
+    }
+}
+
+/// Points of a triangle, no farther apart than `spacing` along its edges if that takes no more than [`MOST_POINTS`].
+fn samples([a, b, c]: [Vector3<f64>; 3], spacing: f64) -> impl Iterator<Item = Vector3<f64>> {
+    let longest = (b - a).norm().max((c - b).norm()).max((a - c).norm());
+    let n = ((longest / spacing).ceil() as usize).clamp(1, MOST_POINTS);
+    let along = move |i: usize, j: usize| a + (b - a) * (i as f64 / n as f64) + (c - a) * (j as f64 / n as f64);
+    (0..=n).flat_map(move |i| (0..=n - i).map(move |j| along(i, j)))
+}
+
+/// The hull of some of a hull's vertices: those that are farthest outside of what the others span, until all are within a
+/// tolerance or there are `most`.
+fn simplified(hull: &Hull, tolerance: f64, most: usize) -> Result<Hull> {
+    let all = hull.vertices();
+    let mut kept: Vec<usize> = Vec::new();
+    for axis in 0..3 {
+        let along = |i: &usize| all[*i][axis];
+        let ends = [
+            (0..all.len()).min_by(|i, j| along(i).total_cmp(&along(j))),
+            (0..all.len()).max_by(|i, j| along(i).total_cmp(&along(j))),
+        ];
+        kept.extend(ends.into_iter().flatten());
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    loop {
+        let points: Vec<[f64; 3]> = kept.iter().map(|&i| all[i]).collect();
+        let inner = Hull::new(&points).ok();
+        if kept.len() >= most.min(all.len())
+            && let Some(inner) = inner
+        {
+            return Ok(inner);
+        }
+        let height = |i: usize| match &inner {
+            Some(inner) => outside(inner, &all[i]),
+            None => away(&points, &all[i].into()),
+        };
+        let left = (0..all.len()).filter(|i| !kept.contains(i));
+        let Some((height, next)) = left.map(|i| (height(i), i)).max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            return Ok(hull.clone());
+        };
+        match inner {
+            Some(inner) if height <= tolerance => return Ok(inner),
+            _ => kept.push(next),
+        }
+    }
+}
+
+/// How far a point is outside of the hull's farthest plane, at most its distance; negative inside.
+fn outside(hull: &Hull, point: &[f64; 3]) -> f64 {
+    hull.faces().iter().map(|face| face.height(&(*point).into())).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The distance of a point from the nearest of others.
+fn away(points: &[[f64; 3]], from: &Vector3<f64>) -> f64 {
+    let to = |point: &[f64; 3]| nalgebra::distance(&Point3::from(*point), &Point3::from(*from));
+    points.iter().map(to).fold(f64::INFINITY, f64::min)
+}

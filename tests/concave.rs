@@ -1,0 +1,169 @@
+//! Meshes as convex parts: how near they come, against closed forms, and what then happens in them and on them.
+
+mod support;
+
+use std::f64::consts::PI;
+
+use candle_core::{DType, Device};
+use fingertip::Model;
+use fingertip::description::{Collision, Decompose, Freedom, Hull, Object, Params, Scene, Shape, Triangles};
+use fingertip::step::Quasidynamic;
+
+use support::states::Random;
+
+/// The torus: the radius of the circle, and that of the tube, m.
+const TORUS: [f64; 2] = [0.04, 0.012];
+/// The cup's outer radius at its rim, its height and the thickness of its bottom, m.
+const CUP: [f64; 3] = [0.045, 0.1, 0.005];
+
+/// The surface of revolution of a closed outline of (radius, height).
+fn revolved(outline: &[[f64; 2]], around: usize) -> Triangles {
+    let n = outline.len();
+    let mut mesh = Triangles::default();
+    for k in 0..around {
+        let (sin, cos) = (2.0 * PI * k as f64 / around as f64).sin_cos();
+        mesh.vertices.extend(outline.iter().map(|[r, z]| [r * cos, r * sin, *z]));
+    }
+    let at = |k: usize, i: usize| n * (k % around) + i % n;
+    for k in 0..around {
+        for i in 0..n {
+            mesh.faces.push([at(k, i), at(k + 1, i), at(k + 1, i + 1)]);
+            mesh.faces.push([at(k, i), at(k + 1, i + 1), at(k, i + 1)]);
+        }
+    }
+    mesh
+}
+
+fn torus() -> Triangles {
+    let [circle, tube] = TORUS;
+    let at = |k: usize| {
+        let (sin, cos) = (2.0 * PI * k as f64 / 24.0).sin_cos();
+        [circle + tube * cos, tube * sin]
+    };
+    revolved(&(0..24).map(at).collect::<Vec<_>>(), 48)
+}
+
+fn cup() -> Triangles {
+    let [rim, height, bottom] = CUP;
+    let axis = 1e-5;
+    revolved(&[[axis, 0.0], [0.04, 0.0], [rim, height], [rim - 0.004, height], [0.036, bottom], [axis, bottom]], 24)
+}
+
+/// Where a point is in the solid torus: its distance from the surface, negative inside, m.
+fn torus_height([x, y, z]: [f64; 3]) -> f64 {
+    let [circle, tube] = TORUS;
+    (x.hypot(y) - circle).hypot(z) - tube
+}
+
+fn holds(hull: &Hull, point: [f64; 3]) -> bool {
+    hull.faces().iter().all(|face| face.height(&point.into()) <= 0.0)
+}
+
+fn collisions(mesh: &Triangles, tolerance: f64) -> Vec<Collision> {
+    let parts = mesh.decompose(&Decompose::within(tolerance)).unwrap();
+    parts.hulls.into_iter().map(|hull| Collision::centred(Shape::Hull(hull.into()))).collect()
+}
+
+/// The configuration after so many steps without commands.
+fn left_alone(scene: &Scene, steps: usize) -> Vec<f64> {
+    let model = Model::new(scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let q = support::numbers(&model.home(1).unwrap());
+    let rollout = step.rollout_numbers(&q, &vec![0.0; steps * model.nu()], steps).unwrap();
+    rollout.q[rollout.q.len() - model.nq()..].to_vec()
+}
+
+#[test]
+fn parts_of_a_torus_keep_to_the_tolerance_and_leave_its_hole_open() {
+    let tolerance = 2e-3;
+    let parts = torus().decompose(&Decompose::within(tolerance)).unwrap();
+    assert!((6..=32).contains(&parts.hulls.len()), "{}", parts.hulls.len());
+    assert!(parts.protrusion <= tolerance && parts.uncovered <= tolerance, "{parts:?}");
+    // The facets of the mesh are up to 0.2 mm inside the round torus.
+    let facets = 2e-4;
+    let mut random = Random::new(1);
+    let mut held = 0;
+    for _ in 0..20_000 {
+        let point = [0.055, 0.055, 0.013].map(|half| random.between(-half, half));
+        let (height, is_held) = (torus_height(point), parts.hulls.iter().any(|hull| holds(hull, point)));
+        held += usize::from(is_held);
+        assert!(!is_held || height < tolerance, "{point:?} is {height} outside and in a part");
+        assert!(is_held || height > -tolerance - facets, "{point:?} is {height} inside and in no part");
+    }
+    assert!(held > 1000);
+    assert!(parts.hulls.iter().all(|hull| hull.vertices().len() <= 64 && !holds(hull, [0.0; 3])));
+}
+
+#[test]
+fn a_convex_mesh_is_one_part() {
+    let top = revolved(&[[1e-6, -0.05], [0.03, -0.03], [0.04, 0.0], [0.03, 0.03], [1e-6, 0.05]], 16);
+    let parts = top.decompose(&Decompose::within(5e-4)).unwrap();
+    assert_eq!(parts.hulls.len(), 1);
+    assert!(parts.protrusion < 5e-4);
+}
+
+#[test]
+fn a_tolerance_that_cannot_be_kept_is_an_error_with_the_number() {
+    let error = |mesh: &Triangles, how: Decompose| mesh.decompose(&how).unwrap_err().to_string();
+    let few = error(&cup(), Decompose { tolerance: 1e-3, parts: 2, vertices: 64 });
+    assert!(few.contains("at most 1.000 mm, got") && few.contains("stick out by"), "{few}");
+    let flat = Triangles { vertices: vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], faces: vec![[0, 1, 2]] };
+    assert!(error(&flat, Decompose::within(1e-3)).contains("hull"));
+    assert!(error(&Triangles::default(), Decompose::within(1e-3)).contains("expected triangles"));
+    assert!(error(&cup(), Decompose::within(f64::NAN)).contains("tolerance"));
+    assert!(error(&cup(), Decompose { parts: 0, ..Decompose::within(1e-3) }).contains("parts"));
+}
+
+#[test]
+fn objects_of_an_obj_file_are_the_parts_that_were_written() {
+    let folder = std::env::temp_dir().join(format!("fingertip-concave-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let parts = cup().decompose(&Decompose::within(3e-3)).unwrap();
+    std::fs::write(folder.join("cup.obj"), parts.obj()).unwrap();
+    let text = |keys: &str| format!("[[object]]\nname = \"cup\"\nfreedom = \"fixed\"\n{keys}\n");
+    let scene = Scene::from_toml(&text("mesh = \"cup.obj\"\nparts = true"), &folder);
+    let both = Scene::from_toml(&text("mesh = \"cup.obj\"\nparts = true\ndecompose = { tolerance = 1 }"), &folder);
+    let alone = Scene::from_toml(&text("sphere = 1.0\ndecompose = { tolerance = 1 }"), &folder);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let vertices = |shape: &Shape| {
+        let Shape::Hull(hull) = shape else { panic!("a part is a hull") };
+        let mut vertices = hull.vertices().to_vec();
+        vertices.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        vertices
+    };
+    let fingertip::description::ObjectBody::Rigid { collisions, .. } = &scene.unwrap().objects[0].body else {
+        panic!("the cup is rigid")
+    };
+    let read: Vec<_> = collisions.iter().map(|collision| vertices(&collision.shape)).collect();
+    let written: Vec<_> = parts.hulls.into_iter().map(|hull| vertices(&Shape::Hull(hull.into()))).collect();
+    assert_eq!(read, written);
+    assert!(both.unwrap_err().to_string().contains("expected without parts"));
+    assert!(alone.unwrap_err().to_string().contains("expected with a mesh only"));
+}
+
+#[test]
+fn a_ball_falls_into_a_cup() {
+    let radius = 0.02;
+    let scene = Scene::new()
+        .with_params(Params { contact_distance: Some(0.05), ..Params::default() })
+        .object(Object::compound("cup", collisions(&cup(), 2e-3), 1.0).with_freedom(Freedom::Fixed))
+        .object(Object::rigid("ball", Shape::sphere(radius), 0.1).at([0.012, 0.0, 0.09]));
+    let q = left_alone(&scene, 300);
+    let [_, _, bottom] = CUP;
+    // The hull of the cup would hold the ball above its rim. Off the axis the ball may touch the wall: no lower than the bottom.
+    let height = q[2] - radius - bottom;
+    assert!((-2e-3..2e-3).contains(&height), "{height} above the bottom: {q:?}");
+    assert!(q[0].hypot(q[1]) < 0.04 - radius + 2e-3, "{q:?}");
+}
+
+#[test]
+fn a_ring_falls_around_a_peg() {
+    let [_, tube] = TORUS;
+    let scene = Scene::new()
+        .with_params(Params { contact_distance: Some(0.05), ..Params::default() })
+        .object(Object::ground("ground", 0.0))
+        .object(Object::fixed("peg", Shape::cylinder(0.02, 0.04)).at([0.0, 0.0, 0.04]))
+        .object(Object::compound("ring", collisions(&torus(), 2e-3), 0.1).at([0.003, 0.0, 0.06]));
+    let q = left_alone(&scene, 300);
+    assert!((q[2] - tube).abs() < 2e-3 && q[0].hypot(q[1]) < 0.01, "{q:?}");
+}
