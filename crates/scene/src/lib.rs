@@ -16,6 +16,7 @@ mod urdf;
 mod validate;
 
 pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Look, Mimic, Visual};
+pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{Collision, Hull, HullFace, HullSide, Inertia, MeshFile, Shape, Triangles, check, unknown};
 pub use rest::Rest;
 pub use scene::{Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};

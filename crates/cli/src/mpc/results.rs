@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fingertip::math::largest::largest;
+use fingertip::mpc::Outcome;
 use fingertip::mpc::task::{Episode, Errors};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -29,6 +30,10 @@ pub struct Row {
     #[serde(skip)]
     pub numbers: [Errors; 2],
 }
+
+/// What the end of searches says.
+const LIMITED: &str = "\"iteration limit\": a search stops after the task's number of iterations, as the next period goes on from its \
+                       plan; success is judged by the errors alone\n";
 
 /// A goal as JSON.
 pub fn goal(object: &str, episode: &Episode) -> Value {
@@ -59,7 +64,7 @@ pub fn report(rows: &[Row]) -> String {
         "ms",
         "worst ms",
         "iterations",
-        "ended",
+        "searches ended",
     ];
     let mut table = table(&header, 0);
     let number =
@@ -87,8 +92,10 @@ pub fn report(rows: &[Row]) -> String {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let succeeded = rows.iter().filter(|row| row.success.is_some()).count();
+    let limited = rows.iter().any(|row| row.outcomes.contains_key(Outcome::IterationLimit.name()));
+    let note = if limited { LIMITED } else { "" };
     format!(
-        "{table}\n{succeeded} of {} succeed; mean errors {} mm, {} rad; {:.2} ms for a command, {:.1} at worst",
+        "{table}\n{note}{succeeded} of {} succeed; mean errors {} mm, {} rad; {:.2} ms for a command, {:.1} at worst",
         rows.len(),
         number(mean(|errors| errors.position), 1e3, 2),
         number(mean(|errors| errors.rotation), 1.0, 4),

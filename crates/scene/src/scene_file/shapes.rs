@@ -1,11 +1,10 @@
 //! Shapes and poses as scene files spell them.
 
-use std::path::Path;
-
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 use serde::Deserialize;
 
 use crate::{Collision, Shape};
+use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
 
 /// An entry of a `collision` list.
@@ -30,7 +29,7 @@ pub(super) struct CollisionFile {
 
 impl CollisionFile {
     /// The shape where its entry puts it; mesh files are relative to `folder`.
-    pub(super) fn collision(&self, folder: &Path) -> Result<Collision> {
+    pub(super) fn collision(&self, folder: &Folder) -> Result<Collision> {
         let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, halfspace, .. } = *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         let keys = ShapeKeys { sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, halfspace };
@@ -79,7 +78,7 @@ impl ShapeKeys<'_> {
     }
 
     /// The one shape that is there, if any; mesh files are relative to `folder`.
-    pub(super) fn collision(&self, folder: &Path) -> Result<Option<Collision>> {
+    pub(super) fn collision(&self, folder: &Folder) -> Result<Option<Collision>> {
         if self.scale.is_some() && self.mesh.is_none() {
             return Err(Error::invalid("scale", "expected with a mesh only"));
         }

@@ -19,7 +19,7 @@ use super::controller::{Method, Settings};
 use super::cost::{Goal, Turn};
 use super::simulator::Simulator;
 pub use episode::{Episode, Errors, Progress};
-use fingertip_scene::{Params, Scene, unknown};
+use fingertip_scene::{Folder, Params, Scene, unknown};
 use fingertip_shapes::{Error, Result, message};
 use fingertip_step::kinematics::Coordinate;
 
@@ -37,6 +37,8 @@ pub struct Task {
     pub scene: Scene,
     /// The path of the scene's file.
     pub scene_path: PathBuf,
+    /// The text of that file.
+    pub scene_text: String,
     /// The most control periods of an episode.
     pub cap: usize,
     /// The options of the task's controller.
@@ -54,20 +56,33 @@ impl Task {
     /// If a file cannot be read, a key is unknown or missing, or a value or name is not possible. The message gives the
     /// place and what was expected.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
+        Self::read(&Folder::from(""), path)
+    }
+
+    /// Reads a task's file in a folder, like [`Task::load`].
+    ///
+    /// # Errors
+    /// As [`Task::load`].
+    pub fn read(folder: &Folder, file: impl AsRef<Path>) -> Result<Self> {
+        let text = folder.text(&file)?;
+        Self::from_toml(&text, folder.of(&file)).map_err(|error| error.within(folder.join(file).display()))
+    }
+
+    /// The scene that a text names, if it is a task's.
+    pub fn scene_of(text: &str) -> Option<String> {
+        let table: toml::Table = text.parse().ok()?;
+        table.get("scene")?.as_str().map(str::to_owned)
     }
 
     /// Reads a task's text; its paths are relative to `folder`.
     ///
     /// # Errors
     /// As [`Task::load`].
-    pub fn from_toml(text: &str, folder: &Path) -> Result<Self> {
+    pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
+        let folder = folder.into();
         let file = TaskFile::read(text)?;
-        let scene_path = folder.join(&file.scene);
-        let mut scene = Scene::load(&scene_path)?;
+        let (scene_path, scene_text) = (folder.join(&file.scene), folder.text(&file.scene)?);
+        let mut scene = Scene::read(&folder, &file.scene)?;
         let schedule = match (&file.kappa, &file.schedule) {
             (Some(_), Some(_)) => return Err(Error::invalid("schedule", "expected kappa or schedule, got both")),
             (Some(kappa), None) => vec![*kappa],
@@ -120,13 +135,14 @@ impl Task {
             title: file.title.clone(),
             scene,
             scene_path,
+            scene_text,
             cap: whole("cap", file.cap, CAP, 1)?,
             settings,
             simulators,
             goals: None,
             file,
         };
-        task.goals = task.read_goals(folder)?;
+        task.goals = task.read_goals(&folder)?;
         task.check()?;
         Ok(task)
     }
@@ -169,7 +185,7 @@ impl Task {
         })
     }
 
-    fn read_goals(&self, folder: &Path) -> Result<Option<Vec<Row>>> {
+    fn read_goals(&self, folder: &Folder) -> Result<Option<Vec<Row>>> {
         let goal = &self.file.goal;
         let kind = self.coordinate(&goal.object, "goal: object")?.kind;
         let pose = goal.pose();
@@ -177,7 +193,7 @@ impl Task {
             Some(_) if pose.position.is_some() || pose.has_turn() || goal.from.is_some() => {
                 Err(Error::invalid("goal", "expected a file or a pose, got both"))
             }
-            Some(file) => goals::read(&folder.join(file), kind, goal.start).map(Some),
+            Some(file) => goals::read(folder, file, kind, goal.start).map(Some),
             None if goal.start => {
                 Err(Error::invalid("goal: start", "expected a file, whose columns init_… are the start"))
             }
