@@ -7,6 +7,7 @@ mod codegen;
 mod controls;
 mod demo;
 mod export;
+mod hints;
 mod inspect;
 mod lines;
 mod message;

@@ -156,7 +156,7 @@ fn template(
             pairs.iter().filter(is).map(|pair| pair.gap).fold(f64::INFINITY, f64::min)
         };
         let depth = gap("ground", "ball");
-        if depth < BELOW {
+        if depth < 0.5 * BELOW {
             ground += depth - BELOW;
         } else if gap("ball", "ground") > BELOW {
             return Ok(all);

@@ -1,5 +1,7 @@
 //! Lists of goals in CSV files.
 
+use std::collections::BTreeMap;
+
 use crate::mpc::cost::{Goal, Turn};
 use fingertip_scene::{Folder, JointKind};
 use fingertip_shapes::{Error, Result};
@@ -49,13 +51,14 @@ pub(super) fn read(folder: &Folder, file: &str, kind: JointKind, start: bool) ->
 }
 
 fn goal_of(kind: JointKind, numbers: &[f64]) -> Option<Goal> {
+    let pose = |position, turn| Some(Goal { position: Some(position), turn, joints: BTreeMap::new() });
     match *numbers {
-        [x, y, z] if kind == JointKind::Translation => Some(Goal { position: Some([x, y, z]), turn: None }),
-        [x, y, theta] => Some(Goal { position: Some([x, y, 0.0]), turn: Some(Turn::Yaw(theta)) }),
+        [x, y, z] if kind == JointKind::Translation => pose([x, y, z], None),
+        [x, y, theta] => pose([x, y, 0.0], Some(Turn::Yaw(theta))),
         [x, y, z, ref q @ ..] => {
             let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
             let turn = length.is_normal().then(|| Turn::Quaternion(std::array::from_fn(|k| q[k] / length)))?;
-            Some(Goal { position: Some([x, y, z]), turn: Some(turn) })
+            pose([x, y, z], Some(turn))
         }
         _ => None,
     }
