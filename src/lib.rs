@@ -78,6 +78,7 @@
 //! | `fingertip-codegen` | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
 //! | `fingertip-plan` | [`mpc`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; closing a hand on an object, the least effort that holds it |
 //! | `fingertip-show` | [`show`] | recordings, plots, and checks whether an object is held; with the feature `show` files, the page and the live server |
+//! | `fingertip` itself | [`shipped`] | the scenes, tasks and robots that come with the crate, by name |
 //!
 //! The command line is a crate of its own, `fingertip-cli`, and so is the Python package, `fingertip-python`.
 //!
@@ -109,6 +110,8 @@ pub use fingertip_step::{
     Model, Overrides, Parameters, contact, device, dynamics, kinematics, model, overrides, parameters, rollout, solve,
     step,
 };
+
+pub mod shipped;
 
 /// Kinds of numbers, maxima that keep NaN, and small vectors as tensors.
 pub mod math {

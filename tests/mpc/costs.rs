@@ -61,6 +61,9 @@ fn gradients_agree_with_differences() {
     assert!(Closure::new(model, &tips, &weights[..1], "cube").is_err());
     let residual = |q: &candle_core::Tensor| q.narrow(1, 3, 4)?.sin()? * 2.0;
     check("residual", &free, &Residual::new(model, residual).unwrap(), 0.3);
+    let valve = Simulator::new(&fingertip::shipped::scene("valve").unwrap(), 1).unwrap();
+    let goal = [("stem".to_owned(), 2.0)].into();
+    check("joints", &valve, &Posture::of_object(valve.model(), "valve", &goal).unwrap(), 0.3);
     let model = planar.model();
     check("planar position", &planar, &Position::new(model, "disc", [0.1, -0.2, 9.0]).unwrap(), 0.3);
     check("yaw", &planar, &Orientation::new(model, "disc", Turn::Yaw(3.0)).unwrap(), 0.05);

@@ -124,3 +124,63 @@ fn mistakes_are_named() {
         assert!(message.contains(expected), "{bad}: {message}");
     }
 }
+
+/// A task whose goal is a joint of the valve.
+fn valve(goal: &str) -> fingertip::Result<Task> {
+    let text = format!(
+        "scene = \"valve.toml\"\n[command]\ntype = \"relative\"\nbound = 0.01\n[goal]\nobject = \"valve\"\n{goal}\n[weights]\njoints = \
+         1.0\n[success]\njoints = 0.02\n"
+    );
+    Task::from_toml(&text, "assets/scenes")
+}
+
+#[test]
+fn goals_of_joints() {
+    let task = valve("joints = { stem = { low = 1.0, high = 2.0 } }").unwrap();
+    let episode = task.episode(0, 3).unwrap();
+    let stem = episode.goal.joints["stem"];
+    assert!((1.0..2.0).contains(&stem) && episode.goal.position.is_none());
+    // The stem is the first number of q.
+    let mut q = episode.start.q.clone();
+    assert_eq!(task.errors(&episode.goal, &q).unwrap().joints, Some(stem));
+    q[0] = stem - 0.03;
+    let errors = task.errors(&episode.goal, &q).unwrap();
+    assert!((errors.joints.unwrap() - 0.03).abs() < 1e-12 && !task.is_small(&errors));
+    q[0] = stem - 0.01;
+    assert!(task.is_small(&task.errors(&episode.goal, &q).unwrap()));
+    assert_eq!(task.at_goal(&episode.goal, &q).unwrap()[0], stem);
+    // From where it starts, and without a wrap.
+    let start = "joints = { stem = 6.0 }\nfrom = \"start\"\n[start.objects.valve]\njoints = { stem = 0.5 }";
+    let task = valve(start).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    assert_eq!((episode.start.q[0], episode.goal.joints["stem"]), (0.5, 6.5));
+    for (goal, expected) in [
+        ("joints = { stemm = 1.0 }", "goal: joints of \"valve\": there is no joint \"stemm\"; did you mean \"stem\"?"),
+        ("joints = { stem = [1.0, 2.0] }", "goal: stem: expected 1 numbers, got 2"),
+        ("joints = { stem = \"open\" }", "expected a number"),
+        ("rpy = [0.0, 0.0, 1.0]", "\"valve\" cannot move as a whole; expected joints, as in joints = { stem = 1.0 }"),
+        ("", "\"valve\" cannot move as a whole; expected joints"),
+        ("joints = { stem = 1.0 }\n[start.objects.valve]\nposition = [0.0, 0.0, 0.0]", "cannot move as a whole"),
+        ("joints = { stem = 1e9 }", "at most 1e6 rad or m"),
+    ] {
+        let message = valve(goal).unwrap_err().to_string();
+        assert!(message.contains(expected), "{goal}: {message}");
+    }
+}
+
+/// The plan turns the valve, on the model itself.
+#[test]
+fn a_valve_is_turned() {
+    let task = fingertip::shipped::task("valve").unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let (simulator, mut q) = (task.simulator(), episode.start.q.clone());
+    let mut progress = fingertip::mpc::task::Progress::default();
+    while !task.is_over(&progress) {
+        let answer = controller.command(&q, None).unwrap();
+        let held = simulator.advance(&q, &answer.u, &[]).unwrap();
+        q = held.q[held.q.len() - q.len()..].to_vec();
+        task.count(&mut progress, &task.errors(&episode.goal, &q).unwrap());
+    }
+    assert!(progress.success.is_some(), "{:?}", task.errors(&episode.goal, &q));
+}

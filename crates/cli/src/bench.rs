@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use candle_core::{Result as TensorResult, Tensor, Var};
+use fingertip::description::{PairRule, Scene};
 use fingertip::kinematics::Manifold;
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
@@ -13,9 +14,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use super::Outcome;
+use super::inspect::Contents;
 use super::scene::{self, SceneArgs, TargetArgs};
 use super::table::table;
+use super::{Outcome, hints};
 
 /// Steps of a rollout.
 const STEPS: usize = 50;
@@ -31,7 +33,8 @@ const LEAST_CALLS: usize = 5;
 ///
 /// Worlds start around the middle of the scene's script, each a little different. Times are medians, in µs per world:
 /// `step` is one cold step, `rollout` one step of a rollout of 50, `backward` that step's share of the reverse pass
-/// (without the forward pass), `linearize` a step with A, B, C and D.
+/// (without the forward pass), `linearize` a step with A, B, C and D. A second table says what the same takes with a
+/// `contact_distance`, and without the contacts of two things.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -75,6 +78,19 @@ struct Report {
     contacts: usize,
     kappa: f64,
     rows: Vec<Row>,
+    /// The same scene with less to do.
+    savings: Vec<Saving>,
+}
+
+/// A changed scene on one thread, times in µs per world.
+#[derive(Serialize)]
+struct Saving {
+    change: String,
+    worlds: usize,
+    /// Contacts that can still take part.
+    contacts: usize,
+    rollout: f64,
+    backward: f64,
 }
 
 /// Times in µs per world.
@@ -124,6 +140,7 @@ pub fn run(args: &Args) -> Outcome {
         contacts: model.nc(),
         kappa: double.parameters().kappa.flatten_all()?.get(0)?.to_scalar()?,
         rows: Vec::new(),
+        savings: Vec::new(),
     };
     for n_threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?;
@@ -136,12 +153,52 @@ pub fn run(args: &Args) -> Outcome {
             }
         }
     }
+    if is_cpu && !args.tensor_program {
+        report.savings = savings(args, &source, &double)?;
+    }
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         print!("{}", report.text());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Worlds in a batch of a changed scene.
+const SAVING_WORLDS: usize = 64;
+/// Scenes with fewer contacts are quick as they are.
+const FEW_CONTACTS: usize = 12;
+/// Pairs of things that are left out in turn, those with the most contacts.
+const LEFT_OUT: usize = 3;
+
+/// What the scene takes as it is, and with less to do, from the same states.
+fn savings(args: &Args, source: &Source, step: &Quasidynamic) -> Result<Vec<Saving>, Box<dyn std::error::Error>> {
+    let contents = Contents::of(source, step)?;
+    if contents.nc < FEW_CONTACTS {
+        return Ok(Vec::new());
+    }
+    let mut changed = vec![("as it is".to_owned(), source.scene.clone())];
+    if contents.params.contact_distance.is_none() {
+        let mut scene = source.scene.clone();
+        scene.params.contact_distance = Some(hints::FAR);
+        let force = hints::left_out(contents.params.kappa);
+        changed.push((format!("contact_distance = {} (leaves out forces up to {force:.1e} N)", hints::FAR), scene));
+    }
+    for ((a, b), n) in hints::by_things(&contents.pairs).into_iter().take(LEFT_OUT) {
+        let mut scene = source.scene.clone();
+        scene.pairs.push(PairRule::exclude(a, b));
+        let what = if a == b { format!("{a} with itself") } else { format!("{a} with {b}") };
+        changed.push((format!("without the {n} contacts of {what}"), scene));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    let measure = |(change, scene): (String, Scene)| -> Result<Saving, Box<dyn std::error::Error>> {
+        let other = scene::compile(&scene, &args.scene.overrides()?)?;
+        let work = Work::new(source, step, SAVING_WORLDS)?.with(&other)?;
+        let row = pool.install(|| work.measure(1))?;
+        let contacts = other.model().nc();
+        Ok(Saving { change, worlds: SAVING_WORLDS, contacts, rollout: row.rollout, backward: row.backward })
+    };
+    changed.into_iter().map(measure).collect()
 }
 
 /// A batch to be timed.
@@ -278,8 +335,27 @@ impl Report {
             ]);
         }
         format!(
-            "{}: {} degrees of freedom, {} contacts, κ = {}; {} in {}, {}, {} cores; µs per world\n{table}\n",
-            self.scene, self.nv, self.contacts, self.kappa, self.form, self.dtype, self.instruction_set, self.cores
+            "{}: {} degrees of freedom, {} contacts, κ = {}; {} in {}, {}, {} cores; µs per world\n{table}\n{}",
+            self.scene,
+            self.nv,
+            self.contacts,
+            self.kappa,
+            self.form,
+            self.dtype,
+            self.instruction_set,
+            self.cores,
+            self.savings_text()
         )
+    }
+
+    fn savings_text(&self) -> String {
+        if self.savings.is_empty() {
+            return String::new();
+        }
+        let mut table = table(&["with less to do, 64 worlds, 1 thread", "contacts", "rollout step", "its backward"], 1);
+        for Saving { change, contacts, rollout, backward, .. } in &self.savings {
+            table.add_row([change.clone(), contacts.to_string(), format!("{rollout:.2}"), format!("{backward:.2}")]);
+        }
+        format!("{table}\n")
     }
 }

@@ -1,10 +1,10 @@
 //! `fingertip demo`: the main job, without arguments.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Outcome, mpc};
 
-const TASK: &str = "assets/tasks/hand_turn.toml";
+const TASK: &str = "hand_turn";
 /// The episode of the task with the largest turn, 90°.
 const EPISODE: usize = 9;
 /// Control periods of 0.05 s.
@@ -29,13 +29,8 @@ impl Default for Args {
 
 pub fn run(args: &Args) -> Outcome {
     let [record, plot] = ["mcap", "svg"].map(|ending| args.out.join("hand_turn").with_extension(ending));
-    mpc::run(&mpc::Args::job(find()?, EPISODE, PERIODS, record, plot))
-}
-
-/// The task: below the current folder, or where this program was built.
-fn find() -> Result<PathBuf, String> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
-    [Path::new(""), built].into_iter().map(|folder| folder.join(TASK)).find(|path| path.exists()).ok_or_else(|| {
-        format!("{TASK} is neither here nor where this program was built; run the demo in the project's folder")
-    })
+    let outcome = mpc::run(&mpc::Args::job(PathBuf::from(TASK), EPISODE, PERIODS, record.clone(), plot))?;
+    println!("\nNext: `fingertip view {}` shows this run in the browser,", record.display());
+    println!("`fingertip view --task {TASK}` runs the task live, `fingertip tasks` lists others.");
+    Ok(outcome)
 }

@@ -8,12 +8,15 @@ mod controls;
 mod decompose;
 mod demo;
 mod export;
+mod hints;
 mod inspect;
 mod lines;
 mod message;
 mod mpc;
+mod names;
 mod rollout;
 mod scene;
+mod scenes;
 mod step;
 mod summary;
 mod table;
@@ -41,7 +44,7 @@ type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 #[command(
     version,
     max_term_width = 100,
-    after_help = "Exit status: 0, 1 if an audit or an episode fails or a rollout has steps that were not solved, 2 for bad input; `step` \
+    after_long_help = "Exit status: 0, 1 if an audit or an episode fails or a rollout has steps that were not solved, 2 for bad input; `step` \
                   answers bad lines in their places and ends with 0."
 )]
 struct Cli {
@@ -63,6 +66,7 @@ enum Command {
     Codegen(codegen::Args),
     Mpc(Box<mpc::Args>),
     Tasks(mpc::tasks::Args),
+    Scene(scenes::Args),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Command::Codegen(args) => codegen::run(&args),
         Command::Mpc(args) => mpc::run(&args),
         Command::Tasks(args) => mpc::tasks::run(&args),
+        Command::Scene(args) => scenes::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         // A reader that has seen enough (`| head`) is no error.

@@ -9,10 +9,12 @@ use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Overrides};
 
+use super::names;
+
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
 pub struct SceneArgs {
-    /// Scene file (TOML); or a generated scene, `cubes` or `pills`; `pills:60` makes sixty.
+    /// Scene file (TOML), or the name of a scene: `fingertip scene list` lists them.
     pub scene: PathBuf,
 
     /// Numbers that replace the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
@@ -57,7 +59,7 @@ impl SceneArgs {
 
     /// Reads the file and compiles it without the model's own warnings; missing shapes and hovering bodies are still reported on stderr.
     pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
-        let source = read(&self.scene)?;
+        let source = names::scene(&self.scene)?;
         warn(&missing_shapes(&source.scene));
         let step = compile(&source.scene, &self.overrides()?)?;
         for warning in step.model().hover_warnings(step.parameters())? {
@@ -121,11 +123,23 @@ const MOST_THINGS: usize = 200;
 /// Pills farther apart than this take no part, m.
 const NEAR: f64 = 0.1;
 
-/// A scene that is made on the spot: its kind and how many things it has, if that is given and a number.
-fn made(path: &Path) -> Option<(&str, Option<&str>)> {
+/// The name of a scene that is made on the spot: its kind, and how many things it is to have.
+fn parts(path: &Path) -> Option<(&str, Option<&str>)> {
     let name = path.to_str().filter(|_| !path.exists())?;
     let (kind, count) = name.split_once(':').map_or((name, None), |(kind, count)| (kind, Some(count)));
     ["cubes", "pills"].contains(&kind).then_some((kind, count))
+}
+
+/// Is this the name of a scene that is made on the spot?
+pub fn is_made(path: &Path) -> bool {
+    parts(path).is_some()
+}
+
+/// The scene that is made on the spot if it has this name.
+pub fn made(path: &Path) -> fingertip::Result<Option<Source>> {
+    let source =
+        |(kind, count): (&str, _)| Ok(Source { name: kind.to_owned(), text: String::new(), scene: make(kind, count)? });
+    parts(path).map(source).transpose()
 }
 
 fn make(kind: &str, count: Option<&str>) -> fingertip::Result<Scene> {
@@ -144,22 +158,6 @@ fn make(kind: &str, count: Option<&str>) -> fingertip::Result<Scene> {
     let mut scene = Pills { ellipsoids: n.div_ceil(2), capsules: n / 2, ..default }.scene();
     scene.params.contact_distance = Some(NEAR);
     Ok(scene)
-}
-
-/// Is this a scene rather than a recording?
-pub fn is_scene(path: &Path) -> bool {
-    made(path).is_some() || path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
-}
-
-/// Reads a scene file, or makes a scene.
-pub fn read(path: &Path) -> fingertip::Result<Source> {
-    if let Some((kind, count)) = made(path) {
-        return Ok(Source { name: kind.to_owned(), text: String::new(), scene: make(kind, count)? });
-    }
-    let scene = Scene::load(path)?;
-    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    Ok(Source { name, text, scene })
 }
 
 /// The step of a scene with overrides.

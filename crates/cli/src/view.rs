@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use fingertip::Overrides;
 use fingertip::show::LiveServer;
 
+use super::names::{self, Thing};
 use super::{Outcome, export, mpc, scene};
 
 /// Shows a recording, a live scene, or a live task in the browser.
@@ -16,20 +17,20 @@ use super::{Outcome, export, mpc, scene};
 /// goals. Live pages are served to this machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`; `pills:60` makes sixty.
-    #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
+    /// Recording (MCAP), scene or task: a file (TOML) or a name.
+    #[arg(value_name = "RUN|SCENE|TASK", required_unless_present = "task")]
     what: Option<PathBuf>,
 
-    /// Task file (TOML), or the name of one in assets/tasks, instead of a recording or a scene.
+    /// Task, where a scene has the same name.
     #[arg(long, value_name = "TASK", conflicts_with_all = ["what", "html", "overrides"])]
     task: Option<PathBuf>,
 
     /// Seed of the task's random draws.
-    #[arg(long, value_name = "S", default_value_t = 0, requires = "task")]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 
     /// κ of the task's plant, 1/J.
-    #[arg(long, value_name = "KAPPA", default_value_t = mpc::PLANT_KAPPA, requires = "task")]
+    #[arg(long, value_name = "KAPPA", default_value_t = mpc::PLANT_KAPPA)]
     plant_kappa: f64,
 
     /// Writes the page of a recording to this file and does not open it.
@@ -50,8 +51,15 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let Some(what) = &args.what else { return task(args) };
-    if scene::is_scene(what) { live(args, what) } else { replay(args, what) }
+    let Some(what) = args.what.as_ref().or(args.task.as_ref()) else {
+        return Err("expected a recording, a scene or a task".into());
+    };
+    let thing = if args.task.is_some() { Thing::Task } else { names::thing(what)? };
+    match thing {
+        Thing::Task => task(args, what),
+        Thing::Scene => live(args, what),
+        Thing::Recording => replay(args, what),
+    }
 }
 
 fn replay(args: &Args, what: &Path) -> Outcome {
@@ -73,15 +81,17 @@ fn live(args: &Args, what: &Path) -> Outcome {
         return Err(format!("{}: --html is for recordings (MCAP)", what.display()).into());
     }
     let overrides = Overrides::from_json(&args.overrides).map_err(|error| error.within("--with"))?;
-    let source = scene::read(what)?;
+    let source = names::scene(what)?;
     let step = scene::compile(&source.scene, &overrides)?;
     serve(args, LiveServer::start(source, step, address(args))?)
 }
 
-fn task(args: &Args) -> Outcome {
-    let Some(task) = &args.task else { return Err("expected a recording, a scene or --task".into()) };
+fn task(args: &Args, what: &Path) -> Outcome {
+    if args.html.is_some() || args.overrides != "{}" {
+        return Err(format!("{}: --html is for recordings (MCAP), --with for scenes", what.display()).into());
+    }
     let kappa = mpc::plant_kappa(args.plant_kappa)?;
-    serve(args, LiveServer::task(mpc::find(task)?, kappa, args.seed, address(args))?)
+    serve(args, LiveServer::task(names::task(what)?, kappa, args.seed, address(args))?)
 }
 
 fn address(args: &Args) -> &str {

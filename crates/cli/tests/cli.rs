@@ -438,6 +438,31 @@ fn inspect_shows_home() {
     assert!(text.contains("-7.000") && text.contains("1 overlap"), "{text}");
 }
 
+/// Where most contacts are, what a contact_distance would leave out, and how much too fast a script is; a small scene has no hints.
+#[test]
+fn inspect_and_bench_say_what_costs_time() {
+    let contents = |scene: &str| -> Value { serde_json::from_str(&said(&["inspect", scene, "--json"], "")).unwrap() };
+    assert_eq!(contents("two_fingers")["hints"], json!([]));
+    let own = contents("teaching_hand");
+    let hints = own["hints"].to_string();
+    let pairs = own["pairs"].as_array().unwrap();
+    let count = |far: f64| -> u64 {
+        let far = pairs.iter().filter(|pair| pair["gap"].as_f64().unwrap() > far);
+        far.map(|pair| pair["contacts"].as_u64().unwrap()).sum()
+    };
+    let nc = own["nc"].as_u64().unwrap();
+    assert!(hints.contains(&format!("{nc} of {nc} contacts are of hand with itself")), "{hints}");
+    assert!(hints.contains(&format!("{} of {nc} contacts are more than 0.05 m apart", count(0.05))), "{hints}");
+    assert!(!contents("tips")["hints"].to_string().contains("contact_distance"));
+    let text = said(&["bench", "teaching_hand", "--worlds", "1", "--threads", "1", "--json"], "");
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let savings = report["savings"].as_array().unwrap();
+    assert_eq!(savings[0]["contacts"], own["nc"]);
+    assert!(savings[1]["change"].as_str().unwrap().starts_with("contact_distance = 0.05"), "{report}");
+    assert_eq!(savings[2]["contacts"], 0, "{report}");
+    assert!(savings.iter().all(|saving| saving["rollout"].as_f64().unwrap() > 0.0), "{report}");
+}
+
 /// A box has four corners on the table and one line in the plot, and what is far away has none, nor a row in the table.
 #[test]
 fn plots_and_tables_show_what_touches() {

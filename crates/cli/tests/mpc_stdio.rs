@@ -14,8 +14,12 @@ struct Planner {
 
 impl Planner {
     fn new(options: &[&str]) -> Self {
+        Self::of("assets/tasks/tips_ground.toml", options)
+    }
+
+    fn of(task: &str, options: &[&str]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_fingertip"))
-            .args(["mpc", "assets/tasks/tips_ground.toml", "--stdio"])
+            .args(["mpc", task, "--stdio"])
             .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -132,4 +136,26 @@ fn plants_that_say_nothing() {
         (&json!("silent"), &first["u"], &json!(1)),
         "{answer}"
     );
+}
+
+/// A goal of an object's joint: said, changed, measured.
+#[test]
+fn goals_of_joints() {
+    let mut planner = Planner::of("valve", &[]);
+    let answer = planner.ask(&json!({ "episode": 1 }));
+    let stem = answer["goal"]["joints"]["stem"].as_f64().unwrap();
+    assert!((1.0..2.0).contains(&stem) && answer["goal"]["position"].is_null(), "{answer}");
+    let answer = planner.ask(&json!({ "goal": { "joints": { "stem": 0.25 } } }));
+    assert_eq!(answer["goal"]["joints"], json!({ "stem": 0.25 }), "{answer}");
+    let answer = planner.ask(&json!({ "q": planner.q }));
+    assert_eq!(answer["errors"]["joints"], json!(0.25), "{answer}");
+    assert!(is_usable(&answer), "{answer}");
+    for (joints, expected) in [
+        (json!({ "stalk": 1.0 }), "there is no joint \"stalk\"; expected one of \"stem\""),
+        (json!({ "stem": "open" }), "stem"),
+        (json!([1.0]), "joints: expected {\"hinge\": 0.5, …}"),
+    ] {
+        let answer = planner.ask(&json!({ "goal": { "joints": joints } }));
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(expected)), "{answer}");
+    }
 }

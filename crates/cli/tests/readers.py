@@ -2,10 +2,12 @@
 
     python3 tests/readers.py run.mcap
     python3 tests/readers.py run.rrd
+    python3 tests/readers.py run.csv
+    python3 tests/readers.py run.npz
 """
 
+import csv
 import json
-
 import re
 import subprocess
 import sys
@@ -93,7 +95,22 @@ def rrd(path):
     print("rrd:", json.dumps(tables))
 
 
-for reader in [rrd] if sys.argv[1].endswith(".rrd") else [mcap, protobuf, rerun]:
+def table(path):
+    """Every cell of a table by the standard library, as a list of rows with names."""
+    with open(path, newline="") as file:
+        print("table:", json.dumps(list(csv.DictReader(file))))
+
+
+def arrays(path):
+    """Every array by numpy, which would have to be told to decode anything but numbers and strings."""
+    import numpy as np
+
+    with np.load(path, allow_pickle=False) as file:
+        print("arrays:", json.dumps({name: np.where(file[name] == file[name], file[name], None).tolist() for name in file.files}))
+
+
+READERS = {".rrd": [rrd], ".csv": [table], ".npz": [arrays]}
+for reader in READERS.get(Path(sys.argv[1]).suffix, [mcap, protobuf, rerun]):
     try:
         reader(sys.argv[1])
     except ImportError:

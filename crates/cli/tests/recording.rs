@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::{Friction, Object, Scene, Shape};
 use fingertip::show::{self, Loaded, Recording, RecordingWriter, Source};
 use fingertip::step::Quasidynamic;
+use serde_json::{Map, Value, json};
 
 /// Files keep contacts' numbers to 1e-9, and half of that is lost by rounding.
 const CONTACTS: f64 = 0.51e-9;
@@ -279,28 +280,87 @@ fn plans_come_back() {
     assert!(page.contains(&format!("\"n_poses\":{n_poses}")) && page.contains("\"goals\":[{"));
 }
 
-#[test]
-fn tables_and_arrays() {
-    let recording = hand(30);
-    let (csv, npz) = (scratch("t.csv"), scratch("t.npz"));
-    show::write_csv(&recording, &csv).unwrap();
-    let text = std::fs::read_to_string(&csv).unwrap();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows.len(), 32);
-    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
-    let column = |name: &str| rows[0].iter().position(|n| *n == name).unwrap_or_else(|| panic!("{name}"));
-    let z: Vec<f64> = rows[2..].iter().map(|row| row[column("ball.z")].parse().unwrap()).collect();
-    let q_z: Vec<f64> = recording.steps.iter().map(|step| step.end.q[2]).collect();
-    assert_eq!(z, q_z);
-    assert_eq!(rows[31][column("table > ball fz")].parse::<f64>().unwrap(), recording.steps[29].force[0][2]);
+/// What a reader of Python's makes of a file; nothing if it is not installed.
+fn read_in_python(path: &Path) -> Option<Value> {
+    let Ok(output) = Command::new("python3").arg("tests/readers.py").arg(path).output() else {
+        println!("skipped: there is no python3");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (reader, found) = said.trim().split_once(": ").unwrap();
+    if found.contains("skipped") {
+        println!("skipped: {reader} is not installed");
+        return None;
+    }
+    Some(serde_json::from_str(found).unwrap())
+}
 
+/// Is it this number to nine digits, or empty for none?
+fn is_cell(cell: &Value, x: f64) -> bool {
+    let text = cell.as_str().unwrap();
+    if x.is_nan() { text.is_empty() } else { (text.parse::<f64>().unwrap() - x).abs() <= 0.5001e-8 * x.abs() }
+}
+
+#[test]
+fn a_table_loses_nothing_in_python() {
+    // A box on a table has eight contacts of one pair.
+    let scene = Scene::load("assets/scenes/press_and_drag.toml").unwrap();
+    let recording = roll_out(scene, 30);
+    let csv = scratch("t.csv");
+    show::write_csv(&recording, &csv).unwrap();
+    let Some(rows) = read_in_python(&csv) else { return };
+    let rows: Vec<&Map<String, Value>> = rows.as_array().unwrap().iter().map(|row| row.as_object().unwrap()).collect();
+    let (nq, nu, nc) = (recording.q_names.len(), recording.u_names.len(), recording.contacts.len());
+    let scalars = recording.steps[0].scalars.len();
+    assert_eq!(rows.len(), 31);
+    for row in &rows {
+        assert_eq!(row.len(), 1 + nq + nu + 4 * nc + scalars + 4);
+        assert!(row.values().all(Value::is_string), "{row:?}");
+    }
+    for (k, name) in recording.q_names.iter().enumerate() {
+        assert!(is_cell(&rows[0][name], recording.start.q[k]), "{name}");
+    }
+    for (row, step) in rows[1..].iter().zip(&recording.steps) {
+        assert!(is_cell(&row["time"], step.time));
+        assert!(step.end.q.iter().zip(&recording.q_names).all(|(&x, name)| is_cell(&row[name], x)));
+        assert!(step.u.iter().zip(&recording.u_names).all(|(&x, name)| is_cell(&row[&format!("u:{name}")], x)));
+        for contact in 0..nc {
+            let [a, b] = recording.sides(contact);
+            let column = |part: &str| &row[&format!("{b}<{a}#{contact} {part}")];
+            assert!(is_cell(column("phi"), if step.phi[contact] < 999.0 { step.phi[contact] } else { f64::NAN }));
+            let f = step.force[contact];
+            assert!(["fx", "fy", "fz"].into_iter().zip(f).all(|(part, x)| is_cell(column(part), x)), "{contact}");
+        }
+        assert_eq!(row["status"], step.status);
+    }
+}
+
+#[test]
+fn arrays_open_in_numpy_without_decoding() {
+    let recording = hand(30);
+    let npz = scratch("t.npz");
     show::write_npz(&recording, &npz).unwrap();
-    let arrays: BTreeMap<String, Tensor> = Tensor::read_npz(&npz).unwrap().into_iter().collect();
-    assert_eq!(arrays["force"].dims(), [30, recording.contacts.len(), 3]);
-    let q: Vec<f64> = arrays["q"].narrow(1, 2, 1).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-    assert_eq!(q, q_z);
-    let names = String::from_utf8(arrays["q_names"].to_vec1::<u8>().unwrap()).unwrap();
-    assert_eq!(names.lines().collect::<Vec<_>>(), recording.q_names);
+    let Some(arrays) = read_in_python(&npz) else { return };
+    let numbers = |value: &Value| -> Vec<f64> {
+        value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
+    };
+    assert_eq!(arrays["q_names"], json!(recording.q_names));
+    assert_eq!(arrays["u_names"], json!(recording.u_names));
+    let names: Vec<&str> = recording.bodies.iter().map(|body| body.name.as_str()).collect();
+    assert_eq!(arrays["body_names"], json!(names));
+    assert_eq!(arrays["contact_names"][0], json!("ball<table#0"));
+    assert_eq!((&arrays["status"][0], &arrays["status"][30]), (&json!(""), &json!("solved")));
+    assert_eq!(numbers(&arrays["q"][0]), recording.start.q);
+    assert_eq!(arrays["time"].as_array().unwrap().len(), 31);
+    for (k, step) in recording.steps.iter().enumerate() {
+        assert_eq!(numbers(&arrays["q"][k + 1]), step.end.q);
+        assert_eq!(numbers(&arrays["u"][k + 1]), step.u);
+        assert_eq!(arrays["scalar:gap"][k + 1], json!(step.scalars["gap"]));
+        for (contact, force) in step.force.iter().enumerate() {
+            assert_eq!(numbers(&arrays["force"][k + 1][contact]), force);
+        }
+    }
 }
 
 /// `rollout --record`, `export` and `view --html`, and what they say of files that are not theirs.

@@ -16,6 +16,7 @@ mod urdf;
 mod validate;
 
 pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Look, Mimic, Visual};
+pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{
     Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Triangles, check, unknown,
 };

@@ -1,29 +1,28 @@
-//! Recordings as tables and arrays: CSV and NPZ.
+//! Recordings as tables and arrays: CSV and NPZ. docs/recordings.md says what is in them.
 
 use std::fmt::Write;
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
-
 use super::file;
+use super::npz::{Array, Npz};
 use super::recording::{Recording, StepRecord};
 use fingertip_shapes::{Error, Result};
 
-/// Writes a table: a header, a line for the start, and a line for each step.
+/// The digits of a number in a table after its first.
+const DIGITS: usize = 8;
+
+/// Writes a table: a header, a line for the start, and a line for each step. Numbers have nine digits.
 ///
-/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `A > B phi` and `A > B fx`, `fy`, `fz` (the
-/// force on B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. Cells that the start does not have are
-/// empty.
+/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `B<A#i phi`, its distance, and `B<A#i fx`, `fy`, `fz`, the
+/// force of body A on body B, N, where i is the contact's number; the scalars; `status`, `iterations`, `residual`, `seconds`. Cells
+/// without a number are empty: what the start does not have, and the distance of a contact that takes no part.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
-    let scalars: Vec<&str> =
-        recording.steps.first().map_or_else(Vec::new, |step| step.scalars.keys().map(String::as_str).collect());
-    let contacts = (0..recording.contacts.len()).flat_map(|contact| {
-        let [a, b] = recording.sides(contact);
-        ["phi", "fx", "fy", "fz"].map(|part| format!("{a} > {b} {part}"))
-    });
+    let scalars = recording.scalar_names();
+    let contacts = recording.contact_names().into_iter();
+    let contacts = contacts.flat_map(|name| ["phi", "fx", "fy", "fz"].map(|part| format!("{name} {part}")));
     let names = std::iter::once("time".to_owned())
         .chain(recording.q_names.iter().cloned())
         .chain(recording.u_names.iter().map(|name| format!("u:{name}")))
@@ -32,75 +31,93 @@ pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
         .chain(["status", "iterations", "residual", "seconds"].map(str::to_owned));
     let names: Vec<String> = names.map(quoted).collect();
     let mut text = names.join(",") + "\n";
-    let start: Vec<String> = std::iter::once(&0.0).chain(&recording.start.q).map(f64::to_string).collect();
+    let start: Vec<String> = std::iter::once(&0.0).chain(&recording.start.q).map(|&x| cell(x)).collect();
     let empty = ",".repeat(names.len() - start.len());
     let _ = writeln!(text, "{}{empty}", start.join(","));
     for step in &recording.steps {
-        let contacts = step.phi.iter().zip(&step.force).flat_map(|(phi, force)| [*phi, force[0], force[1], force[2]]);
+        let contacts =
+            step.force.iter().enumerate().flat_map(|(contact, f)| [step.distance(contact), f[0], f[1], f[2]]);
         let numbers = std::iter::once(step.time)
             .chain(step.end.q.iter().copied())
             .chain(step.u.iter().copied())
             .chain(contacts)
             .chain(scalars.iter().map(|&name| scalar(step, name)));
-        numbers.for_each(|x| _ = write!(text, "{x},"));
-        let _ = writeln!(text, "{},{},{},{}", step.status, step.iterations, step.residual, step.seconds);
+        numbers.for_each(|x| text += &(cell(x) + ","));
+        let _ = writeln!(text, "{},{},{},{}", step.status, step.iterations, cell(step.residual), cell(step.seconds));
     }
     file::write(path.as_ref(), text)
 }
 
-/// Writes arrays: `time` (n), `q` (n, nq), `poses` (n, bodies, 7), `u` (n, nu), `phi` (n, nc), `normal`, `point`,
-/// `force` (n, nc, 3), `iterations`, `residual`, `seconds` (n), each scalar (n) as `scalar:name`, and `start_q` (nq).
-/// The names of q, u, bodies, contacts and statuses are bytes (UTF-8, one name per line): `q_names`, `u_names`,
-/// `body_names`, `contact_names`, `status`.
+/// Writes arrays with a row for the start and one for each step, n in all: `time` (n), `q` (n, nq), `poses` (n, bodies, 7), `u`
+/// (n, nu), `phi` (n, nc), `normal`, `point`, `force` (n, nc, 3), `iterations`, `residual`, `seconds` (n), and each scalar (n) as
+/// `scalar:name`. Texts are arrays of strings: `q_names`, `u_names`, `body_names`, `contact_names` (`B<A#i`) and `status` (n). What the
+/// start does not have is NaN or empty, and so is the distance of a contact that takes no part.
 ///
 /// # Errors
-/// If the recording has no steps, or the file cannot be written.
-pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> candle_core::Result<()> {
+/// If the file cannot be written.
+pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
     let (path, steps) = (path.as_ref(), &recording.steps);
-    if steps.is_empty() {
-        return Err(Error::invalid(path.display().to_string(), "expected a recording with steps, got none").into());
-    }
-    drop(file::create(path)?);
-    let n = steps.len();
-    let array = |width: &[usize], numbers: &dyn Fn(&StepRecord) -> Vec<f64>| {
-        let dims = [&[n][..], width].concat();
-        Tensor::from_vec(steps.iter().flat_map(numbers).collect::<Vec<f64>>(), dims, &Device::Cpu)
-    };
-    let lines = |names: Vec<String>| {
-        let bytes = names.join("\n").into_bytes();
-        Tensor::from_vec(bytes.clone(), bytes.len(), &Device::Cpu)
+    let mut file = Npz::new(file::create(path)?);
+    let n = steps.len() + 1;
+    // A row of the start, then those of the steps.
+    let rows = |width: &[usize], start: Option<Vec<f64>>, numbers: &dyn Fn(&StepRecord) -> Vec<f64>| {
+        let mut all = start.unwrap_or_else(|| vec![f64::NAN; width.iter().product()]);
+        all.extend(steps.iter().flat_map(numbers));
+        Array::Numbers([&[n][..], width].concat(), all)
     };
     let (nq, nu, nc) = (recording.q_names.len(), recording.u_names.len(), recording.contacts.len());
-    let contacts = (0..nc).map(|contact| recording.sides(contact).join(" > ")).collect();
-    let mut arrays = vec![
-        ("time".to_owned(), array(&[], &|s| vec![s.time])?),
-        ("q".to_owned(), array(&[nq], &|s| s.end.q.clone())?),
-        ("poses".to_owned(), array(&[recording.bodies.len(), 7], &|s| s.end.poses.concat())?),
-        ("u".to_owned(), array(&[nu], &|s| s.u.clone())?),
-        ("phi".to_owned(), array(&[nc], &|s| s.phi.clone())?),
-        ("normal".to_owned(), array(&[nc, 3], &|s| s.normal.concat())?),
-        ("point".to_owned(), array(&[nc, 3], &|s| s.point.concat())?),
-        ("force".to_owned(), array(&[nc, 3], &|s| s.force.concat())?),
-        ("iterations".to_owned(), array(&[], &|s| vec![s.iterations as f64])?),
-        ("residual".to_owned(), array(&[], &|s| vec![s.residual])?),
-        ("seconds".to_owned(), array(&[], &|s| vec![s.seconds])?),
-        ("start_q".to_owned(), Tensor::from_vec(recording.start.q.clone(), nq, &Device::Cpu)?),
-        ("q_names".to_owned(), lines(recording.q_names.clone())?),
-        ("u_names".to_owned(), lines(recording.u_names.clone())?),
-        ("body_names".to_owned(), lines(recording.bodies.iter().map(|body| body.name.clone()).collect())?),
-        ("contact_names".to_owned(), lines(contacts)?),
-        ("status".to_owned(), lines(steps.iter().map(|step| step.status.clone()).collect())?),
+    let (start, n_bodies) = (&recording.start, recording.bodies.len());
+    let distances = |s: &StepRecord| (0..nc).map(|contact| s.distance(contact)).collect();
+    let status = std::iter::once(String::new()).chain(steps.iter().map(|step| step.status.clone())).collect();
+    let arrays = [
+        ("time", rows(&[], Some(vec![0.0]), &|s| vec![s.time])),
+        ("q", rows(&[nq], Some(start.q.clone()), &|s| s.end.q.clone())),
+        ("poses", rows(&[n_bodies, 7], Some(start.poses.concat()), &|s| s.end.poses.concat())),
+        ("u", rows(&[nu], None, &|s| s.u.clone())),
+        ("phi", rows(&[nc], None, &distances)),
+        ("normal", rows(&[nc, 3], None, &|s| s.normal.concat())),
+        ("point", rows(&[nc, 3], None, &|s| s.point.concat())),
+        ("force", rows(&[nc, 3], None, &|s| s.force.concat())),
+        ("iterations", rows(&[], None, &|s| vec![s.iterations as f64])),
+        ("residual", rows(&[], None, &|s| vec![s.residual])),
+        ("seconds", rows(&[], None, &|s| vec![s.seconds])),
+        ("q_names", Array::Texts(recording.q_names.clone())),
+        ("u_names", Array::Texts(recording.u_names.clone())),
+        ("body_names", Array::Texts(recording.bodies.iter().map(|body| body.name.clone()).collect())),
+        ("contact_names", Array::Texts(recording.contact_names())),
+        ("status", Array::Texts(status)),
     ];
-    for name in steps[0].scalars.keys() {
-        arrays.push((format!("scalar:{name}"), array(&[], &|s| vec![scalar(s, name)])?));
+    let scalars = recording.scalar_names().into_iter();
+    let scalars = scalars.map(|name| (format!("scalar:{name}"), rows(&[], None, &|s| vec![scalar(s, name)])));
+    let arrays = arrays.into_iter().map(|(name, array)| (name.to_owned(), array)).chain(scalars);
+    let written = arrays.into_iter().try_for_each(|(name, array)| file.put(&name, &array));
+    written.and_then(|()| file.finish()).map_err(|source| Error::file(path, source))
+}
+
+impl Recording {
+    /// The names of all scalars.
+    fn scalar_names(&self) -> Vec<&str> {
+        self.steps.first().map_or_else(Vec::new, |step| step.scalars.keys().map(String::as_str).collect())
     }
-    // An array without entries is no array for every reader.
-    arrays.retain(|(_, array)| array.elem_count() > 0);
-    Tensor::write_npz(&arrays, path)
+
+    /// A name for each contact: `"ball<table#3"`, what the table does to the ball in contact 3.
+    fn contact_names(&self) -> Vec<String> {
+        let name = |contact| {
+            let [a, b] = self.sides(contact);
+            format!("{b}<{a}#{contact}")
+        };
+        (0..self.contacts.len()).map(name).collect()
+    }
 }
 
 fn scalar(step: &StepRecord, name: &str) -> f64 {
     step.scalars.get(name).copied().unwrap_or(f64::NAN)
+}
+
+/// A number as a field of CSV, empty if it is none.
+fn cell(x: f64) -> String {
+    let rounded: f64 = format!("{x:.DIGITS$e}").parse().unwrap_or(x);
+    if x.is_nan() { String::new() } else { format!("{rounded:?}") }
 }
 
 /// A name as a field of CSV.

@@ -111,7 +111,7 @@ impl Layout {
         copy(&mut row[self.u..], &step.u);
         self.place(&mut row, &step.end);
         for (i, contact) in row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).enumerate() {
-            copy(contact, &[step.phi[i]]);
+            copy(contact, &[step.distance(i)]);
             copy(&mut contact[1..], &[step.normal[i], step.point[i], step.force[i]].concat());
         }
         row[self.plan..].fill(f32::NAN);

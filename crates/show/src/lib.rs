@@ -25,6 +25,8 @@ mod live;
 mod load;
 #[cfg(feature = "full")]
 mod mcap;
+#[cfg(feature = "full")]
+mod npz;
 mod observe;
 #[cfg(feature = "full")]
 mod page;

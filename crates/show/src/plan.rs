@@ -1,17 +1,22 @@
 //! A controller's plan, and where it is to lead, as recordings keep them.
 
+use candle_core::Result;
 use nalgebra::{UnitQuaternion, Vector3};
 
+use super::observe::Observer;
 use super::recording::{GoalRecord, PlanRecord, Recording, Role};
 use fingertip_plan::mpc::cost::{Goal, Turn};
-use fingertip_plan::mpc::{Answer, Plan};
+use fingertip_plan::mpc::task::Episode;
+use fingertip_plan::mpc::{Answer, Plan, Task};
+use fingertip_step::kinematics::Coordinate;
 
 /// Scalars of a task: the cost of the plan that is followed, how long it took to make, s, and how far the object is from its
-/// goal, m and rad.
+/// goal, m and rad, and of joints rad or m.
 pub(super) const COST: &str = "cost";
 pub(super) const PLANNING: &str = "planning time";
 pub(super) const POSITION: &str = "position error";
 pub(super) const ROTATION: &str = "rotation error";
+pub(super) const JOINTS: &str = "joint error";
 
 impl PlanRecord {
     /// `poses` are those of all bodies, (T + 1, bodies).
@@ -41,8 +46,36 @@ impl PlanRecord {
 }
 
 impl GoalRecord {
+    /// Where the goal of an episode puts its object: the object's body, or the bodies that the goal's joints move.
+    ///
+    /// # Errors
+    /// If the goal does not fit the object, or a tensor operation fails.
+    pub fn of_episode(task: &Task, episode: &Episode) -> Result<Vec<Self>> {
+        let model = task.simulator().model();
+        let Episode { goal, start, .. } = episode;
+        if goal.joints.is_empty() {
+            let body = model.object(task.object())?.body;
+            return Ok(vec![Self::new(body, goal)]);
+        }
+        let q = model.tensor(&[&task.at_goal(goal, &start.q)?])?.detach();
+        let poses = Observer::new(model)?.poses(&q)?;
+        let moved = |body: &usize| {
+            let own = |name: &String| format!("{}/{name}", task.object());
+            let is_moved = |c: &Coordinate| goal.joints.keys().any(|name| own(name) == c.name);
+            let above =
+                std::iter::successors(Some(*body), |&body| Some(model.tree.bodies[body].parent).filter(|&b| b > 0));
+            let mut above = above.collect::<Vec<_>>().into_iter();
+            above.any(|body| model.tree.coordinates.iter().any(|c| c.body == body && is_moved(c)))
+        };
+        let record = |body: usize| {
+            let [x, y, z, quaternion @ ..] = poses[body];
+            Self { body, position: Some([x, y, z]), quaternion: Some(quaternion) }
+        };
+        Ok((1..model.tree.bodies.len()).filter(moved).map(record).collect())
+    }
+
     /// The goal of an object with this body.
-    pub fn new(body: usize, goal: &Goal) -> Self {
+    fn new(body: usize, goal: &Goal) -> Self {
         let quaternion = goal.turn.map(|turn| match turn {
             Turn::Quaternion(quaternion) => quaternion,
             Turn::Yaw(yaw) => {

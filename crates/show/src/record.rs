@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 use super::cast::cast;
 use super::energy::energy;
 use super::observe::{Observer, vectors};
-use super::plan::{COST, PLANNING, POSITION, ROTATION};
+use super::plan::{COST, JOINTS, PLANNING, POSITION, ROTATION};
 use super::recording::{PlanRecord, Recording, StepRecord};
 use super::source::Source;
 use super::unrest::ENERGY;
@@ -138,10 +138,11 @@ impl Recorder {
     }
 
     /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
-    /// `"rotation error"`, rad; free parts are left out.
+    /// `"rotation error"`, rad, and `"joint error"`, rad or m; free parts are left out.
     pub fn note_errors(&mut self, errors: &Errors) {
         self.note(POSITION, errors.position.unwrap_or(f64::NAN));
         self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
+        self.note(JOINTS, errors.joints.unwrap_or(f64::NAN));
     }
 
     /// Attaches the plan of a controller's answer to the next step. From then on, the scalar `"cost"` is its cost and

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use fingertip_scene::Friction;
 #[cfg(feature = "full")]
 use fingertip_shapes::{Error, Result};
+use fingertip_step::contact::UNUSED;
 
 /// Increased when the meaning of a field changes.
 pub(super) const VERSION: u32 = 2;
@@ -217,8 +218,8 @@ pub struct StepRecord {
     /// Time to compute the step, s; 0 if it was not measured.
     pub seconds: f64,
     /// Other numbers by name: `"gap"`, the least signed distance of all contacts, m; `"force on ball"`, the size of the
-    /// sum of an object's contact forces, N; `"energy"`, of gravity, springs and contacts at the step's start, J; and what the recorder adds, such as `"cost"`, `"position error"`, m, and
-    /// `"rotation error"`, rad, of a task.
+    /// sum of an object's contact forces, N; `"energy"`, of gravity, springs and contacts at the step's start, J; and what the recorder adds, such as `"cost"`, `"position error"`, m,
+    /// `"rotation error"`, rad, and `"joint error"`, rad or m, of a task.
     pub scalars: BTreeMap<String, f64>,
     /// The plan for the periods from this step on, if a controller has made one.
     pub plan: Option<PlanRecord>,
@@ -227,6 +228,15 @@ pub struct StepRecord {
 /// A number that was not finite, for which JSON has none but writes `null`, is read as NaN.
 pub(super) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+impl StepRecord {
+    /// The signed distance of a contact at the step's start, m; NaN if the contact takes no part, as a point that the pair does not
+    /// have now.
+    pub fn distance(&self, contact: usize) -> f64 {
+        let phi = self.phi[contact];
+        if phi < UNUSED { phi } else { f64::NAN }
+    }
 }
 
 impl Recording {

@@ -18,7 +18,6 @@ impl Source {
     /// The scene of a task.
     pub fn of_task(task: &Task) -> Self {
         let name = task.scene_path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let text = std::fs::read_to_string(&task.scene_path).unwrap_or_default();
-        Self { name, text, scene: task.scene.clone() }
+        Self { name, text: task.scene_text.clone(), scene: task.scene.clone() }
     }
 }

@@ -8,11 +8,12 @@ use nalgebra::DVector;
 
 use super::differences::{Judge, Judgement, Slopes};
 use super::*;
-use crate::scene::{compile, read};
+use crate::names;
+use crate::scene::compile;
 
 /// The findings of an audit in one state of a scene, after the gradient of a quantity by an input has been multiplied by a factor.
 fn findings(scene: &str, state: usize, wrong: Option<(&str, &str, f64)>) -> Vec<Finding> {
-    let step = compile(&read(Path::new(scene)).unwrap().scene, &Overrides::default()).unwrap();
+    let step = compile(&names::scene(Path::new(scene)).unwrap().scene, &Overrides::default()).unwrap();
     let state = &states::states(&step, state + 1, 1).unwrap()[state];
     let result = step.step(&state.q, &state.u).unwrap();
     assert_eq!(result.reports[0].status, Status::Solved);
@@ -76,7 +77,7 @@ fn inputs_at_a_bound_go_one_way() {
     let found = findings("cubes", 0, None);
     let rounding: Vec<_> = found.iter().filter(|finding| finding.place.contains("rounding")).collect();
     assert!(!rounding.is_empty());
-    let step = compile(&read(Path::new("cubes")).unwrap().scene, &Overrides::default()).unwrap();
+    let step = compile(&names::scene(Path::new("cubes")).unwrap().scene, &Overrides::default()).unwrap();
     let state = &states::states(&step, 1, 1).unwrap()[0];
     let inputs = Inputs::new(&step, state).unwrap();
     let at_bound = (0..inputs.count()).filter(|&k| inputs.is_there(k) && inputs.is_at_bound(k, 1e-4));

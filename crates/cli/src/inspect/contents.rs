@@ -9,6 +9,7 @@ use fingertip::step::Quasidynamic;
 use serde::Serialize;
 
 use super::notes::left_out;
+use crate::hints;
 
 /// All of it, in the order of the JSON form.
 #[derive(Serialize)]
@@ -27,6 +28,8 @@ pub struct Contents {
     pub masses: Vec<Mass>,
     pub left_out: Vec<String>,
     pub warnings: Vec<String>,
+    /// What may be worth a change.
+    pub hints: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -106,7 +109,7 @@ impl Contents {
         let row = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
         let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
         let left_out = left_out(&source.scene, model).into_iter().chain(start.left_out).collect();
-        Ok(Self {
+        let mut contents = Self {
             scene: source.name.clone(),
             nq: model.nq(),
             nv: model.nv(),
@@ -129,7 +132,10 @@ impl Contents {
             masses: masses(step)?,
             left_out,
             warnings: model.warnings.clone(),
-        })
+            hints: Vec::new(),
+        };
+        contents.hints = hints::of(&contents, &source.scene);
+        Ok(contents)
     }
 }
 

@@ -7,12 +7,14 @@ mod text;
 use std::io::Write;
 use std::process::ExitCode;
 
-use self::contents::Contents;
+pub use self::contents::{Contents, Pair};
 use super::Outcome;
 use super::scene::SceneArgs;
 
-/// Prints each name of a scene with its place in q, v and u, unit, limits, home and stiffness; the contact pairs with
-/// their friction and their gap at home; the pose of each body at home; the bodies with mass; and what was left out.
+/// Lists what a scene has: names, limits, pairs with their gaps, poses, masses, and what was left out.
+///
+/// Each name comes with its place in q, v and u, unit, limits, home and stiffness, each contact pair with its friction and
+/// its gap at home, each body with its pose at home.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -22,7 +22,9 @@ pub fn text(contents: &Contents) -> String {
     if !contents.masses.is_empty() {
         section("Masses", masses(&contents.masses));
     }
-    for (title, lines) in [("Left out, or odd", &contents.left_out), ("Warnings", &contents.warnings)] {
+    for (title, lines) in
+        [("Left out, or odd", &contents.left_out), ("Warnings", &contents.warnings), ("Hints", &contents.hints)]
+    {
         if !lines.is_empty() {
             section(title, lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"));
         }

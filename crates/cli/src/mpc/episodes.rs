@@ -108,5 +108,6 @@ fn message(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) 
         x.map_or(String::new(), |x| format!(", {name} {:.3} {unit}", scale * x))
     };
     let position = part("off by", errors.position, "mm", 1e3);
-    format!("cost {cost:.4}{position}{}, {force:.2} N", part("turned by", errors.rotation, "rad", 1.0))
+    let joints = part("joints off by", errors.joints, "rad or m", 1.0);
+    format!("cost {cost:.4}{position}{}{joints}, {force:.2} N", part("turned by", errors.rotation, "rad", 1.0))
 }

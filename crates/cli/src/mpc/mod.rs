@@ -6,12 +6,12 @@ mod results;
 mod stdio;
 pub mod tasks;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fingertip::mpc::Task;
 
-use super::Outcome;
+use super::{Outcome, names};
 
 /// Does a task by model-predictive control.
 ///
@@ -20,7 +20,7 @@ use super::Outcome;
 /// if an episode on the step's own plant does not succeed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Task file (TOML), or the name of one in assets/tasks.
+    /// Task file (TOML), or the name of a task: `fingertip tasks` lists them.
     task: PathBuf,
 
     /// Episodes [default: all of the list of goals, else 5].
@@ -107,8 +107,6 @@ impl Args {
     }
 }
 
-/// Folder in which tasks are looked for by name.
-const FOLDER: &str = "assets/tasks";
 /// Longest deadline, ms.
 const LONGEST: f64 = 1e9;
 /// Shortest time that counts as silence, ms.
@@ -120,15 +118,8 @@ pub fn run(args: &Args) -> Outcome {
     if args.stdio { stdio::run(task, args.seed, silence) } else { episodes::run(&task, args) }
 }
 
-/// The task of a file, or one in [`FOLDER`] by its name.
-pub fn find(task: &Path) -> fingertip::Result<Task> {
-    let named = PathBuf::from(FOLDER).join(task).with_extension("toml");
-    let is_name = !task.exists() && named.exists();
-    Task::load(if is_name { &named } else { task })
-}
-
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
-    let mut task = find(&args.task)?;
+    let mut task = names::task(&args.task)?;
     if let Some(name) = &args.method {
         task.settings.method = name.parse().map_err(|error: fingertip::Error| error.within("--method"))?;
     }

@@ -27,9 +27,7 @@ impl Plant {
         let recorder = record.map(|path| {
             let mut recorder = Recorder::new(&Source::of_task(task), simulator.step())?;
             recorder.put(&simulator.model().tensor(&[&start.q])?)?;
-            let bodies = &recorder.recording.bodies;
-            let body = bodies.iter().position(|body| body.name == task.object()).unwrap_or(0);
-            recorder.recording.goals = vec![GoalRecord::new(body, &episode.goal)];
+            recorder.recording.goals = GoalRecord::of_episode(task, episode)?;
             let writer = rollout::begin(path, &recorder.recording)?;
             Ok::<_, candle_core::Error>((recorder, writer))
         });

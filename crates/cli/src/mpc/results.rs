@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fingertip::math::largest::largest;
+use fingertip::mpc::Outcome;
 use fingertip::mpc::task::{Episode, Errors};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,49 +31,60 @@ pub struct Row {
     pub numbers: [Errors; 2],
 }
 
+/// What the end of searches says.
+const LIMITED: &str = "\"iteration limit\": a search stops after the task's number of iterations, as the next period goes on from its \
+                       plan; success is judged by the errors alone\n";
+
 /// A goal as JSON.
 pub fn goal(object: &str, episode: &Episode) -> Value {
     use fingertip::mpc::cost::Turn;
+    let joints = &episode.goal.joints;
     let (quaternion, yaw) = match episode.goal.turn {
         Some(Turn::Quaternion(q)) => (Some(q), None),
         Some(Turn::Yaw(yaw)) => (None, Some(yaw)),
         None => (None, None),
     };
-    json!({ "object": object, "position": episode.goal.position, "quaternion": quaternion, "yaw": yaw })
+    json!({ "object": object, "position": episode.goal.position, "quaternion": quaternion, "yaw": yaw,
+        "joints": (!joints.is_empty()).then_some(joints) })
 }
 
 /// Errors as JSON.
 pub fn errors(of: &Errors) -> Value {
-    json!({ "position": of.position, "rotation": of.rotation, "quaternion": of.quaternion })
+    json!({ "position": of.position, "rotation": of.rotation, "quaternion": of.quaternion, "joints": of.joints })
 }
+
+/// A kind of error in the table: its unit, the number, how many units one of its own is, and the digits at the start and the end.
+struct Part {
+    unit: &'static str,
+    of: fn(&Errors) -> Option<f64>,
+    scale: f64,
+    digits: [usize; 2],
+}
+
+const PARTS: [Part; 3] = [
+    Part { unit: "mm", of: |errors| errors.position, scale: 1e3, digits: [1, 2] },
+    Part { unit: "rad", of: |errors| errors.rotation, scale: 1.0, digits: [3, 4] },
+    Part { unit: "joints rad or m", of: |errors| errors.joints, scale: 1.0, digits: [3, 4] },
+];
 
 /// A table of all episodes with a summary below.
 pub fn report(rows: &[Row]) -> String {
-    let header = [
-        "episode",
-        "start mm",
-        "start rad",
-        "mm",
-        "rad",
-        "success at",
-        "steps",
-        "ms",
-        "worst ms",
-        "iterations",
-        "ended",
-    ];
-    let mut table = table(&header, 0);
-    let number =
-        |x: Option<f64>, scale: f64, digits: usize| x.map_or("–".to_owned(), |x| format!("{:.digits$}", scale * x));
+    let has = |part: &&Part| rows.iter().any(|row| (part.of)(&row.numbers[1]).is_some());
+    let parts: Vec<&Part> = PARTS.iter().filter(has).collect();
+    let mut header = vec!["episode".to_owned()];
+    header.extend(parts.iter().map(|part| format!("start {}", part.unit)));
+    header.extend(parts.iter().map(|part| part.unit.to_owned()));
+    header.extend(["success at", "steps", "ms", "worst ms", "iterations", "searches ended"].map(str::to_owned));
+    let mut table = table(&header.iter().map(String::as_str).collect::<Vec<_>>(), 0);
+    let number = |x: Option<f64>, part: &Part, end: usize| {
+        x.map_or("–".to_owned(), |x| format!("{:.1$}", part.scale * x, part.digits[end]))
+    };
     for row in rows {
-        let [start, end] = row.numbers;
         let often = row.outcomes.iter().max_by_key(|(_, n)| **n).map_or("", |(name, _)| name);
-        table.add_row([
-            row.episode.to_string(),
-            number(start.position, 1e3, 1),
-            number(start.rotation, 1.0, 3),
-            number(end.position, 1e3, 2),
-            number(end.rotation, 1.0, 4),
+        let errors = [0, 1].into_iter().flat_map(|end| parts.iter().map(move |part| (part, end)));
+        let mut cells = vec![row.episode.to_string()];
+        cells.extend(errors.map(|(part, end)| number((part.of)(&row.numbers[end]), part, end)));
+        cells.extend([
             row.success.map_or("never".to_owned(), |step| step.to_string()),
             row.steps.to_string(),
             format!("{:.2}", row.ms),
@@ -80,18 +92,22 @@ pub fn report(rows: &[Row]) -> String {
             format!("{:.1}", row.iterations),
             often.to_owned(),
         ]);
+        table.add_row(cells);
     }
     let n = rows.len() as f64;
-    let mean = |of: fn(&Errors) -> Option<f64>| {
-        let values: Vec<f64> = rows.iter().filter_map(|row| of(&row.numbers[1])).collect();
+    let mean = |part: &Part| {
+        let values: Vec<f64> = rows.iter().filter_map(|row| (part.of)(&row.numbers[1])).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
+    let means: Vec<String> =
+        parts.iter().map(|part| format!("{} {}", number(mean(part), part, 1), part.unit)).collect();
     let succeeded = rows.iter().filter(|row| row.success.is_some()).count();
+    let limited = rows.iter().any(|row| row.outcomes.contains_key(Outcome::IterationLimit.name()));
+    let note = if limited { LIMITED } else { "" };
     format!(
-        "{table}\n{succeeded} of {} succeed; mean errors {} mm, {} rad; {:.2} ms for a command, {:.1} at worst",
+        "{table}\n{note}{succeeded} of {} succeed; mean errors {}; {:.2} ms for a command, {:.1} at worst",
         rows.len(),
-        number(mean(|errors| errors.position), 1e3, 2),
-        number(mean(|errors| errors.rotation), 1.0, 4),
+        means.join(", "),
         rows.iter().map(|row| row.ms).sum::<f64>() / n,
         largest(rows.iter().map(|row| row.worst_ms)),
     )

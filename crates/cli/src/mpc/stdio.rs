@@ -1,5 +1,6 @@
 //! Measured states in, commands out: see crates/plan/docs/tasks.md.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -174,10 +175,14 @@ fn state(value: &Value, model: &Model) -> Result<Vec<f64>, String> {
 }
 
 fn goal_from(value: &Value) -> Result<Goal, String> {
-    let expected =
-        || format!("goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …}}, got {}", shown(value));
+    let expected = || {
+        format!(
+            "goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …, \"joints\": {{…}}}}, got {}",
+            shown(value)
+        )
+    };
     let map = value.as_object().ok_or_else(expected)?;
-    let known = ["object", "position", "quaternion", "yaw"];
+    let known = ["object", "position", "quaternion", "yaw", "joints"];
     if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(unknown("key", key, known.into_iter()));
     }
@@ -199,7 +204,14 @@ fn goal_from(value: &Value) -> Result<Goal, String> {
         }
     });
     let yaw = given("yaw").map(|value| number("yaw", value).map(Turn::Yaw).map_err(|error| error.to_string()));
-    let goal = Goal { position: position.transpose()?, turn: quaternion.transpose()?.or(yaw.transpose()?) };
+    let joints = given("joints").map_or(Ok(BTreeMap::new()), |value| {
+        let expected = || format!("joints: expected {{\"hinge\": 0.5, …}}, got {}", shown(value));
+        let one = |(name, value): (&String, &Value)| {
+            number(name, value).map(|x| (name.clone(), x)).map_err(|error| error.to_string())
+        };
+        value.as_object().ok_or_else(expected)?.iter().map(one).collect()
+    })?;
+    let goal = Goal { position: position.transpose()?, turn: quaternion.transpose()?.or(yaw.transpose()?), joints };
     if goal == Goal::default() { Err(expected()) } else { Ok(goal) }
 }
 

@@ -1,34 +1,29 @@
 //! `fingertip tasks`: lists the tasks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fingertip::mpc::Task;
+use fingertip::shipped::{self, Kind};
 
 use super::super::Outcome;
 use super::super::table::table;
-use super::FOLDER;
 
-/// Lists the tasks in a folder.
+/// Lists the tasks that come with the program, or those in a folder.
 #[derive(clap::Args)]
 pub struct Args {
     /// The folder.
-    #[arg(default_value = FOLDER)]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let place = |error: std::io::Error| format!("{}: {error}", args.folder.display());
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(&args.folder).map_err(place)? {
-        paths.push(entry.map_err(place)?.path());
-    }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    paths.sort();
+    let tasks = match &args.folder {
+        None => Kind::Task.names().into_iter().map(|name| (name.to_owned(), shipped::task(name))).collect(),
+        Some(folder) => of(folder)?,
+    };
     let mut table = table(&["task", "", "goals", "period ms", "joints", "contacts", "method"], 2);
-    for path in &paths {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match Task::load(path) {
+    for (name, task) in tasks {
+        match task {
             Ok(task) => {
                 let model = task.simulator().model();
                 table.add_row([
@@ -45,6 +40,19 @@ pub fn run(args: &Args) -> Outcome {
         }
     }
     println!("{table}");
-    println!("`fingertip mpc NAME` does one.");
+    println!("`fingertip mpc NAME` does one, `fingertip view --task NAME` shows it live.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The TOML files of a folder, as tasks.
+fn of(folder: &Path) -> Result<Vec<(String, fingertip::Result<Task>)>, String> {
+    let place = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(place)? {
+        paths.push(entry.map_err(place)?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(paths.iter().map(|path| (name(path), Task::load(path))).collect())
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
 use super::{Friction, Keyframe, PairRule, Params, Scene};
+use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
 impl Scene {
@@ -81,12 +82,19 @@ impl Scene {
     /// impossible. The error gives the file, the line or the element, and what was expected. Several errors are
     /// [`Error::Several`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = fingertip_shapes::file::text(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        check_format(&text, &file)
-            .and_then(|()| Self::from_toml(&text, folder))
+        Self::read(&Folder::from(""), path)
+    }
+
+    /// Reads a file of a folder, like [`load`](Self::load).
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn read(folder: &Folder, file: impl AsRef<Path>) -> Result<Self> {
+        let path = folder.join(&file);
+        let text = folder.text(&file)?;
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        check_format(&text, &name)
+            .and_then(|()| Self::from_toml(&text, folder.of(file)))
             .map_err(|error| error.within(path.display()))
     }
 
@@ -94,11 +102,12 @@ impl Scene {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn from_toml(text: &str, folder: impl AsRef<Path>) -> Result<Self> {
+    pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
+        let folder = folder.into();
         let mut findings = Findings::default();
         let read = syntax::read(text, &mut findings).map(|file: SceneFile| {
             let hover = file.params.hover;
-            (file.scene(folder.as_ref(), &mut findings), hover)
+            (file.scene(&folder, &mut findings), hover)
         });
         let Some((scene, hover)) = read else {
             return findings.result().and_then(|()| Err(Error::invalid("TOML", "expected a scene")));
@@ -169,7 +178,7 @@ struct ParamsFile {
 
 impl SceneFile {
     /// The scene, without the robots and objects that have findings.
-    fn scene(self, folder: &Path, findings: &mut Findings) -> Scene {
+    fn scene(self, folder: &Folder, findings: &mut Findings) -> Scene {
         let mut scene = Scene::new();
         if self.gravity.is_some() && self.params.gravity.is_some() {
             let message = "expected gravity once, but it stands above too";

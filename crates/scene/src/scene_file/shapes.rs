@@ -6,6 +6,7 @@ use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 use serde::Deserialize;
 
 use crate::{Collision, Shape};
+use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Decompose, Error, MeshFile, Result};
 
 /// An entry of a `collision` list.
@@ -32,7 +33,7 @@ pub(super) struct CollisionFile {
 
 impl CollisionFile {
     /// The shapes where their entry puts them, one if it is no mesh in parts; mesh files are relative to `folder`.
-    pub(super) fn collisions(&self, folder: &Path) -> Result<Vec<Collision>> {
+    pub(super) fn collisions(&self, folder: &Folder) -> Result<Vec<Collision>> {
         let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
             *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
@@ -108,7 +109,7 @@ impl ShapeKeys<'_> {
     }
 
     /// The shape that is there, if any, or the parts of its mesh; mesh files are relative to `folder`.
-    pub(super) fn collisions(&self, folder: &Path) -> Result<Option<Vec<Collision>>> {
+    pub(super) fn collisions(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
         let with_mesh =
             [("scale", self.scale.is_some()), ("parts", self.parts.is_some()), ("decompose", self.decompose.is_some())];
         if let Some((key, _)) = with_mesh.into_iter().find(|(_, is_given)| *is_given && self.mesh.is_none()) {

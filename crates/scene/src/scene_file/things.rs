@@ -1,13 +1,14 @@
 //! Robots and objects as scene files spell them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
 use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
 use crate::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape};
+use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
 
 /// An entry of `[[robot]]`.
@@ -67,7 +68,7 @@ pub(super) struct ObjectFile {
 }
 
 impl RobotFile {
-    pub(super) fn robot(self, folder: &Path) -> Result<Robot> {
+    pub(super) fn robot(self, folder: &Folder) -> Result<Robot> {
         let mut robot =
             Robot::new(self.name, articulation(folder, &self.urdf, &self.packages, self.collision.as_deref())?);
         robot.freedom = self.freedom.unwrap_or(robot.freedom);
@@ -86,7 +87,7 @@ impl RobotFile {
 }
 
 impl ObjectFile {
-    pub(super) fn object(self, folder: &Path) -> Result<Object> {
+    pub(super) fn object(self, folder: &Folder) -> Result<Object> {
         let pose = pose(self.position, self.rpy, self.quaternion)?;
         let body = match &self.urdf {
             Some(urdf) => self.articulated(folder, urdf)?,
@@ -106,7 +107,7 @@ impl ObjectFile {
         })
     }
 
-    fn shapes(&self, folder: &Path) -> Result<Option<Vec<Collision>>> {
+    fn shapes(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
         let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
             *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
@@ -117,7 +118,7 @@ impl ObjectFile {
         keys.collisions(folder)
     }
 
-    fn articulated(&self, folder: &Path, urdf: &str) -> Result<ObjectBody> {
+    fn articulated(&self, folder: &Folder, urdf: &str) -> Result<ObjectBody> {
         let given = [
             ("mass", self.mass.is_some()),
             ("inertia", self.inertia.is_some()),
@@ -131,7 +132,7 @@ impl ObjectFile {
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
-    fn rigid(&self, folder: &Path) -> Result<ObjectBody> {
+    fn rigid(&self, folder: &Folder) -> Result<ObjectBody> {
         if !self.packages.is_empty() {
             return Err(Error::invalid("packages", "expected with a urdf only"));
         }
@@ -179,7 +180,7 @@ impl ObjectFile {
     }
 }
 
-fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Path) -> Result<Vec<Collision>> {
+fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Folder) -> Result<Vec<Collision>> {
     let place = |error: Error| error.within(format!("collision {}", i + 1));
     if file.link.is_some() {
         return Err(place(Error::invalid("link", "expected with a urdf only, as this object is one rigid body")));
@@ -189,13 +190,13 @@ fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Path) -> Result<Vec
 
 /// Reads a URDF, and puts the shapes of a `collision` list in place of its own.
 fn articulation(
-    folder: &Path,
+    folder: &Folder,
     urdf: &str,
     packages: &[String],
     list: Option<&[CollisionFile]>,
 ) -> Result<Articulation> {
     let packages: Vec<PathBuf> = packages.iter().map(|package| folder.join(package)).collect();
-    let mut articulation = Articulation::from_urdf_with(folder.join(urdf), &packages)?;
+    let mut articulation = Articulation::from_urdf_in(folder, urdf, &packages)?;
     let Some(list) = list else {
         return Ok(articulation);
     };

@@ -21,7 +21,8 @@ use super::articulation::MISSING_SHAPE;
 use super::{
     Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Visual, check,
 };
-use fingertip_shapes::{Error, Findings, HEAVIEST, Places, Result, file, hull, xml};
+use fingertip_shapes::file::Folder;
+use fingertip_shapes::{Error, Findings, HEAVIEST, Places, Result, hull, xml};
 
 impl Articulation {
     /// Reads a URDF file and checks it.
@@ -39,10 +40,15 @@ impl Articulation {
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).
     pub fn from_urdf_with(path: impl AsRef<Path>, packages: &[PathBuf]) -> Result<Self> {
-        let path = path.as_ref();
-        let text = file::text(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        read(&text, Some(&Places { folder, packages })).map_err(|error| error.within(path.display()))
+        Self::from_urdf_in(&Folder::from(""), path, packages)
+    }
+
+    /// The same of a file that is named relative to a folder; one of texts has no meshes.
+    pub(crate) fn from_urdf_in(folder: &Folder, file: impl AsRef<Path>, packages: &[PathBuf]) -> Result<Self> {
+        let path = folder.join(&file);
+        let text = folder.text(file)?;
+        let places = Places { folder: path.parent().unwrap_or(Path::new("")), packages };
+        read(&text, folder.is_of_disk().then_some(&places)).map_err(|error| error.within(path.display()))
     }
 
     /// The same from a URDF's text, without its collision meshes. `name` is its name in errors.

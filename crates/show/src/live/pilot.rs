@@ -31,21 +31,30 @@ pub struct Pilot {
     there: bool,
     /// The last search: the reason for which it ended, and the time that it took, s.
     last: Option<(&'static str, f64)>,
-    /// The body with the goal.
-    body: usize,
+    /// Where the goal puts the object.
+    goals: Vec<GoalRecord>,
 }
 
 impl Pilot {
-    pub fn new(task: Task, seed: u64, recording: &Recording) -> Result<Self> {
+    pub fn new(task: Task, seed: u64) -> Result<Self> {
         let episode = task.episode(seed, 0)?;
         let errors = task.errors(&episode.goal, &episode.start.q)?;
-        let named = |body: &crate::BodyRecord| body.name == task.object();
-        let body = recording.bodies.iter().position(named).unwrap_or(0);
         let task = Arc::new(task);
         let planner = Planner::start(task.clone());
         let u = episode.start.u.clone();
-        let mut pilot =
-            Self { task, planner, seed, episode, round: 0, n_steps: 0, u, errors, there: false, last: None, body };
+        let mut pilot = Self {
+            task,
+            planner,
+            seed,
+            episode,
+            round: 0,
+            n_steps: 0,
+            u,
+            errors,
+            there: false,
+            last: None,
+            goals: Vec::new(),
+        };
         pilot.begin(0)?;
         Ok(pilot)
     }
@@ -67,6 +76,7 @@ impl Pilot {
     fn ask_anew(&mut self) -> Result<()> {
         let Start { q, u, .. } = self.episode.start.clone();
         (self.n_steps, self.u, self.last) = (0, u, None);
+        self.goals = GoalRecord::of_episode(&self.task, &self.episode)?;
         self.measure(&q)?;
         self.ask(Some(self.episode.clone()), q, None)
     }
@@ -103,10 +113,6 @@ impl Pilot {
         Ok(self.errors)
     }
 
-    pub fn goal(&self) -> GoalRecord {
-        GoalRecord::new(self.body, &self.episode.goal)
-    }
-
     pub fn plan_size(&self, recording: &Recording) -> Result<PlanSize> {
         let horizon = self.task.problems(&self.episode)?.last().map_or(0, |problem| problem.horizon);
         Ok(PlanSize { n_poses: horizon + 1, bodies: PlanRecord::bodies(recording) })
@@ -117,14 +123,15 @@ impl Pilot {
         json!({ "title": self.task.title, "object": self.task.object(), "n_goals": self.task.n_goals() })
     }
 
-    /// The episode's state for a page, as JSON: its number, goal, errors and last search.
+    /// The episode's state for a page, as JSON: its number, goals of bodies, errors and last search.
     pub fn state(&self) -> Value {
         let (outcome, seconds) = self.last.unzip();
         json!({
             "episode": self.episode.number,
-            "goal": self.goal(),
+            "goals": self.goals,
             "position_error": self.errors.position,
             "rotation_error": self.errors.rotation,
+            "joint_error": self.errors.joints,
             "there": self.there,
             "outcome": outcome,
             "seconds": seconds,

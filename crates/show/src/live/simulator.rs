@@ -16,7 +16,7 @@ use super::pilot::Pilot;
 use super::reach::Reach;
 use super::spring::Springs;
 use crate::frames::{Layout, moves};
-use crate::plan::{COST, PLANNING, POSITION, ROTATION};
+use crate::plan::{COST, JOINTS, PLANNING, POSITION, ROTATION};
 use crate::record::Recorder;
 use crate::recording::PlanRecord;
 use crate::source::Source;
@@ -62,11 +62,11 @@ impl Simulator {
     pub fn new(source: Source, step: Quasidynamic, task: Option<(Task, u64)>, newest: Arc<Newest>) -> Result<Self> {
         let mut recorder = Recorder::new(&source, &step)?;
         let controls = Controls::new(&step, task.is_none())?;
-        let pilot = task.map(|(task, seed)| Pilot::new(task, seed, &recorder.recording)).transpose()?;
+        let pilot = task.map(|(task, seed)| Pilot::new(task, seed)).transpose()?;
         // The names of the scalars are those of a step.
         let mut first = recorder.step(&step, source.scene.control(0.0))?;
         if pilot.is_some() {
-            first.scalars.extend([COST, PLANNING, POSITION, ROTATION].map(|name| (name.to_owned(), f64::NAN)));
+            first.scalars.extend([COST, PLANNING, POSITION, ROTATION, JOINTS].map(|name| (name.to_owned(), f64::NAN)));
         }
         recorder.recording.steps.push(first);
         let plan_size = pilot.as_ref().map(|pilot| pilot.plan_size(&recorder.recording)).transpose()?;

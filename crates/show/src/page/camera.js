@@ -1,32 +1,41 @@
 // A camera that goes round a point.
 
-import { add, apply, cross, lookAt, mix, norm, perspective, scale, sub, times, unit } from "fingertip/vec";
+import { add, apply, cross, dot, lookAt, mix, norm, perspective, scale, sub, times, unit } from "fingertip/vec";
 
 const FOV = (32 * Math.PI) / 180;
 /** The camera stays this far from looking straight up or down. */
 const POLE = 0.01;
+/** Some room around what is to be seen. */
+const ROOM = 1.06;
 
 export class Camera {
-  /** `ball` is what is to be seen: { centre, radius }; `size` is that of the window, CSS pixels. */
+  /** `ball` is what is to be seen: { centre, radius, corners of its box }; `size` is that of the window, CSS pixels. */
   constructor(ball, size) {
     this.ball = ball;
     this.size = size;
-    this.now = this.home();
-    this.goal = { ...this.now };
     /** The middle of the view stands this much above the middle of the window, in half heights: something covers its foot. */
     this.lift = 0;
     /** And this much to its left, in half widths: something covers its right. */
     this.side = 0;
+    this.now = this.home();
+    this.goal = { ...this.now };
   }
 
   home() {
     return this.view(-0.85, 0.36);
   }
 
+  /** Everything in sight, as large as it can be in what is not covered. */
   view(yaw, pitch) {
-    // What is upright is narrow.
-    const narrow = Math.max(1, (0.85 * this.size[1]) / this.size[0]);
-    return { target: this.ball.centre, yaw, pitch, distance: (1.18 * narrow * this.ball.radius) / Math.sin(FOV / 2) };
+    const { centre, corners } = this.ball;
+    const { back, right, up } = this.axes({ yaw, pitch });
+    const t = Math.tan(FOV / 2);
+    const [high, wide] = [t * (1 - this.lift), (t * this.size[0] * (1 - this.side)) / this.size[1]];
+    const needed = corners.map((corner) => {
+      const from = sub(corner, centre);
+      return dot(from, back) + Math.max(Math.abs(dot(from, up)) / high, Math.abs(dot(from, right)) / wide);
+    });
+    return { target: centre, yaw, pitch, distance: ROOM * Math.max(...needed) };
   }
 
   /** Goes to a named view. */

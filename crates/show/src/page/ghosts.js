@@ -44,7 +44,8 @@ export class Ghosts {
   level(body, position, now) {
     if (!position) return now;
     const { name } = this.scene.bodies[body];
-    return this.scene.q_names.includes(`${name}.z`) ? position : [position[0], position[1], now[2]];
+    const has = (axis) => this.scene.q_names.includes(`${name}.${axis}`);
+    return has("x") && !has("z") ? [position[0], position[1], now[2]] : position;
   }
 
   /** The plan's lines: [{ ends, width }], eight numbers for each segment. */

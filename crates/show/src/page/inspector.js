@@ -1,18 +1,26 @@
-// What there is to say about the body that is selected.
+// What there is to say about the body that is selected, or about all contacts.
 
-import { digits } from "fingertip/names";
+import { digits, pairsOf } from "fingertip/names";
 import { norm } from "fingertip/vec";
 
 const MOST_CONTACTS = 8;
+/** Pairs in the table of all contacts, at most. */
+const MOST_PAIRS = 16;
+/** Forces below this are none, N. */
+const LEAST = 1e-4;
 
 export class Inspector {
   constructor(element, header, track, names) {
     Object.assign(this, { element, scene: header.scene, track, names });
+    this.pairs = pairsOf(header.scene, names);
+    /** Are all contacts listed where no body is selected? */
+    this.all = false;
   }
 
   show(body, frame) {
-    this.element.hidden = !(body > 0) || !this.track.length;
+    this.element.hidden = !(body > 0 || this.all) || !this.track.length;
     if (this.element.hidden) return;
+    if (!(body > 0)) return this.list(frame);
     const { p, q } = this.track.pose(frame, body);
     const { name, role } = this.scene.bodies[body];
     const object = this.scene.objects.find((o) => o.body === body);
@@ -22,18 +30,38 @@ export class Inspector {
       ["turned by", `${digits((angle * 180) / Math.PI, 3)}°`],
     ];
     if (object) rows.unshift(["mass", `${digits(object.mass, 3)} kg`]);
-    const touching = this.scene.contacts
-      .map((pair, i) => ({ pair, ...this.track.contact(frame, i) }))
-      .filter(({ pair, force }) => (pair.a === body || pair.b === body) && norm(force) > 1e-4)
-      .sort((a, b) => norm(b.force) - norm(a.force));
-    const contacts = touching.slice(0, MOST_CONTACTS).map(({ pair, phi, force }) => {
-      const other = pair.a === body ? pair.b : pair.a;
-      return [this.names[other], `${digits(norm(force), 3)} N`, `${digits(1e3 * phi, 3)} mm`];
+    const touching = this.strongest(frame).filter(({ a, b, size }) => (a === body || b === body) && size > LEAST);
+    const contacts = touching.slice(0, MOST_CONTACTS).map(({ a, b, size, gap }) => {
+      return [this.names[a === body ? b : a], `${digits(size, 3)} N`, `${digits(1e3 * gap, 3)} mm`];
     });
     this.element.replaceChildren(
       heading(name, role),
       table(rows),
       ...(contacts.length ? [table([["touches", "force", "gap"], ...contacts], true)] : [note("touches nothing")]),
+    );
+  }
+
+  /** Every pair with the size of its force and its least gap: the strongest first, then the nearest. */
+  strongest(frame) {
+    const all = this.pairs.map((pair) => {
+      const { force, gap } = this.track.together(frame, pair.contacts);
+      return { ...pair, size: norm(force), gap };
+    });
+    const far = ({ gap }) => (Number.isFinite(gap) ? gap : Infinity);
+    return all.sort((x, y) => (Math.max(x.size, y.size) > LEAST ? y.size - x.size : far(x) - far(y)));
+  }
+
+  /** The table of all contacts. */
+  list(frame) {
+    const known = this.strongest(frame).filter(({ size, gap }) => size > LEAST || Number.isFinite(gap));
+    const rows = known.slice(0, MOST_PAIRS).map(({ name, contacts, size, gap }) => {
+      return [name, String(contacts.length), `${digits(size, 3)} N`, `${digits(1e3 * gap, 3)} mm`];
+    });
+    const left = known.length - rows.length;
+    this.element.replaceChildren(
+      heading("Contacts", `${this.scene.contacts.length} of ${this.pairs.length} pairs`),
+      table([["pair", "points", "force", "gap"], ...rows], true),
+      ...(left > 0 ? [note(`and ${left} pairs that are farther apart`)] : []),
     );
   }
 }

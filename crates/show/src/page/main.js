@@ -51,14 +51,22 @@ class Page {
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);
     this.series = allSeries(header, this.track, this.names);
     this.picker = new Picker($("picker"), this.series);
+    this.newest = $("newest");
     this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f), soft));
-    for (const plot of this.plots) plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
+    for (const plot of this.plots) {
+      plot.redraw = () => this.refresh();
+      plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
+    }
     this.live = header.live ? new Live(this, header, $("live")) : null;
     document.querySelector('[data-show="distances"]').checked = this.show.distances;
     this.label();
     this.wire();
     if (this.live && innerWidth > 1000) this.options();
     if (innerWidth <= NARROW) this.charts();
+    // What covers the scene is known by now.
+    this.view.resize(this.camera);
+    this.camera.preset("home");
+    this.camera.now = { ...this.camera.goal };
     this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.dirty = true;
     this.last = this.drawn = performance.now();
@@ -98,13 +106,15 @@ class Page {
       episode: () => this.live?.task?.next("episode"),
       goal: () => this.live?.task?.next("goal"),
       help: () => $("keys").showModal(),
+      contacts: () => this.press("contacts", (this.inspector.all = !this.inspector.all)),
+      newest: () => this.seek(Infinity),
     };
     listenKeys({ ...act, ...Object.fromEntries(Object.entries(act).map(([k, f]) => [k, (x) => (f(x), this.refresh())])) });
     const click = (id, action) => $(id).addEventListener("click", () => (action(), this.refresh()));
     click("play", act.play);
     click("back", () => act.step(-1));
     click("forth", () => act.step(1));
-    for (const id of ["loop", "follow", "charts", "options", "theme", "reset", "help"]) click(id, act[id]);
+    for (const id of ["loop", "follow", "charts", "options", "theme", "reset", "help", "contacts", "newest"]) click(id, act[id]);
     $("keys").addEventListener("click", (event) => event.target === $("keys") && $("keys").close());
     for (const button of document.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => (act.view(button.dataset.view), this.refresh()));
@@ -262,9 +272,10 @@ class Page {
     this.view.resize(this.camera);
     this.view.draw(this.camera, this.theme, { frame, show: this.show, selected: this.selected, pull: this.live?.spring() });
     this.choose();
+    const last = this.player.last();
     if (!$("plots").hidden) for (const plot of this.plots) plot.draw(this.player, this.theme.colours);
     this.inspector.show(this.selected, frame);
-    const last = this.player.last();
+    this.newest.hidden = !this.live || this.player.playing || frame === last;
     $("scrub").max = last;
     $("scrub").value = frame;
     $("play").classList.toggle("on", this.live ? !this.live.paused : this.player.playing);

@@ -72,8 +72,8 @@ export class Marks {
     if (!this.track.length) return [];
     const of = ({ a, b }) => !(body > 0) || a === body || b === body;
     const near = this.contacts.flatMap((pair, i) => (of(pair) ? [this.track.contact(frame, i)] : []));
-    near.sort((a, b) => a.phi - b.phi);
-    const shown = near.filter(({ phi }) => Number.isFinite(phi)).slice(0, MOST_DISTANCES);
+    const known = near.filter(({ phi }) => Number.isFinite(phi)).sort((a, b) => a.phi - b.phi);
+    const shown = known.slice(0, MOST_DISTANCES);
     return shown.flatMap(({ phi, normal, point }) => [...add(point, scale(normal, -phi)), 1, ...point, 1]);
   }
 

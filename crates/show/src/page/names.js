@@ -24,3 +24,14 @@ export function digits(x, n = 4) {
   if (size < 1e-4 || size >= 1e6) return x.toExponential(2).replace("-", "−");
   return x.toFixed(Math.max(0, Math.min(5, n - 1 - Math.floor(Math.log10(size))))).replace("-", "−");
 }
+
+/** The contacts of each two bodies that may touch: { a, b, name, contacts }, where a acts on b. */
+export function pairsOf(scene, names) {
+  const pairs = new Map();
+  scene.contacts.forEach(({ a, b }, i) => {
+    const key = `${a} ${b}`;
+    if (!pairs.has(key)) pairs.set(key, { a, b, name: `${names[a]} on ${names[b]}`, contacts: [] });
+    pairs.get(key).contacts.push(i);
+  });
+  return [...pairs.values()];
+}

@@ -1,8 +1,10 @@
 // Everything that can be plotted, by name.
 
+import { pairsOf } from "fingertip/names";
+
 /** Units of scalars on the screen, and what turns the recording's into them. */
 const UNITS = {
-  gap: ["mm", 1e3], "position error": ["mm", 1e3], "rotation error": ["°", 180 / Math.PI], "planning time": ["ms", 1e3],
+  gap: ["mm", 1e3], "position error": ["mm", 1e3], "rotation error": ["°", 180 / Math.PI], "joint error": ["rad, m", 1], "planning time": ["ms", 1e3],
 };
 /** Lines that are plotted together, at most. */
 const FEW = 6;
@@ -18,16 +20,17 @@ export function allSeries(header, track, names) {
     const [unit, factor] = UNITS[name] ?? (name.startsWith("force") ? ["N", 1] : ["", 1]);
     column("Scalars", name, unit, layout.scalars + i, factor);
   });
-  const pairs = new Map();
-  scene.contacts.forEach(({ a, b }, i) => {
-    const name = `${names[a]} on ${names[b]}`;
-    const same = pairs.get(name) ?? 0;
-    pairs.set(name, same + 1);
-    const label = same ? `${name} (${same + 1})` : name;
-    const force = (frame) => track.force(frame, i);
-    list.push({ id: `Contact force:${label}`, name: label, group: "Contact force", unit: "N", at: force });
-    column("Distance", label, "mm", layout.contacts + 10 * i, 1e3, { pair: scene.contacts[i] });
-  });
+  for (const { a, b, name, contacts } of pairsOf(scene, names)) {
+    const together = (frame) => track.together(frame, contacts);
+    list.push({ id: `Contact force:${name}`, name, group: "Contact force", unit: "N", at: (frame) => Math.hypot(...together(frame).force) });
+    list.push({ id: `Distance:${name}`, name, group: "Distance", unit: "mm", pair: { a, b }, at: (frame) => 1e3 * together(frame).gap });
+    if (contacts.length === 1) continue;
+    for (const i of contacts) {
+      const of = `${name} #${i}`;
+      list.push({ id: `One contact's force:${of}`, name: of, group: "One contact's force", unit: "N", at: (frame) => track.force(frame, i) });
+      column("One contact's distance", of, "mm", layout.contacts + 10 * i, 1e3);
+    }
+  }
   scene.bodies.forEach((body, i) => {
     if (body.role !== "object" && !header.tips.includes(i)) return;
     const object = body.role === "object";
@@ -80,7 +83,7 @@ export function firstPlots(list, track, live, robots) {
   // Where nothing can touch, what moves are joints.
   if (!paths.length) Object.assign(position, { title: "Joints", series: farthest(list.filter((s) => s.group === "q"), 0).slice(0, FEW) });
   const named = (...names) => names.flatMap((name) => list.filter((s) => s.group === "Scalars" && s.name === name));
-  const [cost, errors] = [named("cost"), named("position error", "rotation error")];
+  const [cost, errors] = [named("cost"), named("position error", "rotation error", "joint error")];
   const plots = cost.length ? [{ title: "Cost of the plan", series: cost }, { title: "To the goal", series: errors }, force] : [force, position];
   if (!robots && !cost.length) plots.push({ title: "Distance", series: nearest(list, track.length - 1, 0), nearest: true });
   return plots.filter((plot) => plot.series.length || plot.nearest);

@@ -49,22 +49,41 @@ export function buildStage(scene, soft) {
   return { parts, planes };
 }
 
-/** The ball around everything that has an end, over some of the frames. */
+/** What is this many times as far away as the scene was large at its start has fallen away. */
+const AWAY = 4;
+
+/** The box around shapes at a frame: its low and its high corner. */
+function box(shapes, track, frame) {
+  let [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
+  for (const shape of shapes) {
+    const { p, q } = track.pose(frame, shape.body);
+    const at = add(p, turn(q, shape.position));
+    const r = reach(shape);
+    low = low.map((x, k) => Math.min(x, at[k] - r));
+    high = high.map((x, k) => Math.max(x, at[k] + r));
+  }
+  return [low, high];
+}
+
+/** The ball, and the corners of the box, around everything that has an end and is still there, over some of the frames. */
 export function surround(scene, track) {
   const finite = scene.shapes.filter((shape) => shape.kind !== "halfspace");
-  let [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
-  const frames = [0, 0.25, 0.5, 0.75, 1].map((part) => Math.floor(part * Math.max(0, track.length - 1)));
-  for (const frame of new Set(frames)) {
-    for (const shape of finite) {
-      const { p, q } = track.pose(frame, shape.body);
-      const at = add(p, turn(q, shape.position));
-      const r = reach(shape);
-      low = low.map((x, k) => Math.min(x, at[k] - r));
-      high = high.map((x, k) => Math.max(x, at[k] + r));
-    }
+  if (!finite.length) return ball([-0.3, -0.3, -0.3], [0.3, 0.3, 0.3]);
+  let [low, high] = box(finite, track, 0);
+  const [middle, limit] = [scale(add(low, high), 0.5), AWAY * norm(sub(high, low))];
+  for (const part of [0.25, 0.5, 0.75, 1]) {
+    const frame = Math.floor(part * Math.max(0, track.length - 1));
+    const here = finite.filter((shape) => norm(sub(track.pose(frame, shape.body).p, middle)) < limit);
+    const [least, most] = box(here, track, frame);
+    low = low.map((x, k) => Math.min(x, least[k]));
+    high = high.map((x, k) => Math.max(x, most[k]));
   }
-  if (!(low[0] <= high[0])) return { centre: [0, 0, 0], radius: 0.5, bottom: 0 };
-  return { centre: scale(add(low, high), 0.5), radius: Math.max(0.01, 0.5 * norm(sub(high, low))), bottom: low[2] };
+  return ball(low, high);
+}
+
+function ball(low, high) {
+  const corners = Array.from({ length: 8 }, (_, i) => [0, 1, 2].map((k) => (i & (1 << k) ? high[k] : low[k])));
+  return { centre: scale(add(low, high), 0.5), radius: Math.max(0.01, 0.5 * norm(sub(high, low))), bottom: low[2], corners };
 }
 
 export const placed = (track, frame, { body, local }) => {

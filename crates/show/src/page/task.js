@@ -34,11 +34,12 @@ export class Task {
   /** What the simulator says of the episode. */
   hear(state, driven) {
     this.episode = state.episode;
-    this.page.view.ghosts.goals = [state.goal];
+    this.page.view.ghosts.goals = state.goals;
     const { n_goals: n, object } = this.about;
     const off = [
       state.position_error === null ? null : `${digits(1e3 * state.position_error, 3)} mm`,
       state.rotation_error === null ? null : `${digits((180 / Math.PI) * state.rotation_error, 3)}°`,
+      state.joint_error === null ? null : `joints ${digits(state.joint_error, 3)} rad or m`,
     ].filter(Boolean);
     const planning = state.seconds === null ? "…" : `${digits(1e3 * state.seconds, 3)} of ${digits(1e3 * state.period, 3)} ms, ${state.outcome}`;
     const rows = [

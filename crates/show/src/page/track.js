@@ -92,6 +92,18 @@ export class Track {
     });
   }
 
+  /** Of contacts together: the force on b, and the least gap, NaN where none takes part. */
+  together(frame, contacts) {
+    const force = [0, 0, 0];
+    let gap = NaN;
+    for (const i of contacts) {
+      const contact = this.contact(frame, i);
+      contact.force.forEach((f, k) => (force[k] += f));
+      if (!(contact.phi >= gap)) gap = Number.isFinite(contact.phi) ? contact.phi : gap;
+    }
+    return { force, gap };
+  }
+
   /** Size of a contact's force, N. */
   force(frame, i) {
     const at = frame * this.stride + this.layout.contacts + DRAWN_CONTACT * i + 7;

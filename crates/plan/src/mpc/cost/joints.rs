@@ -1,15 +1,21 @@
-//! Costs of the commanded joints' positions.
+//! Costs of joints' positions.
+
+use std::collections::BTreeMap;
 
 use candle_core::Result;
 
 use super::{Cost, Expansion};
 use crate::mpc::Simulator;
 use crate::mpc::command::within;
+use fingertip_scene::{check, unknown};
+use fingertip_shapes::Error;
+use fingertip_step::kinematics::Coordinate;
+use fingertip_step::model::Model;
 
-/// Squared distance of the commanded joints from a posture, rad² or m².
+/// Squared distance of joints from a posture, rad² or m².
 #[derive(Clone, Debug)]
 pub struct Posture {
-    /// The commanded joints: (place in q, degree of freedom, position of the posture).
+    /// The joints: (place in q, degree of freedom, position of the posture).
     joints: Vec<(usize, usize, f64)>,
 }
 
@@ -21,10 +27,53 @@ pub struct JointLimits {
 }
 
 impl Posture {
-    /// The cost whose posture is the joints' positions in q (nq numbers).
+    /// The cost of the commanded joints whose posture is their positions in q (nq numbers).
     pub fn new(simulator: &Simulator, q: &[f64]) -> Self {
         Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect() }
     }
+}
+
+impl Posture {
+    /// The cost of an object's joints, by their own names: the distance of a door's `"hinge"` from an angle. Angles are not
+    /// wrapped: a screw that has turned once more is elsewhere.
+    ///
+    /// # Errors
+    /// If the object has no such joint, or a position is not finite or larger than 1e6 rad or m.
+    pub fn of_object(model: &Model, object: &str, goal: &BTreeMap<String, f64>) -> Result<Self> {
+        let joint = |(name, &x): (&String, &f64)| {
+            let c = object_joint(model, object, name)?;
+            check::finite(name, x)?;
+            check::at_most(name, x, check::LONGEST, "rad or m")?;
+            Ok((c.q, c.v, x))
+        };
+        let joints = goal.iter().map(joint).collect::<fingertip_shapes::Result<_>>()?;
+        Ok(Self { joints })
+    }
+
+    /// The distance of the joint that is farthest from the posture, rad or m.
+    pub fn error(&self, q: &[f64]) -> f64 {
+        self.joints.iter().map(|&(at, _, x)| (q[at] - x).abs()).fold(0.0, f64::max)
+    }
+}
+
+/// The joints of an object that have one coordinate, with their own names. Robots have none here.
+pub(in crate::mpc) fn object_joints<'a>(model: &'a Model, object: &str) -> Vec<(&'a str, &'a Coordinate)> {
+    let coordinates = model.tree.coordinates.iter().filter(|c| c.kind.is_single() && c.u.is_none());
+    coordinates.filter_map(|c| Some((c.name.strip_prefix(object)?.strip_prefix('/')?, c))).collect()
+}
+
+/// A joint of an object by its own name.
+pub(in crate::mpc) fn object_joint<'a>(
+    model: &'a Model,
+    object: &str,
+    name: &str,
+) -> fingertip_shapes::Result<&'a Coordinate> {
+    let joints = object_joints(model, object);
+    let unknown = || {
+        let known = joints.iter().map(|(name, _)| *name);
+        Error::invalid(format!("joints of \"{object}\""), unknown("joint", name, known))
+    };
+    joints.iter().find(|(own, _)| *own == name).map(|(_, c)| *c).ok_or_else(unknown)
 }
 
 impl JointLimits {

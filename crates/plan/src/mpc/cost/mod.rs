@@ -21,6 +21,7 @@ pub use closure::Closure;
 pub use force::ContactForce;
 pub(super) use force::ForceRates;
 pub use joints::{JointLimits, Posture};
+pub(super) use joints::{object_joint, object_joints};
 pub use pose::{Goal, Orientation, Position, Turn};
 pub use reach::Reach;
 pub use residual::Residual;

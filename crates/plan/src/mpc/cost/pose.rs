@@ -1,5 +1,7 @@
 //! A cost on an object's position and orientation relative to a goal.
 
+use std::collections::BTreeMap;
+
 use candle_core::{Result, bail};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
@@ -7,13 +9,15 @@ use super::{Cost, Expansion};
 use fingertip_scene::{JointKind, check};
 use fingertip_step::model::Model;
 
-/// A goal for an object's pose. A part that is `None` is free.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A goal for an object's pose and its joints. A part that is `None`, or a joint that is not named, is free.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goal {
     /// Position of its frame, m. z is ignored for planar objects.
     pub position: Option<[f64; 3]>,
     /// Orientation of the object, if the goal has one.
     pub turn: Option<Turn>,
+    /// Positions of joints of an articulated object, by their own names, rad or m.
+    pub joints: BTreeMap<String, f64>,
 }
 
 /// An orientation.

@@ -91,7 +91,8 @@ impl PoseFile {
         } else {
             self.rotation.as_ref().map(|about| quaternion(about.draw(deviates)))
         };
-        Goal { position, turn }
+        let joints = self.joints.iter().map(|(name, range)| (name.clone(), range.draw(deviates)[0])).collect();
+        Goal { position, turn, joints }
     }
 }
 
@@ -115,7 +116,7 @@ pub(super) fn quaternion(q: UnitQuaternion<f64>) -> Turn {
 }
 
 impl Goal {
-    /// A relative goal composed with a start pose: the position is added, and the rotation is applied after that of the pose.
+    /// A relative goal composed with a start: positions are added, and the rotation is applied after that of the start.
     pub(super) fn after(self, start: &Self) -> Self {
         let position = self.position.zip(start.position).map(|(d, p)| std::array::from_fn(|k| p[k] + d[k]));
         let turn = self.turn.zip(start.turn).map(|turns| match turns {
@@ -126,6 +127,8 @@ impl Goal {
             (Turn::Yaw(d), Turn::Yaw(yaw)) => Turn::Yaw(yaw + d),
             (other, _) => other,
         });
-        Self { position, turn }
+        let from = |name: &str| start.joints.get(name).copied().unwrap_or(0.0);
+        let joints = self.joints.into_iter().map(|(name, x)| (name.clone(), from(&name) + x)).collect();
+        Self { position, turn, joints }
     }
 }

@@ -1,7 +1,12 @@
 //! One episode of a task: its start, its goal, and its progress.
 
-use super::{Task, pose_of};
-use crate::mpc::cost::{Goal, Orientation, Position, Turn};
+use std::collections::BTreeMap;
+
+use nalgebra::{Quaternion, UnitQuaternion};
+
+use super::Task;
+use super::draw::quaternion;
+use crate::mpc::cost::{Goal, Orientation, Position, Posture, Turn, object_joint, object_joints};
 use crate::mpc::problem::Start;
 use crate::mpc::sampling::Deviates;
 use fingertip_scene::{JointKind, unknown};
@@ -19,7 +24,7 @@ pub struct Episode {
     pub goal: Goal,
 }
 
-/// Distances of an object's pose from its goal. A part of the pose that the goal leaves free has none.
+/// Distances of an object from its goal. A part that the goal leaves free has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
     /// Distance of positions, m.
@@ -28,6 +33,8 @@ pub struct Errors {
     pub rotation: Option<f64>,
     /// Quaternion error 1 − ⟨q, q*⟩², which is sin² of half the angle.
     pub quaternion: Option<f64>,
+    /// Distance of the joint that is farthest from its goal, rad or m.
+    pub joints: Option<f64>,
 }
 
 /// The progress of an episode.
@@ -52,14 +59,12 @@ impl Task {
         let simulator = self.simulator();
         let tree = &simulator.model().tree;
         let mut q = tree.home();
-        let object = self.coordinate(self.object(), "goal: object")?;
         let row = self.goals.as_ref().map(|goals| &goals[number % goals.len()]);
         for (name, pose) in &self.file.start.objects {
-            let c = self.coordinate(name, "start")?;
-            place(c, &mut q, pose.draw(&mut deviates));
+            self.place(name, &mut q, &pose.draw(&mut deviates))?;
         }
         if let Some((_, Some(init))) = row {
-            place(object, &mut q, *init);
+            self.place(self.object(), &mut q, init)?;
         }
         let names: Vec<String> = tree.coordinates.iter().flat_map(|c| c.q_names()).collect();
         let from = q.clone();
@@ -77,10 +82,14 @@ impl Task {
             q[joint.q] = base.transpose()?.unwrap_or(0.0) + value.plus;
         }
         let goal = match row {
-            Some((goal, _)) => *goal,
+            Some((goal, _)) => goal.clone(),
             None => {
                 let goal = self.file.goal.pose().draw(&mut deviates);
-                if self.file.goal.from.as_deref() == Some("start") { goal.after(&pose_of(object, &q)) } else { goal }
+                if self.file.goal.from.as_deref() == Some("start") {
+                    goal.after(&self.state_of(self.object(), &q))
+                } else {
+                    goal
+                }
             }
         };
         let u = simulator.positions(&q);
@@ -98,9 +107,11 @@ impl Task {
             goal.position.map(|p| Ok::<_, candle_core::Error>(Position::new(model, self.object(), p)?.error(q)));
         let rotation =
             goal.turn.map(|turn| Ok::<_, candle_core::Error>(Orientation::new(model, self.object(), turn)?.error(q)));
+        let joints = (!goal.joints.is_empty()).then(|| Posture::of_object(model, self.object(), &goal.joints));
+        let joints = joints.transpose()?.map(|cost| cost.error(q));
         let position = position.transpose()?.map(length);
         let rotation = rotation.transpose()?.map(length);
-        Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)) })
+        Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)), joints })
     }
 
     /// Are these errors small by the task's measure of success? Errors without a measure, and measures of parts that
@@ -111,7 +122,8 @@ impl Task {
         within(measure.position, errors.position)
             && within(measure.rotation, errors.rotation)
             && within(measure.quaternion, errors.quaternion)
-            && [measure.position, measure.rotation, measure.quaternion].iter().any(Option::is_some)
+            && within(measure.joints, errors.joints)
+            && [measure.position, measure.rotation, measure.quaternion, measure.joints].iter().any(Option::is_some)
     }
 
     /// Counts a period that ended with these errors.
@@ -129,8 +141,39 @@ impl Task {
     }
 }
 
+impl Task {
+    /// q (nq numbers) with the object at its goal; what the goal leaves free stays.
+    ///
+    /// # Errors
+    /// If the goal does not fit the object.
+    pub fn at_goal(&self, goal: &Goal, q: &[f64]) -> Result<Vec<f64>> {
+        let mut q = q.to_vec();
+        self.place(self.object(), &mut q, goal)?;
+        Ok(q)
+    }
+
+    /// Puts an object at a pose and its joints at positions; free parts stay as they are.
+    fn place(&self, object: &str, q: &mut [f64], at: &Goal) -> Result<()> {
+        if at.position.is_some() || at.turn.is_some() {
+            place(self.coordinate(object, "start")?, q, at);
+        }
+        for (name, &x) in &at.joints {
+            q[object_joint(self.simulator().model(), object, name)?.q] = x;
+        }
+        Ok(())
+    }
+
+    /// The pose and the joints of an object in q.
+    fn state_of(&self, object: &str, q: &[f64]) -> Goal {
+        let joints = object_joints(self.simulator().model(), object);
+        let joints = joints.into_iter().map(|(name, c)| (name.to_owned(), q[c.q])).collect();
+        let pose = self.coordinate(object, "goal: object").map(|c| pose_of(c, q)).unwrap_or_default();
+        Goal { joints, ..pose }
+    }
+}
+
 /// Puts an object at a pose; free parts stay as they are.
-fn place(c: &Coordinate, q: &mut [f64], pose: Goal) {
+fn place(c: &Coordinate, q: &mut [f64], pose: &Goal) {
     let own = &mut q[c.q..c.q + c.kind.nq()];
     if let Some(position) = pose.position {
         let n = if c.kind == JointKind::Planar { 2 } else { 3 };
@@ -140,5 +183,25 @@ fn place(c: &Coordinate, q: &mut [f64], pose: Goal) {
         Some(Turn::Quaternion(quaternion)) if own.len() == 7 => own[3..].copy_from_slice(&quaternion),
         Some(Turn::Yaw(yaw)) if c.kind == JointKind::Planar => own[2] = yaw,
         _ => {}
+    }
+}
+
+/// The orientation given by numbers of q.
+fn turn_of(c: &Coordinate, q: &[f64]) -> Option<Turn> {
+    match *q {
+        [_, _, _, w, x, y, z] => Some(quaternion(UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)))),
+        [_, _, yaw] if c.kind == JointKind::Planar => Some(Turn::Yaw(yaw)),
+        _ => None,
+    }
+}
+
+/// The pose of an object in q.
+fn pose_of(c: &Coordinate, q: &[f64]) -> Goal {
+    let own = &q[c.q..c.q + c.kind.nq()];
+    let is_planar = c.kind == JointKind::Planar;
+    Goal {
+        position: Some([own[0], own[1], if is_planar { 0.0 } else { own[2] }]),
+        turn: turn_of(c, own),
+        joints: BTreeMap::new(),
     }
 }

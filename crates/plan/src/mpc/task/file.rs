@@ -81,15 +81,22 @@ pub(super) struct PoseFile {
     pub quaternion: Option<Range>,
     pub rotation: Option<About>,
     pub yaw: Option<Range>,
+    #[serde(default)]
+    pub joints: BTreeMap<String, Range>,
 }
 
 impl PoseFile {
+    /// Does it say where the object as a whole is?
+    pub fn has_pose(&self) -> bool {
+        self.position.is_some() || self.has_turn()
+    }
+
     pub fn has_turn(&self) -> bool {
         self.rpy.is_some() || self.quaternion.is_some() || self.rotation.is_some() || self.yaw.is_some()
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GoalFile {
     pub object: String,
@@ -102,13 +109,14 @@ pub(super) struct GoalFile {
     pub quaternion: Option<Range>,
     pub rotation: Option<About>,
     pub yaw: Option<Range>,
+    #[serde(default)]
+    pub joints: BTreeMap<String, Range>,
 }
 
 impl GoalFile {
     pub fn pose(&self) -> PoseFile {
-        let Self { position, rpy, quaternion, rotation, yaw, .. } = self;
-        let (position, rpy, quaternion) = (position.clone(), rpy.clone(), quaternion.clone());
-        PoseFile { position, rpy, quaternion, rotation: rotation.clone(), yaw: yaw.clone() }
+        let Self { position, rpy, quaternion, rotation, yaw, joints, .. } = self.clone();
+        PoseFile { position, rpy, quaternion, rotation, yaw, joints }
     }
 }
 
@@ -143,6 +151,8 @@ pub(super) struct WeightsFile {
     #[serde(default)]
     pub rotation: f64,
     #[serde(default)]
+    pub joints: f64,
+    #[serde(default)]
     pub posture: f64,
     #[serde(default)]
     pub reach: f64,
@@ -165,6 +175,7 @@ pub(super) struct WeightsFile {
 pub(super) struct TerminalFile {
     pub position: Option<f64>,
     pub rotation: Option<f64>,
+    pub joints: Option<f64>,
     pub posture: Option<f64>,
     pub reach: Option<f64>,
     pub closure: Option<f64>,
@@ -174,10 +185,12 @@ pub(super) struct TerminalFile {
 impl WeightsFile {
     /// Every number with its name.
     pub fn all(&self) -> Vec<(&'static str, f64)> {
-        let Self { position, rotation, posture, reach, closure, limits, command, smoothness, effort, terminal } = self;
+        let Self { position, rotation, joints, posture, reach, closure, limits, command, smoothness, effort, terminal } =
+            self;
         let last = [
             ("terminal.position", terminal.position),
             ("terminal.rotation", terminal.rotation),
+            ("terminal.joints", terminal.joints),
             ("terminal.posture", terminal.posture),
             ("terminal.reach", terminal.reach),
             ("terminal.closure", terminal.closure),
@@ -185,6 +198,7 @@ impl WeightsFile {
         ];
         let mut all = vec![("position", *position), ("rotation", *rotation), ("posture", *posture), ("reach", *reach)];
         all.extend([
+            ("joints", *joints),
             ("closure", *closure),
             ("limits", *limits),
             ("command", *command),
@@ -239,6 +253,7 @@ pub(super) struct SuccessFile {
     pub position: Option<f64>,
     pub rotation: Option<f64>,
     pub quaternion: Option<f64>,
+    pub joints: Option<f64>,
     pub held: Option<usize>,
     pub stop: Option<bool>,
 }

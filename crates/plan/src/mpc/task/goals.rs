@@ -1,9 +1,9 @@
 //! Lists of goals in CSV files.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use crate::mpc::cost::{Goal, Turn};
-use fingertip_scene::JointKind;
+use fingertip_scene::{Folder, JointKind};
 use fingertip_shapes::{Error, Result};
 
 /// A row: the object's goal, and its start if the columns `init_…` are read.
@@ -11,8 +11,8 @@ pub(super) type Row = (Goal, Option<Goal>);
 
 /// Reads columns `goal_x, goal_y, goal_z, goal_qw, goal_qx, goal_qy, goal_qz` for a free object, `goal_x, goal_y,
 /// goal_theta` for a planar one, and the same with `init_` if `start`; other columns are ignored.
-pub(super) fn read(path: &Path, kind: JointKind, start: bool) -> Result<Vec<Row>> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
+pub(super) fn read(folder: &Folder, file: &str, kind: JointKind, start: bool) -> Result<Vec<Row>> {
+    let (path, text) = (folder.join(file), folder.text(file)?);
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let bad = |line: usize, message: String| Error::invalid(format!("{}: line {}", path.display(), line + 1), message);
     let (_, header) = lines.next().ok_or_else(|| bad(0, "expected the names of columns".to_owned()))?;
@@ -51,13 +51,14 @@ pub(super) fn read(path: &Path, kind: JointKind, start: bool) -> Result<Vec<Row>
 }
 
 fn goal_of(kind: JointKind, numbers: &[f64]) -> Option<Goal> {
+    let pose = |position, turn| Some(Goal { position: Some(position), turn, joints: BTreeMap::new() });
     match *numbers {
-        [x, y, z] if kind == JointKind::Translation => Some(Goal { position: Some([x, y, z]), turn: None }),
-        [x, y, theta] => Some(Goal { position: Some([x, y, 0.0]), turn: Some(Turn::Yaw(theta)) }),
+        [x, y, z] if kind == JointKind::Translation => pose([x, y, z], None),
+        [x, y, theta] => pose([x, y, 0.0], Some(Turn::Yaw(theta))),
         [x, y, z, ref q @ ..] => {
             let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
             let turn = length.is_normal().then(|| Turn::Quaternion(std::array::from_fn(|k| q[k] / length)))?;
-            Some(Goal { position: Some([x, y, z]), turn: Some(turn) })
+            pose([x, y, z], Some(turn))
         }
         _ => None,
     }

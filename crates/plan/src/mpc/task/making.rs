@@ -23,10 +23,11 @@ impl Task {
     pub fn controller(&self, episode: &Episode) -> candle_core::Result<Controller> {
         let mut settings = self.settings;
         let measure = &self.file.success;
-        let WeightsFile { position, rotation, .. } = self.file.weights;
+        let WeightsFile { position, rotation, joints, .. } = self.file.weights;
         // Within what counts as success nothing has to be sampled.
         settings.ilqr.small = position * measure.position.map_or(0.0, |x| x * x)
-            + rotation * measure.rotation.or(measure.quaternion.map(|x| 2.0 * x.sqrt())).map_or(0.0, |x| x * x);
+            + rotation * measure.rotation.or(measure.quaternion.map(|x| 2.0 * x.sqrt())).map_or(0.0, |x| x * x)
+            + joints * measure.joints.map_or(0.0, |x| x * x);
         Controller::new(self.problems(episode)?, &episode.start, settings)
     }
 
@@ -94,6 +95,10 @@ impl Task {
             let cost = Orientation::new(model, object, turn).map_err(bad)?;
             add(Arc::new(cost), weights.rotation, weights.terminal.rotation, true);
         }
+        if !goal.joints.is_empty() {
+            let cost = Posture::of_object(model, object, &goal.joints).map_err(bad)?;
+            add(Arc::new(cost), weights.joints, weights.terminal.joints, true);
+        }
         add(Arc::new(Posture::new(simulator, &episode.start.q)), weights.posture, weights.terminal.posture, false);
         add(Arc::new(JointLimits::new(simulator)), weights.limits, weights.terminal.limits, false);
         let counts = |running: f64, terminal: Option<f64>| running > 0.0 || terminal.is_some_and(|weight| weight > 0.0);
@@ -131,8 +136,10 @@ impl Task {
     fn reach(&self, simulator: &Simulator) -> Result<(Reach, Closure)> {
         let model = simulator.model();
         let file = self.file.reach.as_ref();
-        let object = file.and_then(|file| file.object.as_deref()).unwrap_or(self.object());
-        // A rigid object's body has its name, that of an articulated one the name of its first link.
+        let object = match file.and_then(|file| file.object.as_deref()) {
+            Some(object) => object,
+            None => &model.tree.bodies[self.target()?].name,
+        };
         let points: Vec<(&str, [f64; 3])> = match file {
             Some(file) => file.points.iter().map(|point| (point.link.as_str(), point.at)).collect(),
             None => last_links(simulator).into_iter().map(|name| (name, [0.0; 3])).collect(),

@@ -10,16 +10,13 @@ mod making;
 
 use std::path::{Path, PathBuf};
 
-use nalgebra::{Quaternion, UnitQuaternion};
-
-use self::draw::quaternion;
-use self::file::TaskFile;
+use self::file::{PoseFile, TaskFile};
 use self::goals::Row;
 use super::controller::{Method, Settings};
-use super::cost::{Goal, Turn};
+use super::cost::{object_joint, object_joints};
 use super::simulator::Simulator;
 pub use episode::{Episode, Errors, Progress};
-use fingertip_scene::{Params, Scene, unknown};
+use fingertip_scene::{Folder, Params, Scene, unknown};
 use fingertip_shapes::{Error, Result, message};
 use fingertip_step::kinematics::Coordinate;
 
@@ -37,6 +34,8 @@ pub struct Task {
     pub scene: Scene,
     /// The path of the scene's file.
     pub scene_path: PathBuf,
+    /// The text of that file.
+    pub scene_text: String,
     /// The most control periods of an episode.
     pub cap: usize,
     /// The options of the task's controller.
@@ -54,20 +53,33 @@ impl Task {
     /// If a file cannot be read, a key is unknown or missing, or a value or name is not possible. The message gives the
     /// place and what was expected.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
+        Self::read(&Folder::from(""), path)
+    }
+
+    /// Reads a task's file in a folder, like [`Task::load`].
+    ///
+    /// # Errors
+    /// As [`Task::load`].
+    pub fn read(folder: &Folder, file: impl AsRef<Path>) -> Result<Self> {
+        let text = folder.text(&file)?;
+        Self::from_toml(&text, folder.of(&file)).map_err(|error| error.within(folder.join(file).display()))
+    }
+
+    /// The scene that a text names, if it is a task's.
+    pub fn scene_of(text: &str) -> Option<String> {
+        let table: toml::Table = text.parse().ok()?;
+        table.get("scene")?.as_str().map(str::to_owned)
     }
 
     /// Reads a task's text; its paths are relative to `folder`.
     ///
     /// # Errors
     /// As [`Task::load`].
-    pub fn from_toml(text: &str, folder: &Path) -> Result<Self> {
+    pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
+        let folder = folder.into();
         let file = TaskFile::read(text)?;
-        let scene_path = folder.join(&file.scene);
-        let mut scene = Scene::load(&scene_path)?;
+        let (scene_path, scene_text) = (folder.join(&file.scene), folder.text(&file.scene)?);
+        let mut scene = Scene::read(&folder, &file.scene)?;
         let schedule = match (&file.kappa, &file.schedule) {
             (Some(_), Some(_)) => return Err(Error::invalid("schedule", "expected kappa or schedule, got both")),
             (Some(kappa), None) => vec![*kappa],
@@ -120,13 +132,14 @@ impl Task {
             title: file.title.clone(),
             scene,
             scene_path,
+            scene_text,
             cap: whole("cap", file.cap, CAP, 1)?,
             settings,
             simulators,
             goals: None,
             file,
         };
-        task.goals = task.read_goals(folder)?;
+        task.goals = task.read_goals(&folder)?;
         task.check()?;
         Ok(task)
     }
@@ -161,49 +174,82 @@ impl Task {
         self.goals.as_ref().map(Vec::len)
     }
 
+    /// The coordinates of an object that can move as a whole.
     fn coordinate(&self, object: &str, place: &str) -> Result<&Coordinate> {
         let model = self.simulator().model();
         model.object(object).map_err(|_| {
+            if let Some((joint, _)) = object_joints(model, object).first() {
+                let expected = format!("joints, as in joints = {{ {joint} = 1.0 }}, in place of a pose");
+                return Error::invalid(place, format!("\"{object}\" cannot move as a whole; expected {expected}"));
+            }
             let known = model.tree.coordinates.iter().filter(|c| c.kind.nq() > 1).map(|c| c.name.as_str());
             Error::invalid(place, unknown("movable object", object, known))
         })
     }
 
-    fn read_goals(&self, folder: &Path) -> Result<Option<Vec<Row>>> {
+    /// The body that the goal is about: the object's own, or the one that the goal's first joint moves.
+    fn target(&self) -> Result<usize> {
+        let object = self.object();
+        match (self.coordinate(object, "goal: object"), self.file.goal.joints.keys().next()) {
+            (Err(_), Some(joint)) => Ok(object_joint(self.simulator().model(), object, joint)?.body),
+            (c, _) => Ok(c?.body),
+        }
+    }
+
+    fn read_goals(&self, folder: &Folder) -> Result<Option<Vec<Row>>> {
         let goal = &self.file.goal;
-        let kind = self.coordinate(&goal.object, "goal: object")?.kind;
         let pose = goal.pose();
+        self.check_state(&goal.object, &pose, "goal")?;
         match &goal.file {
-            Some(_) if pose.position.is_some() || pose.has_turn() || goal.from.is_some() => {
+            Some(_) if pose.has_pose() || !pose.joints.is_empty() || goal.from.is_some() => {
                 Err(Error::invalid("goal", "expected a file or a pose, got both"))
             }
-            Some(file) => goals::read(&folder.join(file), kind, goal.start).map(Some),
+            Some(file) => {
+                let kind = self.coordinate(&goal.object, "goal: object")?.kind;
+                goals::read(folder, file, kind, goal.start).map(Some)
+            }
             None if goal.start => {
                 Err(Error::invalid("goal: start", "expected a file, whose columns init_… are the start"))
             }
-            None if pose.position.is_none() && !pose.has_turn() => {
-                Err(Error::invalid("goal", "expected a position, a rotation or a file"))
+            None if !pose.has_pose() && pose.joints.is_empty() => {
+                self.coordinate(&goal.object, "goal: object")?;
+                Err(Error::invalid("goal", "expected a position, a rotation, joints or a file"))
             }
             None => Ok(None),
         }
     }
 
+    /// Checks that an object can be in such a state.
+    fn check_state(&self, object: &str, state: &PoseFile, place: &str) -> Result<()> {
+        if state.has_pose() || state.joints.is_empty() {
+            let kind = self.coordinate(object, &format!("{place}: object"))?.kind;
+            state.check(kind).map_err(|error| error.within(place))?;
+        }
+        for (name, range) in &state.joints {
+            object_joint(self.simulator().model(), object, name)
+                .and_then(|_| range.has(&[1], name))
+                .map_err(|error| error.within(place))?;
+        }
+        Ok(())
+    }
+
     /// Finds all errors that can be found without a simulation.
     fn check(&self) -> Result<()> {
         let TaskFile { goal, start, weights, success, .. } = &self.file;
-        let kind = self.coordinate(&goal.object, "goal: object")?.kind;
-        goal.pose().check(kind).map_err(|error| error.within("goal"))?;
         if let Some(from) = &goal.from
             && !matches!(from.as_str(), "world" | "start")
         {
             return Err(Error::invalid("goal: from", unknown("frame", from, ["world", "start"].into_iter())));
         }
         for (name, pose) in &start.objects {
-            let place = format!("start.objects.{name}");
-            pose.check(self.coordinate(name, &place)?.kind).map_err(|error| error.within(place))?;
+            self.check_state(name, pose, &format!("start.objects.{name}"))?;
         }
-        let numbers =
-            [("position", success.position), ("rotation", success.rotation), ("quaternion", success.quaternion)];
+        let numbers = [
+            ("position", success.position),
+            ("rotation", success.rotation),
+            ("quaternion", success.quaternion),
+            ("joints", success.joints),
+        ];
         numbers.iter().try_for_each(|(name, x)| positive(&format!("success.{name}"), *x))?;
         if success.held == Some(0) {
             return Err(Error::invalid("success.held", "expected at least 1, got 0"));
@@ -229,22 +275,6 @@ fn positive(name: &str, given: Option<f64>) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// The orientation given by numbers of q.
-fn turn_of(c: &Coordinate, q: &[f64]) -> Option<Turn> {
-    match *q {
-        [_, _, _, w, x, y, z] => Some(quaternion(UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)))),
-        [_, _, yaw] if c.kind == fingertip_scene::JointKind::Planar => Some(Turn::Yaw(yaw)),
-        _ => None,
-    }
-}
-
-/// The pose of an object in q.
-fn pose_of(c: &Coordinate, q: &[f64]) -> Goal {
-    let own = &q[c.q..c.q + c.kind.nq()];
-    let is_planar = c.kind == fingertip_scene::JointKind::Planar;
-    Goal { position: Some([own[0], own[1], if is_planar { 0.0 } else { own[2] }]), turn: turn_of(c, own) }
 }
 
 impl std::str::FromStr for Method {

@@ -1,0 +1,128 @@
+//! What an argument names: a file, a scene or a task that comes with the program, or a scene that is made on the spot.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fingertip::description::{Folder, Scene, unknown};
+use fingertip::mpc::Task;
+use fingertip::shipped::Kind;
+use fingertip::show::Source;
+use fingertip::{Error, Result};
+
+use super::scene::{self, made};
+
+/// What an argument can be.
+pub enum Thing {
+    Scene,
+    Task,
+    Recording,
+}
+
+/// Where a scene or a task is: a folder and a file in it.
+struct Place {
+    folder: Folder,
+    file: PathBuf,
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.folder.join(&self.file)
+    }
+
+    /// The scene that the file names if it is a task, in the folder that it is named from.
+    fn scene_of_task(&self) -> Result<Option<Self>> {
+        let scene = Task::scene_of(&self.folder.text(&self.file)?);
+        Ok(scene.map(|scene| Self { folder: self.folder.of(&self.file), file: scene.into() }))
+    }
+}
+
+/// A name rather than a path.
+fn bare(what: &Path) -> Option<&str> {
+    let name = what.to_str()?;
+    let is_toml = what.extension().is_none_or(|ending| ending == "toml");
+    (what.components().count() == 1 && is_toml).then_some(name)
+}
+
+/// The file, or what comes with the program under this name.
+fn find(kind: Kind, what: &Path) -> Result<Place> {
+    if what.exists() {
+        return Ok(Place { folder: Folder::from(""), file: what.to_owned() });
+    }
+    let Some(name) = bare(what) else {
+        return Err(Error::file(what, fs::metadata(what).err().unwrap_or_else(missing)));
+    };
+    let (folder, file) = kind.find(name)?;
+    Ok(Place { folder, file: file.into() })
+}
+
+fn missing() -> std::io::Error {
+    std::io::ErrorKind::NotFound.into()
+}
+
+/// Reads a scene: of a file, by its name, that of a task, or one that is made.
+pub fn scene(what: &Path) -> Result<Source> {
+    if let Some(source) = made(what)? {
+        return Ok(source);
+    }
+    let is_task = || bare(what).filter(|_| !what.exists()).is_some_and(|name| Kind::Task.find(name).is_ok());
+    let mut place = match find(Kind::Scene, what) {
+        Err(_) if is_task() => find(Kind::Task, what)?,
+        place => place?,
+    };
+    if let Some(scene) = place.scene_of_task().ok().flatten() {
+        eprintln!("note: {} is a task; this is its scene, {}", what.display(), scene.path().display());
+        place = scene;
+    }
+    let scene = Scene::read(&place.folder, &place.file)?;
+    let name = place.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    Ok(Source { name, text: place.folder.text(&place.file)?, scene })
+}
+
+/// Reads a task: of a file, or by its name.
+pub fn task(what: &Path) -> Result<Task> {
+    let is_scene = || bare(what).filter(|_| !what.exists()).is_some_and(|name| Kind::Scene.find(name).is_ok());
+    let place = match find(Kind::Task, what) {
+        Err(_) if is_scene() || made(what)?.is_some() => return Err(a_scene(what)),
+        place => place?,
+    };
+    match Task::read(&place.folder, &place.file) {
+        Err(_) if place.scene_of_task()?.is_none() && Scene::read(&place.folder, &place.file).is_ok() => {
+            Err(a_scene(what))
+        }
+        task => task,
+    }
+}
+
+/// The error of a scene in a task's place.
+fn a_scene(what: &Path) -> Error {
+    let scene = what.display();
+    Error::invalid(
+        what.display().to_string(),
+        format!(
+            "expected a task, but this is a scene; `fingertip view {scene}` shows it, `fingertip tasks` lists tasks, and \
+             crates/plan/docs/tasks.md says how to write one"
+        ),
+    )
+}
+
+/// What an argument of `view` is.
+pub fn thing(what: &Path) -> Result<Thing> {
+    let has =
+        |endings: &[&str]| what.extension().is_some_and(|own| endings.iter().any(|e| own.eq_ignore_ascii_case(e)));
+    if what.exists() {
+        return Ok(match has(&["toml", "urdf", "xml"]) {
+            true if Folder::from("").text(what).is_ok_and(|text| Task::scene_of(&text).is_some()) => Thing::Task,
+            true => Thing::Scene,
+            false => Thing::Recording,
+        });
+    }
+    let Some(name) = bare(what) else { return Ok(if has(&["toml"]) { Thing::Scene } else { Thing::Recording }) };
+    if scene::is_made(what) || Kind::Scene.find(name).is_ok() {
+        return Ok(Thing::Scene);
+    }
+    if Kind::Task.find(name).is_ok() {
+        return Ok(Thing::Task);
+    }
+    let all = [Kind::Scene.names(), Kind::Task.names()].concat();
+    Err(Error::invalid(name, unknown("file, scene or task", name, all.into_iter())))
+}

@@ -1,0 +1,234 @@
+//! `fingertip scene`: scenes that come with the program, and new ones.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use fingertip::description::{Articulation, Joint, Scene};
+use fingertip::shipped::{self, Kind};
+use fingertip::show::Source;
+use fingertip::{Error, Overrides};
+
+use super::Outcome;
+use super::inspect::Contents;
+use super::scene::compile;
+use super::table::table;
+
+/// Lists scenes, begins a new one, or writes out what comes with the program.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Lists the scenes and robots that come with the program.
+    List,
+    /// Writes a scene with a robot, a ball and the ground, with comments, to be changed.
+    New {
+        /// Robot (URDF), or the name of one that comes with the program.
+        robot: PathBuf,
+        /// The new file, in a folder from which the URDF can be reached [default: the robot's name].
+        #[arg(long, short, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Writes the scenes, tasks, robots and goals that come with the program to a folder, to be changed.
+    Copy {
+        /// The folder; files that are there already are kept.
+        #[arg(default_value = "assets")]
+        folder: PathBuf,
+    },
+}
+
+pub fn run(args: &Args) -> Outcome {
+    match &args.what {
+        What::List => list(),
+        What::New { robot, out } => new(robot, out.as_deref()),
+        What::Copy { folder } => copy(folder),
+    }
+}
+
+fn list() -> Outcome {
+    let mut scenes = table(&["scene", "robots", "objects", "joints"], 3);
+    for name in Kind::Scene.names() {
+        let scene = shipped::scene(name)?;
+        let robots: Vec<&str> = scene.robots.iter().map(|robot| robot.name.as_str()).collect();
+        let objects: Vec<&str> = scene.objects.iter().map(|object| object.name.as_str()).collect();
+        scenes.add_row([name, &robots.join(", "), &objects.join(", "), &scene.commanded().count().to_string()]);
+    }
+    println!("{scenes}");
+    println!("robots: {}", Kind::Robot.names().join(", "));
+    println!("`cubes`, `pills` and `pills:60` are made on the spot.");
+    println!("`fingertip view NAME` shows a scene, `fingertip scene copy` writes all of these to files.");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn copy(folder: &Path) -> Outcome {
+    let (mut written, mut kept) = (0, 0);
+    for path in shipped::paths() {
+        let to = folder.join(&path);
+        if to.exists() {
+            kept += 1;
+            continue;
+        }
+        let text = shipped::text(Path::new(&path)).unwrap_or_default();
+        let parent = to.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).and_then(|()| fs::write(&to, text)).map_err(|error| Error::file(&to, error))?;
+        written += 1;
+    }
+    println!("{written} files in {}; {kept} were there already", folder.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn new(robot: &Path, out: Option<&Path>) -> Outcome {
+    let is_file = robot.exists();
+    let own = || Kind::Robot.find(&robot.to_string_lossy());
+    let file = if is_file { robot.to_owned() } else { PathBuf::from(own()?.1) };
+    let stem = file.file_stem().map_or_else(|| "robot".into(), |stem| stem.to_string_lossy().into_owned());
+    let out = out.map_or_else(|| PathBuf::from(&stem).with_extension("toml"), Path::to_owned);
+    let folder = out.parent().unwrap_or(Path::new("")).to_owned();
+    let urdf = if is_file { relative(robot, &folder)? } else { folder.join(&file) };
+    // A robot of the program is written beside the scene, unless a file of its name is there.
+    if !is_file && !urdf.exists() {
+        let (texts, file) = own()?;
+        fs::write(&urdf, texts.text(file)?).map_err(|error| Error::file(&urdf, error))?;
+        println!("robot      {}", urdf.display());
+    }
+    let named = if is_file { urdf } else { file };
+    let articulation = Articulation::from_urdf(folder.join(&named))?;
+    let name: String = stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let text = template(&name, &named.to_string_lossy(), &articulation, &folder)?;
+    let mut file = fs::File::create_new(&out).map_err(|error| Error::file(&out, error))?;
+    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Error::file(&out, error))?;
+    let path = out.display();
+    println!("scene      {path}\n");
+    println!("`fingertip view {path}` shows it, `fingertip inspect {path}` lists its numbers and contacts.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The path of a file from a folder: as it is where both are below the current folder or it is absolute.
+fn relative(file: &Path, folder: &Path) -> Result<PathBuf, Error> {
+    let whole = |path: &Path| fs::canonicalize(path).map_err(|error| Error::file(path, error));
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let (file, folder) = (whole(file)?, whole(here)?);
+    let shared = file.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
+    let up = folder.components().skip(shared).map(|_| "..");
+    Ok(up.map(Path::new).chain(file.components().skip(shared).map(|part| Path::new(part.as_os_str()))).collect())
+}
+
+/// Radius of the ball, m.
+const RADIUS: f64 = 0.03;
+/// The ball is moved by this much, and this often, until nothing touches it, m.
+const AWAY: f64 = 0.05;
+const TRIES: usize = 40;
+/// The ground is this far below the lowest shape, m.
+const BELOW: f64 = 1e-3;
+
+/// The text of a scene with a robot in which nothing touches the ball yet.
+fn template(
+    name: &str,
+    urdf: &str,
+    articulation: &Articulation,
+    folder: &Path,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let alone = text(name, urdf, articulation, None);
+    let scene = Scene::from_toml(&alone, folder)?;
+    let contents = |scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
+        let step = compile(&scene, &Overrides::default())?;
+        Ok(Contents::of(&Source { name: name.to_owned(), text: String::new(), scene }, &step)?)
+    };
+    let bodies = contents(scene)?.bodies;
+    let [x, y, _] = bodies.last().map_or([0.0; 3], |body| body.position);
+    let lowest = bodies.iter().map(|body| body.position[2]).fold(f64::INFINITY, f64::min);
+    let mut ground = if lowest.is_finite() { lowest - BELOW } else { 0.0 };
+    // Gaps say how far the ground has to sink and whether the ball is clear of the robot.
+    for k in 0..TRIES {
+        let ball = [x + AWAY * k as f64, y, ground + RADIUS];
+        let all = text(name, urdf, articulation, Some((ball, ground)));
+        let pairs = contents(Scene::from_toml(&all, folder)?)?.pairs;
+        let gap = |a: &str, b: &str| {
+            let is = |pair: &&super::inspect::Pair| {
+                pair.a.body == a && pair.b.body != b || pair.b.body == a && pair.a.body != b
+            };
+            pairs.iter().filter(is).map(|pair| pair.gap).fold(f64::INFINITY, f64::min)
+        };
+        let depth = gap("ground", "ball");
+        if depth < 0.5 * BELOW {
+            ground += depth - BELOW;
+        } else if gap("ball", "ground") > BELOW {
+            return Ok(all);
+        }
+    }
+    Ok(text(name, urdf, articulation, Some(([x, y, ground + RADIUS], ground))))
+}
+
+/// A number with at most four decimals.
+fn plain(x: f64) -> String {
+    let text = format!("{x:.4}");
+    let text = text.trim_end_matches('0');
+    if text.ends_with('.') { format!("{text}0") } else { text.to_owned() }
+}
+
+/// The scene's text; `things`: the ball's position and the ground's height.
+fn text(name: &str, urdf: &str, articulation: &Articulation, things: Option<([f64; 3], f64)>) -> String {
+    let joints: Vec<&Joint> = articulation.joints.iter().filter(|joint| joint.is_commandable()).collect();
+    let mut text = format!(
+        "# {name} and a ball. All numbers are SI and radians. `fingertip view` shows this scene, `fingertip inspect` lists it.\n\n\
+         [params]\n\
+         h = 0.01                       # s, one step\n\
+         kappa = 1e4                    # 1/J, how hard contact is; or hover = 1e-4, the gap in m under the lightest thing at rest\n\
+         friction = \"coulomb\"           # or \"relaxed\": faster, but a slip opens a gap\n\
+         # contact_distance = 0.05      # m: pairs farther apart take no part, which saves time where many may touch\n\n\
+         [[robot]]\n\
+         name = \"{name}\"\n\
+         urdf = '{urdf}'\n\
+         freedom = \"fixed\"              # of its root link; \"free\" is a floating base\n\
+         stiffness = {{ default = 10.0 }} # N·m/rad or N/m, of the springs that pull the joints to their commands; or by joint:\n"
+    );
+    for joint in &joints {
+        let unit = joint.kind.coordinates()[0].1;
+        let limits =
+            joint.limits.map_or("no limits".to_owned(), |l| format!("{} to {}", plain(l.lower), plain(l.upper)));
+        let _ = writeln!(text, "#   {}: {}, {limits} {unit}", joint.name, joint.kind.motion());
+    }
+    if let Some(joint) = joints.first() {
+        let _ = writeln!(text, "home = {{ \"{}\" = {} }}", joint.name, plain(joint.home(None)));
+    }
+    let Some(([x, y, z], ground)) = things else { return text };
+    let _ = write!(
+        text,
+        "\n[[object]]\n\
+         name = \"ball\"\n\
+         sphere = {RADIUS}                  # m; or box = half extents, capsule or cylinder = [radius, half length], mesh = \"cup.stl\", …\n\
+         mass = 0.1                     # kg\n\
+         freedom = \"free\"               # or planar, translation, fixed\n\
+         position = [{}, {}, {}]\n\n\
+         [[object]]\n\
+         name = \"ground\"\n\
+         halfspace = [0.0, 0.0, 1.0, {}] # normal and offset\n\n\
+         [[pair]]                       # friction, and pairs that are left out (enabled = false); later rules win\n\
+         a = \"ball\"\n\
+         b = \"{name}\"\n\
+         mu = 0.8\n",
+        plain(x),
+        plain(y),
+        plain(z),
+        plain(ground)
+    );
+    if let Some(joint) = joints.first() {
+        let from = joint.home(None);
+        let to = joint.limits.map_or(from + 0.1, |limits| from + 0.2 * (limits.upper - from));
+        let _ = write!(
+            text,
+            "\n# What `fingertip rollout` commands: keyframes by time, linear in between.\n\
+             [[script]]\ntime = 0.0\nu = {{ \"{0}\" = {1} }}\n\n[[script]]\ntime = 1.0\nu = {{ \"{0}\" = {2} }}\n",
+            joint.name,
+            plain(from),
+            plain(to)
+        );
+    }
+    text
+}
