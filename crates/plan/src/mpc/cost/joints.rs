@@ -1,5 +1,7 @@
 //! Costs of the commanded joints' positions.
 
+use std::sync::Arc;
+
 use candle_core::Result;
 
 use super::{Cost, Expansion};
@@ -11,6 +13,8 @@ use crate::mpc::command::within;
 pub struct Posture {
     /// The commanded joints: (place in q, degree of freedom, position of the posture).
     joints: Vec<(usize, usize, f64)>,
+    /// Is the posture that at which each plan begins?
+    follows: bool,
 }
 
 /// Squared excess of the commanded joints over their limits, rad² or m².
@@ -23,7 +27,13 @@ pub struct JointLimits {
 impl Posture {
     /// The cost whose posture is the joints' positions in q (nq numbers).
     pub fn new(simulator: &Simulator, q: &[f64]) -> Self {
-        Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect() }
+        let joints = simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect();
+        Self { joints, follows: false }
+    }
+
+    /// The cost whose posture is where each plan begins; in a plan that begins at q (nq numbers) that is q.
+    pub fn following(simulator: &Simulator, q: &[f64]) -> Self {
+        Self { follows: true, ..Self::new(simulator, q) }
     }
 }
 
@@ -48,6 +58,15 @@ impl Cost for Posture {
         self.joints.iter().for_each(|&(at, v, x)| add(to, v, weight, q[at] - x));
         Ok(())
     }
+
+    fn name(&self) -> &'static str {
+        "posture"
+    }
+
+    fn beginning_at(&self, q: &[f64]) -> Option<Arc<dyn Cost>> {
+        let joints = self.joints.iter().map(|&(at, v, _)| (at, v, q[at])).collect();
+        self.follows.then(|| Arc::new(Self { joints, follows: true }) as Arc<dyn Cost>)
+    }
 }
 
 impl Cost for JointLimits {
@@ -63,5 +82,9 @@ impl Cost for JointLimits {
             }
         }
         Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        "limits"
     }
 }
