@@ -5,6 +5,8 @@
 mod costs;
 #[path = "mpc/floor.rs"]
 mod floor;
+#[path = "mpc/late.rs"]
+mod late;
 #[path = "mpc/methods.rs"]
 mod methods;
 #[path = "mpc/robust.rs"]

@@ -2,8 +2,8 @@
 
     python3 benches/peers/mpc.py assets/tasks/tips_ground.toml … [--episodes N] [--binary PATH] [--json FILE] [-- PLANNER OPTIONS]
 
-Prints a line per episode and a table with a row per task; see plant.py for how a scene becomes MuJoCo's. Every success and
-error that the planner tells is recomputed here from the measured state, and has to agree.
+Prints a line per episode and a table with a row per task; see plant.py for how a scene becomes MuJoCo's, and perturbed.py for plants other
+than believed. Errors and successes are those of the true state, computed here. Without noise, what the planner tells has to agree.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+import perturbed
 from plant import HARD, SOFT, TABLE, Plant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,8 +123,11 @@ class Episode:
         return f"{verdict} after {self.steps} steps; {final}; {statistics.median(self.ms or [0.0]):.2f} ms"
 
 
-def run(planner: Planner, plant: Plant, task: dict, number: int, seed: int, record: list | None) -> Episode:
+def run(
+    planner: Planner, plant: Plant, task: dict, number: int, given: argparse.Namespace, record: list | None
+) -> Episode:
     """One episode from its start until the planner says that it is done."""
+    seed = given.seed
     begin = planner.ask({"episode": number, "seed": seed})
     q, u = np.array(begin["start"]["q"]), np.array(begin["start"]["u"])
     plant.reset(q, u)
@@ -131,17 +135,25 @@ def run(planner: Planner, plant: Plant, task: dict, number: int, seed: int, reco
         plant.hold(u)
     measure = Measure(task, begin["q_names"], begin["goal"])
     result = Episode(number, measure.errors(plant.q()))
+    sensor = perturbed.Sensor(plant, begin["goal"]["object"], given.noise, 1000 + number)
+    late = perturbed.Late(u, given.latency)
+    is_exact = not any(given.noise)
     while True:
         q = plant.q()
-        answer = planner.ask({"q": q.tolist()})
+        question = {"q": sensor.measure(q).tolist()}
+        if given.latency and not given.untold:
+            question["latency_ms"] = 1e3 * given.latency * plant.period
+        if given.velocity:
+            question["velocity"] = perturbed.velocity(plant)
+        answer = planner.ask(question)
         errors = measure.take(q)
         result.final = errors
         result.best = {key: min(value, result.best.get(key, value)) for key, value in errors.items()}
-        told = [answer["errors"].get(key) for key in errors]
+        told = [answer["errors"].get(key) for key in errors if is_exact]
         result.disagreement = max([result.disagreement, *(abs(a - b) for a, b in zip(told, errors.values()) if a is not None)])
         result.dropped |= errors.get("position", 0.0) > result.start.get("position", 0.0) + DROPPED
-        result.success = answer["success"]
-        if answer["success"] != measure.success:
+        result.success = measure.success
+        if is_exact and answer["success"] != measure.success:
             raise RuntimeError(f"episode {number}: the planner's success is {answer['success']}, computed here {measure.success}")
         if answer.get("done"):
             break
@@ -149,7 +161,7 @@ def run(planner: Planner, plant: Plant, task: dict, number: int, seed: int, reco
         result.ms.append(answer["ms"])
         result.iterations += answer["iterations"]
         result.statuses[answer["status"]] = result.statuses.get(answer["status"], 0) + 1
-        plant.hold(np.array(answer["u"]))
+        plant.hold(late.take(np.array(answer["u"])))
         result.deepest = min(result.deepest, float(min(plant.data.contact.dist, default=0.0)))
         if record is not None:
             record.append({"q": q.tolist(), "u": answer["u"], "next": plant.q().tolist(), "predicted": answer["q_predicted"][0]})
@@ -247,6 +259,7 @@ def main() -> None:
     parser.add_argument("--soft", action="store_true", help="contacts as soft as MuJoCo's default, see plant.py")
     parser.add_argument("--json", type=Path, help="every episode, for programs")
     parser.add_argument("--record", type=Path, help="every control period: q, u, the next q and the predicted one, as JSON lines")
+    perturbed.arguments(parser)
     if "--" in sys.argv:
         at = sys.argv.index("--")
         arguments, options = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
@@ -260,10 +273,11 @@ def main() -> None:
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
         first = planner.ask({"episode": arguments.first, "seed": arguments.seed})
         plant = Plant(scene, arguments.binary, first["period"], table=arguments.table, contact=SOFT if arguments.soft else HARD)
+        perturbed.change(plant, arguments)
         count = arguments.episodes or (first["episodes"] or 20) - arguments.first
         episodes = []
         for number_of in range(arguments.first, arguments.first + count):
-            episode = run(planner, plant, task, number_of, arguments.seed, record)
+            episode = run(planner, plant, task, number_of, arguments, record)
             episodes.append(episode)
             print(f"{path.stem} {number_of}: {episode.told()}", file=sys.stderr, flush=True)
         planner.close()

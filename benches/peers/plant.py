@@ -125,7 +125,7 @@ class Plant:
         self.steps = round(period / TIME_STEP)
         if abs(self.steps * TIME_STEP - period) > 1e-9:
             raise ValueError(f"expected a control period of whole steps of {TIME_STEP} s, got {period}")
-        names = [name for entry in self.contents["coordinates"] for name in self._joints(entry)]
+        names = [name for entry in self.contents["coordinates"] for name in self.joints(entry)]
         joints = [self.model.joint(name) for name in names]
         self.places = np.concatenate([np.arange(len(joint.qpos0)) + joint.qposadr[0] for joint in joints])
         commanded = [entry["name"] for entry in self.contents["coordinates"] if entry["u"] is not None]
@@ -155,7 +155,7 @@ class Plant:
         # Critical: kv = 2 √(kp I), so that √(I/kp) = kv/(2 kp).
         return float(np.max(SETTLED * damping / (2 * stiffness)))
 
-    def _joints(self, entry: dict) -> list[str]:
+    def joints(self, entry: dict) -> list[str]:
         """MuJoCo's joints for a coordinate of ours."""
         parts = {"planar: x y yaw": ["x", "y", "yaw"], "translation: x y z": ["x", "y", "z"]}.get(entry["motion"])
         return [f"{entry['name']}.{part}" for part in parts] if parts else [entry["name"]]

@@ -72,10 +72,14 @@ fn plants_that_lie() {
     let start = json!({ "q": planner.q });
     let first = planner.ask(&start);
     assert!(is_usable(&first) && first["step"] == 0, "{first}");
-    // Not measured, and out of all bounds: the command before.
+    // Not measured, and out of all bounds: the rest of the plan, as if nothing had been said.
+    let mut silent = Planner::new(&[]);
+    silent.ask(&start);
     for lie in [Value::Null, json!(1e200), json!(40.0)] {
         let answer = planner.with(8, lie);
-        assert_eq!((&answer["status"], &answer["u"]), (&json!("bad input"), &first["u"]), "{answer}");
+        let rest = silent.ask(&json!({ "q": null }));
+        assert_eq!((&answer["status"], &answer["u"]), (&json!("bad input"), &rest["u"]), "{answer}");
+        assert!(rest["status"] == "silent" && is_usable(&rest) && rest["u"] != first["u"], "{rest}");
     }
     // A jump of the object is believed.
     let answer = planner.with(0, json!(3.0));
@@ -131,11 +135,58 @@ fn plants_that_say_nothing() {
     // In words: a period that was not measured.
     planner.say("{\"q\": null}");
     let answer = std::iter::repeat_with(|| planner.hear()).find(|answer| answer.get("step").is_some()).unwrap();
-    assert_eq!(
-        (&answer["status"], &answer["u"], &answer["step"]),
-        (&json!("silent"), &first["u"], &json!(1)),
-        "{answer}"
-    );
+    assert_eq!((&answer["status"], &answer["step"]), (&json!("silent"), &json!(1)), "{answer}");
+    assert!(is_usable(&answer) && answer["u"] != first["u"], "{answer}");
+}
+
+/// A goal that moves in a running episode, what is believed of the plant, and what it did.
+#[test]
+fn lines_that_change_something() {
+    let mut planner = Planner::new(&[]);
+    let start = json!({ "q": planner.q });
+    planner.ask(&start);
+    let answer = planner.ask(&json!({ "q": planner.q, "goal": { "position": [0.5, 0.0, 0.03] } }));
+    assert!(is_usable(&answer) && answer["step"] == 0, "{answer}");
+    assert!(answer["errors"]["position"].as_f64().is_some_and(|error| error > 0.4), "{answer}");
+    let far = planner.ask(&start)["errors"]["position"].clone();
+    assert_eq!(far, answer["errors"]["position"], "the goal stays");
+    // An object that is believed to be heavier: a plan of another cost.
+    let mut heavy = Planner::new(&[]);
+    let light = Planner::new(&[]).ask(&start);
+    let heavy = heavy.ask(&json!({ "q": planner.q, "mass": { "cube": 1.0 }, "mu": { "tips/cube": 0.3 } }));
+    assert!(is_usable(&heavy) && heavy["cost"] != light["cost"], "{heavy}");
+    // Late: it plans from where the commands under way bring it.
+    let mut late = Planner::new(&[]);
+    late.ask(&start);
+    let answer = late.ask(&json!({ "q": planner.q, "latency_ms": 100.0, "velocity": vec![0.0; 15] }));
+    assert!(is_usable(&answer) && answer["q_from"].as_array().is_some_and(|q| *q != planner.q), "{answer}");
+    let step = answer["step"].as_u64().unwrap();
+    for (key, bad, expected) in [
+        ("velocity", json!([0.0]), "velocity: expected 15 finite numbers"),
+        ("u", json!([0.0]), "applied command: expected 9 finite numbers"),
+        ("latency_ms", json!(1e6), "latency: expected from 0 to"),
+        ("mass", json!({ "cub": 1.0 }), "did you mean \"cube\"?"),
+        ("goal", json!({ "yaw": 1.0 }), "expected a quaternion"),
+    ] {
+        let mut question = start.clone();
+        question[key] = bad;
+        let answer = late.ask(&question);
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(expected)), "{answer}");
+    }
+    assert_eq!(late.ask(&start)["step"], step + 1, "lines that cannot be used change nothing");
+}
+
+/// Of a goal of rotation alone, what is not measured is no success.
+#[test]
+fn what_is_not_measured_is_no_success() {
+    let mut planner = Planner::new(&[]);
+    planner.ask(&json!({ "episode": 0, "goal": { "quaternion": [1.0, 0.0, 0.0, 0.0] } }));
+    for q in [Value::Null, json!(vec![Value::Null; 16])] {
+        for _ in 0..25 {
+            let answer = planner.ask(&json!({ "q": q }));
+            assert!(answer["success"] == false && answer["errors"]["rotation"].is_null(), "{answer}");
+        }
+    }
 }
 
 /// A goal of an object's joint: said, changed, measured.

@@ -12,13 +12,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::super::{FAILED, Outcome, rollout};
 use super::Args;
-use super::plant::Plant;
+use super::plant::{Options, Plant};
 use super::results::{Row, errors, goal, report};
 
 /// Episodes of a task without a list of goals.
 const EPISODES: usize = 5;
 
-pub fn run(task: &Task, args: &Args) -> Outcome {
+pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
     let n = args.episodes.unwrap_or(task.n_goals().unwrap_or(EPISODES));
     if n == 0 {
         return Err("--episodes: expected at least 1, got 0".into());
@@ -28,7 +28,7 @@ pub fn run(task: &Task, args: &Args) -> Outcome {
     }
     let (mut rows, mut recording) = (Vec::new(), None);
     for number in args.first..args.first + n {
-        let (row, recorded) = run_one(task, args, &task.episode(args.seed, number)?)?;
+        let (row, recorded) = run_one(task, plant, args, &task.episode(args.seed, number)?)?;
         recording = recording.or(recorded);
         if args.json {
             println!("{}", serde_json::to_string(&row)?);
@@ -51,9 +51,14 @@ pub fn run(task: &Task, args: &Args) -> Outcome {
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(Row, Option<Recording>)> {
+fn run_one(
+    task: &Task,
+    options: &Options,
+    args: &Args,
+    episode: &Episode,
+) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
-    let mut plant = Plant::new(task, args.plant_kappa, episode, record)?;
+    let mut plant = Plant::new(task, options, (args.seed, episode), record)?;
     let mut controller = task.controller(episode)?;
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
     let mut progress = Progress::default();
@@ -65,8 +70,11 @@ fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(
         bar.set_style(style);
     }
     bar.set_prefix(episode.number.to_string());
+    if episode.number == args.first {
+        warn(episode.number, "start", &controller.problem().standing(&plant.q)?);
+    }
     while !task.is_over(&progress) {
-        let answer = controller.command(&plant.q, limit)?;
+        let answer = controller.answer(&plant.measure(task)?, limit)?;
         plant.advance(&answer, &last)?;
         last = task.errors(&episode.goal, &plant.q)?;
         task.count(&mut progress, &last);
@@ -78,6 +86,9 @@ fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(
         bar.inc(1);
     }
     bar.finish_and_clear();
+    if progress.success.is_none() {
+        warn(episode.number, "end", &controller.problem().standing(&plant.q)?);
+    }
     let (unsolved, steps) = (plant.unsolved, progress.step as f64);
     let recording = plant.finish()?;
     let row = Row {
@@ -95,6 +106,17 @@ fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(
         numbers: [first, last],
     };
     Ok((row, recording))
+}
+
+/// Says on stderr which terms cost more than the goal at the start or the end of an episode.
+fn warn(episode: usize, when: &str, standing: &[(&str, f64, bool)]) {
+    let goal: f64 = standing.iter().filter(|(.., purpose)| *purpose).map(|(_, cost, _)| cost).sum();
+    for (name, cost, _) in standing.iter().filter(|(_, cost, purpose)| !purpose && *cost > goal) {
+        eprintln!(
+            "warning: at the {when} of episode {episode} `{name}` costs {cost:.2e} and the goal {goal:.2e}; a lower weight may bring the \
+             object nearer"
+        );
+    }
 }
 
 /// Cost, errors and the largest contact force that the plan expects.

@@ -3,6 +3,7 @@
 mod episodes;
 mod plant;
 mod results;
+mod second_order;
 mod stdio;
 pub mod tasks;
 
@@ -10,12 +11,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fingertip::mpc::Task;
+use fingertip::overrides::Overrides;
 
 use super::{Outcome, names};
+use plant::{Kind, Options};
 
 /// Does a task by model-predictive control.
 ///
-/// The plant is the step itself with harder contacts, or, with --stdio, any robot or simulator: see crates/plan/docs/tasks.md. A
+/// The plant is one of our own steps with harder contacts, which --latency, --noise and --with make unlike what the planner believes; or,
+/// with --stdio, any robot or simulator: see crates/plan/docs/tasks.md. A
 /// table shows every episode's goal, errors and times; --json prints one line per episode instead. The exit status is 1
 /// if an episode on the step's own plant does not succeed.
 #[derive(clap::Args)]
@@ -56,9 +60,30 @@ pub struct Args {
     #[arg(long)]
     native: bool,
 
-    /// κ of the step's own plant, 1/J.
+    /// Latency that the planner reckons with, instead of the task's, ms.
+    #[arg(long, value_name = "MS")]
+    known_latency: Option<f64>,
+
+    /// The step that is the plant.
+    #[arg(long, value_enum, default_value_t = Kind::QuasiDynamic)]
+    plant: Kind,
+
+    /// κ of the plant, 1/J.
     #[arg(long, value_name = "KAPPA", default_value_t = PLANT_KAPPA)]
     plant_kappa: f64,
+
+    /// Latency of the plant, ms: the time from a measurement until the command that answers it takes effect.
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    latency: f64,
+
+    /// Standard deviations of the plant's measured positions and rotations of objects, mm and degrees.
+    #[arg(long, value_name = "MM,DEGREES", value_parser = deviations, default_value = "0,0", hide_default_value = true)]
+    noise: [f64; 2],
+
+    /// Parameters of the plant that the planner does not know, such as '{"mu": {"cube/tips": 0.25}, "mass": {"cube": 0.02}}': JSON as in a
+    /// line of `fingertip step`.
+    #[arg(long, value_name = "JSON")]
+    with: Option<String>,
 
     /// Prints one line of JSON for each episode.
     #[arg(long)]
@@ -73,7 +98,7 @@ pub struct Args {
     plot: Option<PathBuf>,
 
     /// Answers lines of JSON on stdin: measured states in, commands out.
-    #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot"])]
+    #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot", "plant", "plant_kappa", "latency", "noise", "with"])]
     stdio: bool,
 
     /// With --stdio: repeats the command, with the status "silent", whenever this much time passes without a line, ms.
@@ -97,7 +122,12 @@ impl Args {
             cap: Some(cap),
             deadline: None,
             native: false,
+            known_latency: None,
+            plant: Kind::QuasiDynamic,
             plant_kappa: PLANT_KAPPA,
+            latency: 0.0,
+            noise: [0.0; 2],
+            with: None,
             json: false,
             record: Some(record),
             plot: Some(plot),
@@ -115,7 +145,7 @@ const LEAST_SILENCE: f64 = 1.0;
 pub fn run(args: &Args) -> Outcome {
     let task = load(args)?;
     let silence = args.silence.map(|ms| milliseconds("--silence", ms, LEAST_SILENCE)).transpose()?;
-    if args.stdio { stdio::run(task, args.seed, silence) } else { episodes::run(&task, args) }
+    if args.stdio { stdio::run(task, args.seed, silence) } else { episodes::run(&task, &plant(args)?, args) }
 }
 
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
@@ -130,8 +160,22 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
         return Err("--cap: expected at least 1, got 0".into());
     }
     args.deadline.map(|ms| milliseconds("--deadline", ms, 0.0)).transpose()?;
-    plant_kappa(args.plant_kappa)?;
+    if let Some(ms) = args.known_latency {
+        task.settings.latency = milliseconds("--known-latency", ms, 0.0)?.as_secs_f64();
+    }
     if args.native { natively(task) } else { Ok(task) }
+}
+
+/// How the plant differs from what the planner believes.
+fn plant(args: &Args) -> Result<Options, Box<dyn std::error::Error>> {
+    let with = args.with.as_deref().map(Overrides::from_json).transpose();
+    Ok(Options {
+        kind: args.plant,
+        kappa: plant_kappa(args.plant_kappa)?,
+        latency: milliseconds("--latency", args.latency, 0.0)?.as_secs_f64(),
+        noise: [1e-3 * args.noise[0], args.noise[1].to_radians()],
+        with: with.map_err(|error| error.within("--with"))?.unwrap_or_default(),
+    })
 }
 
 /// The task planned with native code.
@@ -150,6 +194,13 @@ fn milliseconds(name: &str, ms: f64, least: f64) -> Result<Duration, String> {
     let is_sound = (least..=LONGEST).contains(&ms);
     let expected = || format!("{name}: expected milliseconds from {least} to {LONGEST:e}, got {ms}");
     is_sound.then(|| Duration::from_secs_f64(1e-3 * ms)).ok_or_else(expected)
+}
+
+/// Two standard deviations, separated by a comma.
+fn deviations(text: &str) -> Result<[f64; 2], String> {
+    let one = |part: &str| part.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+    let both = text.split_once(',').and_then(|(a, b)| Some([one(a)?, one(b)?]));
+    both.ok_or_else(|| "expected two numbers from 0 up, such as 1,0.5".to_owned())
 }
 
 /// κ of a plant, 1/J, if it can be one.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use fingertip::Model;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
-use fingertip::mpc::task::{Episode, Progress};
-use fingertip::mpc::{Answer, Controller, Joint, Outcome as Planned, Task};
-use fingertip::overrides::{list, number, parse, shown};
+use fingertip::mpc::task::{Episode, Errors, Progress};
+use fingertip::mpc::{Answer, Controller, Joint, Measured, Outcome as Planned, Task};
+use fingertip::overrides::{Overrides, list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
 use super::super::Outcome;
@@ -21,7 +21,9 @@ use crate::{lines, message};
 
 /// Keys of a line that begins an episode, and of one that asks for a command.
 const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
-const ASK: [&str; 2] = ["q", "deadline_ms"];
+const ASK: [&str; 10] = ["q", "velocity", "u", "latency_ms", "deadline_ms", "goal", "mu", "stiffness", "mass", "size"];
+/// Those of them that change what the planner believes of the plant.
+const BELIEFS: [&str; 4] = ["mu", "stiffness", "mass", "size"];
 /// Largest number of a state that an episode may start from, m or rad, as of lengths in scenes.
 const FARTHEST: f64 = 1e6;
 /// Forces that are put out, N.
@@ -72,7 +74,8 @@ impl Session {
             Value::Object(map) => map,
             other => return Err(format!("expected {{\"episode\": 0}} or {{\"q\": […]}}, got {}", shown(&other))),
         };
-        let begins = ["episode", "seed", "goal"].iter().any(|key| map.contains_key(*key));
+        let has = |key: &str| map.contains_key(key);
+        let begins = has("episode") || has("seed") || (has("goal") && (self.running.is_none() || !has("q")));
         let known: &[&str] = if begins { &BEGIN } else { &ASK };
         if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(unknown("key", key, known.iter().copied()));
@@ -128,38 +131,76 @@ impl Session {
     }
 
     fn ask(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
-        let Some((episode, controller, progress)) = &mut self.running else {
+        let Some(running) = &mut self.running else {
             return Err("expected {\"episode\": 0} first".to_owned());
         };
         let task = &self.task;
         let model = task.simulator().model();
+        let plain = |error: candle_core::Error| message::plain(&error);
         let q = match map.get("q").ok_or("expected \"q\"")? {
             Value::Null => vec![f64::NAN; model.nq()],
             measured => state(measured, model)?,
         };
+        let numbers = |key: &str| {
+            let given = map.get(key).map(|value| list(key, value).map_err(|error| error.to_string()));
+            given.transpose()
+        };
+        let latency = map.get("latency_ms").map(|value| {
+            let ms = number("latency_ms", value).map_err(|error| error.to_string())?;
+            milliseconds("latency_ms", ms, 0.0).map(|latency| latency.as_secs_f64())
+        });
+        let measured =
+            Measured { q, velocity: numbers("velocity")?, latency: latency.transpose()?, applied: numbers("u")? };
         let limit = map.get("deadline_ms").map(|value| {
             let ms = number("deadline_ms", value).map_err(|error| error.to_string())?;
             milliseconds("deadline_ms", ms, 0.0)
         });
-        let plain = |error: candle_core::Error| message::plain(&error);
-        let answer = controller.command(&q, limit.transpose()?).map_err(plain)?;
-        let errors_now = task.errors(&episode.goal, &q).map_err(plain)?;
+        let limit = limit.transpose()?;
+        // What the line changes counts only if all of it can be used.
+        let mut changed = None;
+        if BELIEFS.iter().chain(&["goal"]).any(|key| map.contains_key(*key)) {
+            let (mut task, (mut episode, mut controller, mut progress)) = (task.clone(), running.clone());
+            let overrides = Overrides::from_map(map).map_err(|error| error.to_string())?;
+            task.set_parameters(&overrides).map_err(plain)?;
+            if let Some(given) = map.get("goal") {
+                episode.goal = goal_from(given)?;
+                progress = Progress::default();
+            }
+            controller.set_problems(task.problems(&episode).map_err(|error| error.to_string())?).map_err(plain)?;
+            changed = Some((task, (episode, controller, progress)));
+        }
+        let (task, (episode, controller, progress)) = match &mut changed {
+            Some((task, running)) => (&*task, running),
+            None => (task, running),
+        };
+        let answer = controller.answer(&measured, limit).map_err(plain)?;
+        let errors_now = task.errors(&episode.goal, &measured.q).map_err(plain)?;
         task.count(progress, &errors_now);
-        Ok(json!({
-            "u": answer.u,
-            "v": answer.v,
-            "q_predicted": predicted(&answer, q.len()),
-            "forces": forces(task, &answer),
-            "cost": answer.plan.as_ref().map(|plan| plan.best.cost),
-            "status": answer.outcome.name(),
-            "iterations": answer.plan.as_ref().map_or(0, |plan| plan.iterations),
-            "ms": 1e3 * answer.seconds,
-            "errors": errors(&errors_now),
-            "success": progress.success.is_some(),
-            "done": task.is_over(progress),
-            "step": progress.step - 1,
-        }))
+        let said = said(task, &answer, &errors_now, progress);
+        if let Some((task, running)) = changed {
+            (self.task, self.running) = (task, Some(running));
+        }
+        Ok(said)
     }
+}
+
+/// An answer as JSON.
+fn said(task: &Task, answer: &Answer, errors_now: &Errors, progress: &Progress) -> Value {
+    json!({
+        "u": answer.u,
+        "v": answer.v,
+        "q_from": answer.from,
+        "q_predicted": predicted(answer, answer.from.len()),
+        "forces": forces(task, answer),
+        "cost": answer.plan.as_ref().map(|plan| plan.best.cost),
+        "status": answer.outcome.name(),
+        "iterations": answer.plan.as_ref().map_or(0, |plan| plan.iterations),
+        "ms": 1e3 * answer.seconds,
+        "errors": errors(errors_now),
+        "success": progress.success.is_some(),
+        "done": task.is_over(progress),
+        "step": progress.step - 1,
+    })
 }
 
 /// Numbers of q; null is one that was not measured.

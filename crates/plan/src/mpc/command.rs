@@ -22,6 +22,8 @@ pub struct Command {
     pub law: Law,
     /// Bound on |v_j| for each joint (nu), rad or m.
     pub bound: Vec<f64>,
+    /// Bound on |u_j − u_before_j| for each joint (nu), rad or m; ∞ without one. Where both cannot be kept, that of v is.
+    pub change: Vec<f64>,
     /// Is u kept within the joints' limits, and K (u − q_a) within their effort limits, as far as the bound allows?
     pub keep_limits: bool,
 }
@@ -53,7 +55,7 @@ impl Command {
         if let Some(bad) = bound.iter().find(|bound| !(bound.is_finite() && **bound > 0.0)) {
             bail!("command: expected positive bounds, got {bad}");
         }
-        Ok(Self { law, bound, keep_limits: true })
+        Ok(Self { law, change: vec![f64::INFINITY; bound.len()], bound, keep_limits: true })
     }
 
     /// The base of a joint's command u = v + base: measured position, previous command or a given position.
@@ -65,8 +67,8 @@ impl Command {
         }
     }
 
-    /// Smallest and largest v of a joint whose command is v + base.
-    pub fn range(&self, joint: usize, of: &Joint, q: &[f64], base: f64) -> (f64, f64) {
+    /// Smallest and largest v of a joint whose command is v + base and was u_before (nu).
+    pub fn range(&self, joint: usize, of: &Joint, q: &[f64], u_before: &[f64], base: f64) -> (f64, f64) {
         let bound = self.bound[joint];
         let (mut least, mut most) = (-bound, bound);
         if self.keep_limits {
@@ -76,7 +78,8 @@ impl Command {
             least = within(q[of.q] - draw - base, (least, most));
             most = within(q[of.q] + draw - base, (least, most));
         }
-        (least, most)
+        let (from, change) = (u_before[joint] - base, self.change[joint]);
+        (within(from - change, (least, most)), within(from + change, (least, most)))
     }
 
     /// The command v + base. If v reaches a limit of the joint, it is exactly that limit.

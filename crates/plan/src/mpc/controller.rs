@@ -13,6 +13,7 @@ use super::sampling::{Deviates, Sampler, Sampling};
 use super::shooting::shoot;
 use super::simulator::Joint;
 use super::trust::{Region, Trust};
+use super::under_way::{LONGEST, UnderWay};
 
 /// The method that improves plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,13 @@ pub struct Settings {
     pub sampling: Sampling,
     /// Seed of the samples.
     pub seed: u64,
+    /// The most iterations where a time limit is given; as many of them are made as fit into it. At least `ilqr.iterations`.
+    pub most_iterations: usize,
+    /// Time from a measurement until the command that answers it takes effect, s. It is rounded to whole steps of the model.
+    pub latency: f64,
+    /// The time for which objects go on with their measured velocity, s: a plan begins where that brings them. Without a
+    /// measured velocity they stay.
+    pub lead: f64,
 }
 
 impl Default for Settings {
@@ -75,8 +83,24 @@ impl Default for Settings {
             ilqr: Ilqr { iterations: 3, tolerance: 1e-6, ..Ilqr::default() },
             sampling: Sampling::default(),
             seed: 0,
+            most_iterations: 3,
+            latency: 0.0,
+            lead: 0.0,
         }
     }
+}
+
+/// What is known at the start of a control period.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The state (nq). Numbers that were not measured are NaN.
+    pub q: Vec<f64>,
+    /// The velocity (nv), m/s and rad/s, if it is measured: see [`Settings::lead`].
+    pub velocity: Option<Vec<f64>>,
+    /// Time from this measurement until the command that answers it takes effect, s, instead of [`Settings::latency`].
+    pub latency: Option<f64>,
+    /// The command (nu) that was in effect at the end of the period before, if it was another than the one given.
+    pub applied: Option<Vec<f64>>,
 }
 
 /// A command, and how it was found.
@@ -86,6 +110,8 @@ pub struct Answer {
     pub u: Vec<f64>,
     /// v of the period (nu).
     pub v: Vec<f64>,
+    /// The state that was planned from (nq): the measured one, advanced to when the command takes effect.
+    pub from: Vec<f64>,
     /// The reason for which the search ended.
     pub outcome: Outcome,
     /// The plan; none if there was no time or no state to roll it out.
@@ -101,7 +127,9 @@ pub struct Controller {
     settings: Settings,
     /// The decisions v (T, nu) for the coming periods.
     plan: Vec<f64>,
-    u_before: Vec<f64>,
+    /// The commands (·, nu) that the last plan has left for them.
+    rest: Vec<f64>,
+    under_way: UnderWay,
     /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`].
     warm: Vec<f64>,
     deviates: Deviates,
@@ -131,7 +159,25 @@ impl Controller {
             least = least.min(begin.elapsed());
         }
         let deviates = Deviates::new(settings.seed, 0);
-        Ok(Self { plan, u_before: start.u.clone(), warm: Vec::new(), deviates, least, settings, problems })
+        let under_way = UnderWay::new(&start.u);
+        let controller =
+            Self { plan, rest: Vec::new(), under_way, warm: Vec::new(), deviates, least, settings, problems };
+        controller.steps_of(settings.latency)?;
+        Ok(controller)
+    }
+
+    /// Other problems from now on: another goal, or other parameters of the model. The plan so far stays and is improved.
+    ///
+    /// # Errors
+    /// If there are more or fewer of them than before, or their numbers of joints or horizons differ.
+    pub fn set_problems(&mut self, problems: Vec<Problem>) -> Result<()> {
+        let sizes = |of: &[Problem]| of.iter().map(|problem| (problem.nu(), problem.horizon)).collect::<Vec<_>>();
+        let (before, now) = (sizes(&self.problems), sizes(&problems));
+        if before != now {
+            candle_core::bail!("controller: expected problems with (joints, horizon) {before:?}, got {now:?}");
+        }
+        self.problems = problems;
+        Ok(())
     }
 
     /// The problem whose plan counts.
@@ -141,40 +187,102 @@ impl Controller {
 
     /// The previous command (nu).
     pub fn u_before(&self) -> &[f64] {
-        &self.u_before
+        self.under_way.newest()
     }
 
-    /// The command for the coming period at the measured state q (nq), within the time `limit` if one is given.
-    ///
-    /// The previous command is repeated if q has numbers that are not finite, or a joint farther beyond a limit than
-    /// its limits are apart. The same holds if all of q is NaN, which says that nothing was measured. If the time is
-    /// less than one roll-out with its linearisation takes, the command comes from the previous period's plan.
+    /// The command for the coming period at the measured state q (nq), within the time `limit` if one is given. See
+    /// [`Controller::answer`].
     ///
     /// # Errors
     /// If q does not have nq numbers.
     pub fn command(&mut self, q: &[f64], limit: Option<Duration>) -> Result<Answer> {
+        self.answer(&Measured { q: q.to_vec(), ..Measured::default() }, limit)
+    }
+
+    /// The command for the coming period, within the time `limit` if one is given. With latency the measured state is first advanced, by the
+    /// model and under the commands still under way, to where it will be when the command takes effect.
+    ///
+    /// The rest of the last plan is followed, and then its last command held, if q has numbers that are not finite, or a joint
+    /// farther beyond a limit than its limits are apart; if all of q is NaN, which says that nothing was measured; and if
+    /// the time is less than one roll-out with its linearisation takes.
+    ///
+    /// # Errors
+    /// If q, the velocity or the applied command has a wrong length or the latter two a number that is not finite, or if the
+    /// latency is negative or longer than 32 control periods.
+    pub fn answer(&mut self, measured: &Measured, limit: Option<Duration>) -> Result<Answer> {
         let mut clock = Clock::new(limit);
-        let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
-        self.problem().check(&start)?;
-        let nu = self.u_before.len();
-        let (plan, v, u) = if let Some(outcome) = self.doubt(q) {
-            (Err(outcome), vec![0.0; nu], self.u_before.clone())
-        } else if limit.is_some_and(|limit| limit < self.least) {
-            let (v, u) = self.problem().limited(q, &self.u_before, &self.plan[..nu])?;
-            (Err(Outcome::Deadline), v, u)
+        let latency = self.steps_of(measured.latency.unwrap_or(self.settings.latency))?;
+        self.check(measured)?;
+        if let Some(u) = &measured.applied {
+            self.under_way.correct(latency, self.problem().simulator.hold(), u);
+        }
+        let nu = self.u_before().len();
+        let is_short = limit.is_some_and(|limit| limit < self.least);
+        let doubt = self.doubt(&measured.q).or(is_short.then_some(Outcome::Deadline));
+        let (plan, v, u, from) = if let Some(outcome) = doubt {
+            let u = if self.rest.is_empty() { self.u_before().to_vec() } else { self.rest[..nu].to_vec() };
+            (Err(outcome), self.plan[..nu].to_vec(), u, measured.q.clone())
         } else {
+            let q = self.ahead(measured, latency)?;
+            self.problems.iter_mut().for_each(|problem| problem.objective.begin_at(&q));
+            let start = Start { q, u: self.u_before().to_vec(), warm: self.warm.clone() };
             let plan = self.improve(&start, &mut clock)?;
             let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
             self.plan.clone_from(&plan.best.v);
+            self.rest.clone_from(&plan.best.u);
             let simulator = &self.problem().simulator;
             self.warm = plan.best.warm(1, simulator.hold(), simulator.step().n_warm());
-            (Ok(plan), v, u)
+            (Ok(plan), v, u, start.q)
         };
         self.plan.drain(..nu);
         self.plan.extend(std::iter::repeat_n(0.0, nu));
-        self.u_before.clone_from(&u);
+        self.rest.drain(..nu.min(self.rest.len()));
+        self.under_way.give(&u);
         let outcome = plan.as_ref().map_or_else(|outcome| *outcome, |plan| plan.outcome);
-        Ok(Answer { u, v, outcome, plan: plan.ok(), seconds: clock.seconds() })
+        Ok(Answer { u, v, from, outcome, plan: plan.ok(), seconds: clock.seconds() })
+    }
+
+    /// A latency in steps of the model.
+    fn steps_of(&self, latency: f64) -> Result<usize> {
+        let simulator = &self.problem().simulator;
+        let longest = LONGEST as f64 * simulator.period();
+        if !(0.0..=longest).contains(&latency) {
+            candle_core::bail!("latency: expected from 0 to {longest} s, {LONGEST} control periods, got {latency}");
+        }
+        let steps = latency / simulator.period() * simulator.hold() as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and some hundreds")]
+        Ok(steps.round() as usize)
+    }
+
+    fn check(&self, measured: &Measured) -> Result<()> {
+        self.problem().check(&Start::new(measured.q.clone(), self.u_before().to_vec()))?;
+        let nv = self.problem().simulator.model().nv();
+        for (name, given, n) in
+            [("velocity", &measured.velocity, nv), ("applied command", &measured.applied, self.u_before().len())]
+        {
+            if let Some(given) = given.as_ref().filter(|given| given.len() != n || !given.iter().all(|x| x.is_finite()))
+            {
+                candle_core::bail!("{name}: expected {n} finite numbers, got {given:?}");
+            }
+        }
+        Ok(())
+    }
+
+    /// The state when the command takes effect: the measured one after so many steps under the commands still under way.
+    fn ahead(&self, measured: &Measured, latency: usize) -> Result<Vec<f64>> {
+        let simulator = &self.problem().simulator;
+        let (mut q, mut warm) = (measured.q.clone(), Vec::new());
+        if let Some(velocity) = measured.velocity.as_ref().filter(|_| self.settings.lead > 0.0) {
+            let mut motion: Vec<f64> = velocity.iter().map(|v| self.settings.lead * v).collect();
+            simulator.joints().iter().for_each(|joint| motion[joint.v] = 0.0);
+            q = simulator.plus(&q, &motion)?;
+        }
+        for (u, steps) in self.under_way.ahead(latency, simulator.hold()) {
+            let held = simulator.step().hold(&q, u, &warm, steps)?;
+            q = held.q[held.q.len() - q.len()..].to_vec();
+            warm = held.warm[held.warm.len() - simulator.step().n_warm()..].to_vec();
+        }
+        Ok(q)
     }
 
     /// The reason why a state cannot be planned from, if there is one.
@@ -214,8 +322,10 @@ impl Controller {
     }
 
     fn solve(&mut self, k: usize, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
-        let Self { problems, settings: Settings { method, ilqr, sampling, .. }, deviates, .. } = self;
+        let Self { problems, settings: Settings { method, ilqr, sampling, most_iterations, .. }, deviates, .. } = self;
         let problem = &problems[k];
+        let most = if clock.left().is_some() { ilqr.iterations.max(*most_iterations) } else { ilqr.iterations };
+        let ilqr = &Ilqr { iterations: most, ..*ilqr };
         match method {
             Method::Ilqr => ilqr.solve(problem, start, from, clock),
             Method::Mppi => sampling.solve(Sampler::Mppi, problem, start, &from[0], deviates, clock),

@@ -22,9 +22,10 @@ mod simulator;
 mod sweep;
 pub mod task;
 mod trust;
+mod under_way;
 
 pub use command::{Command, Law};
-pub use controller::{Answer, Controller, Method, Settings};
+pub use controller::{Answer, Controller, Measured, Method, Settings};
 pub use ilqr::Ilqr;
 pub use outcome::{Clock, LogLine, Outcome, Plan};
 pub use problem::{Problem, Start, Trajectory};
@@ -33,3 +34,4 @@ pub use shooting::shoot;
 pub use simulator::{Forces, Joint, Linear, Simulator};
 pub use task::Task;
 pub use trust::{Region, Trust};
+pub use under_way::{LONGEST, UnderWay};

@@ -17,9 +17,9 @@ pub enum Outcome {
     NoGradient,
     /// The plan has steps without a solution, or the method's own program has none.
     Unsolved,
-    /// A number of the start is not possible; the previous plan is kept.
+    /// A number of the start is not possible; the rest of the previous plan is followed.
     BadInput,
-    /// Nothing was measured; the previous plan is kept.
+    /// Nothing was measured; the rest of the previous plan is followed.
     Silent,
 }
 

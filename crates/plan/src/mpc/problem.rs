@@ -4,7 +4,7 @@
 use candle_core::{Result, bail};
 
 use super::command::{Command, within};
-use super::cost::Objective;
+use super::cost::{Objective, Term};
 use super::simulator::Simulator;
 use fingertip_step::solve::{Accuracy, Status};
 
@@ -102,6 +102,20 @@ impl Problem {
             bail!("problem: expected forces (·, {nw}) to start from, got {} numbers", start.warm.len());
         }
         Ok(())
+    }
+
+    /// What each term of the objective would cost if the state stayed at q (nq) over the whole horizon: its name, its cost, and whether it
+    /// is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it than from
+    /// the goal.
+    ///
+    /// # Errors
+    /// If q has a wrong length.
+    pub fn standing(&self, q: &[f64]) -> Result<Vec<(&'static str, f64, bool)>> {
+        let cost = |term: &Term| {
+            let weight = (self.horizon - 1) as f64 * term.running + term.terminal;
+            Ok((term.cost.name(), weight * term.cost.value(q)?, term.purpose))
+        };
+        self.objective.terms.iter().map(cost).collect()
     }
 
     pub(super) fn nu(&self) -> usize {
@@ -220,7 +234,7 @@ impl Problem {
         let joints = self.simulator.joints().iter().enumerate().zip(wanted);
         let one = |((j, of), &wanted): ((usize, &super::Joint), &f64)| {
             let base = self.command.base(j, of, q, before);
-            let v = within(if wanted.is_finite() { wanted } else { 0.0 }, self.command.range(j, of, q, base));
+            let v = within(if wanted.is_finite() { wanted } else { 0.0 }, self.command.range(j, of, q, before, base));
             (v, self.command.sum(of, base, v))
         };
         Ok(joints.map(one).unzip())

@@ -116,7 +116,7 @@ impl Problem {
                 }
             }
             let base = self.command.base(j, of, q, before);
-            let (least, most) = self.command.range(j, of, q, base);
+            let (least, most) = self.command.range(j, of, q, before, base);
             out.range.push((least - v[j], most - v[j]));
         }
         if let Some(forces) = out.forces.take() {

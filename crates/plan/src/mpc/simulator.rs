@@ -6,6 +6,7 @@ use nalgebra::{DMatrix, DMatrixView, DVector};
 use fingertip_scene::Scene;
 use fingertip_step::kinematics::Manifold;
 use fingertip_step::model::Model;
+use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::Accuracy;
 use fingertip_step::step::{Held, Quasidynamic};
 
@@ -39,6 +40,8 @@ pub struct Simulator {
     manifold: Manifold,
     joints: Vec<Joint>,
     hold: usize,
+    /// h, s.
+    h: f64,
     kappa: f64,
     /// μ of each contact.
     friction: Vec<f64>,
@@ -103,10 +106,11 @@ impl Simulator {
             effort: if c.effort > 0.0 { c.effort } else { f64::INFINITY },
         };
         let joints = commanded.map(joint).collect();
-        let kappa = step.parameters().kappa.flatten_all()?.to_vec1::<f64>()?[0];
+        let first = |t: &Tensor| Ok::<_, candle_core::Error>(t.flatten_all()?.to_vec1::<f64>()?[0]);
+        let (h, kappa) = (first(&step.parameters().h)?, first(&step.parameters().kappa)?);
         let mu = step.parameters().mu.narrow(0, 0, 1)?.flatten_all()?.to_vec1::<f64>()?;
         let friction = model.pairs.pair_of_contact.iter().map(|&pair| mu[pair]).collect();
-        Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, kappa, friction, step })
+        Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, h, kappa, friction, step })
     }
 
     /// A copy of this simulator with another barrier parameter κ, 1/J.
@@ -116,7 +120,15 @@ impl Simulator {
     pub fn with_kappa(&self, kappa: f64) -> Result<Self> {
         let mut parameters = self.step.parameters().clone();
         parameters.kappa = Tensor::from_slice(&[kappa], (1, 1), &Device::Cpu)?;
-        Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
+        self.with_parameters(&parameters)
+    }
+
+    /// A copy of this simulator whose step has other parameters.
+    ///
+    /// # Errors
+    /// As [`Simulator::of_step`], or if a parameter's shape or type differs from the model's.
+    pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
+        Self::of_step(self.step.with_parameters(parameters)?, self.hold)
     }
 
     /// A copy of this simulator with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled here, not at
@@ -164,6 +176,11 @@ impl Simulator {
     /// The number of steps in a control period.
     pub fn hold(&self) -> usize {
         self.hold
+    }
+
+    /// The length of a control period, s.
+    pub fn period(&self) -> f64 {
+        self.h * self.hold as f64
     }
 
     /// The commanded joints' positions, taken from q.

@@ -48,6 +48,10 @@ impl Closure {
 }
 
 impl Cost for Closure {
+    fn name(&self) -> &'static str {
+        "closure"
+    }
+
     fn value(&self, q: &[f64]) -> Result<f64> {
         Ok(self.residual(&self.directions(&self.points.positions(q)?)).norm_squared())
     }

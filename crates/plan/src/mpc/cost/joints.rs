@@ -1,6 +1,7 @@
 //! Costs of joints' positions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use candle_core::Result;
 
@@ -17,6 +18,8 @@ use fingertip_step::model::Model;
 pub struct Posture {
     /// The joints: (place in q, degree of freedom, position of the posture).
     joints: Vec<(usize, usize, f64)>,
+    /// Is the posture that at which each plan begins?
+    follows: bool,
 }
 
 /// Squared excess of the commanded joints over their limits, rad² or m².
@@ -29,11 +32,15 @@ pub struct JointLimits {
 impl Posture {
     /// The cost of the commanded joints whose posture is their positions in q (nq numbers).
     pub fn new(simulator: &Simulator, q: &[f64]) -> Self {
-        Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect() }
+        let joints = simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect();
+        Self { joints, follows: false }
     }
-}
 
-impl Posture {
+    /// The cost whose posture is where each plan begins; in a plan that begins at q (nq numbers) that is q.
+    pub fn following(simulator: &Simulator, q: &[f64]) -> Self {
+        Self { follows: true, ..Self::new(simulator, q) }
+    }
+
     /// The cost of an object's joints, by their own names: the distance of a door's `"hinge"` from an angle. Angles are not
     /// wrapped: a screw that has turned once more is elsewhere.
     ///
@@ -47,7 +54,7 @@ impl Posture {
             Ok((c.q, c.v, x))
         };
         let joints = goal.iter().map(joint).collect::<fingertip_shapes::Result<_>>()?;
-        Ok(Self { joints })
+        Ok(Self { joints, follows: false })
     }
 
     /// The distance of the joint that is farthest from the posture, rad or m.
@@ -97,6 +104,15 @@ impl Cost for Posture {
         self.joints.iter().for_each(|&(at, v, x)| add(to, v, weight, q[at] - x));
         Ok(())
     }
+
+    fn name(&self) -> &'static str {
+        "posture"
+    }
+
+    fn beginning_at(&self, q: &[f64]) -> Option<Arc<dyn Cost>> {
+        let joints = self.joints.iter().map(|&(at, v, _)| (at, v, q[at])).collect();
+        self.follows.then(|| Arc::new(Self { joints, follows: true }) as Arc<dyn Cost>)
+    }
 }
 
 impl Cost for JointLimits {
@@ -112,5 +128,9 @@ impl Cost for JointLimits {
             }
         }
         Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        "limits"
     }
 }

@@ -39,6 +39,16 @@ pub trait Cost: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`Cost::value`].
     fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()>;
+
+    /// What messages call it.
+    fn name(&self) -> &'static str {
+        "cost"
+    }
+
+    /// The cost of plans that begin at q (nq numbers), if it is another one.
+    fn beginning_at(&self, _q: &[f64]) -> Option<Arc<dyn Cost>> {
+        None
+    }
 }
 
 /// A cost to second order in tangent coordinates.
@@ -116,6 +126,17 @@ impl Objective {
             term.cost.expand(q, weight, to)?;
         }
         Ok(())
+    }
+}
+
+impl Objective {
+    /// Fits the terms that depend on where a plan begins to one that begins at q (nq numbers).
+    pub(super) fn begin_at(&mut self, q: &[f64]) {
+        for term in &mut self.terms {
+            if let Some(cost) = term.cost.beginning_at(q) {
+                term.cost = cost;
+            }
+        }
     }
 }
 

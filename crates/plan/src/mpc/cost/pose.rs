@@ -64,6 +64,10 @@ impl Position {
 }
 
 impl Cost for Position {
+    fn name(&self) -> &'static str {
+        "position"
+    }
+
     fn value(&self, q: &[f64]) -> Result<f64> {
         Ok(self.error(q).iter().map(|e| e * e).sum())
     }
@@ -125,6 +129,10 @@ fn wrapped(angle: f64) -> f64 {
 /// Hessian is 2 along e and 2 (θ/2) cot(θ/2), which is less, across it. Here it is 2 in all directions: an upper bound
 /// that is as smooth at θ = π as at 0.
 impl Cost for Orientation {
+    fn name(&self) -> &'static str {
+        "rotation"
+    }
+
     fn value(&self, q: &[f64]) -> Result<f64> {
         Ok(self.error(q).iter().map(|e| e * e).sum())
     }

@@ -47,6 +47,10 @@ pub(super) fn points(model: &Model, points: &[(&str, [f64; 3])], object: &str) -
 }
 
 impl Cost for Reach {
+    fn name(&self) -> &'static str {
+        "reach"
+    }
+
     fn value(&self, q: &[f64]) -> Result<f64> {
         let points = self.points.positions(q)?;
         Ok((0..self.n).map(|i| self.excess(&points, i).0.powi(2)).sum())

@@ -96,7 +96,8 @@ impl Task {
         Ok(Episode { number, start: Start::new(q, u), goal })
     }
 
-    /// The object's errors relative to a goal at q (nq).
+    /// The object's errors relative to a goal at q (nq). They are NaN, and so not small, if a number of q is not finite, or the object's
+    /// quaternion has no length.
     ///
     /// # Errors
     /// If the goal does not fit the object's freedom.
@@ -111,6 +112,12 @@ impl Task {
         let joints = joints.transpose()?.map(|cost| cost.error(q));
         let position = position.transpose()?.map(length);
         let rotation = rotation.transpose()?.map(length);
+        let is_known = q.iter().all(|x| x.is_finite());
+        let c = self.coordinate(self.object(), "goal: object").ok().filter(|c| c.kind == JointKind::Floating);
+        let has_turn = c.is_none_or(|c| q[c.q + 3..c.q + 7].iter().map(|x| x * x).sum::<f64>().is_normal());
+        let known = |error: Option<f64>| error.map(|error| if is_known { error } else { f64::NAN });
+        let (position, joints) = (known(position), known(joints));
+        let rotation = known(rotation).map(|x| if has_turn { x } else { f64::NAN });
         Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)), joints })
     }
 

@@ -23,6 +23,10 @@ pub(super) struct TaskFile {
     pub friction: Option<Friction>,
     pub method: Option<String>,
     pub iterations: Option<usize>,
+    pub most_iterations: Option<usize>,
+    pub latency: Option<f64>,
+    pub lead: Option<f64>,
+    pub margin: Option<f64>,
     pub tolerance: Option<f64>,
     pub cap: Option<usize>,
     pub command: CommandFile,
@@ -44,6 +48,7 @@ pub(super) struct CommandFile {
     #[serde(rename = "type")]
     pub law: String,
     pub bound: BoundFile,
+    pub speed: Option<BoundFile>,
     pub limits: Option<bool>,
 }
 
@@ -154,6 +159,7 @@ pub(super) struct WeightsFile {
     pub joints: f64,
     #[serde(default)]
     pub posture: f64,
+    pub posture_at: Option<String>,
     #[serde(default)]
     pub reach: f64,
     #[serde(default)]
@@ -185,7 +191,10 @@ pub(super) struct TerminalFile {
 impl WeightsFile {
     /// Every number with its name.
     pub fn all(&self) -> Vec<(&'static str, f64)> {
-        let Self { position, rotation, joints, posture, reach, closure, limits, command, smoothness, effort, terminal } =
+        #[rustfmt::skip]
+        let Self {
+            position, rotation, joints, posture, posture_at: _, reach, closure, limits, command, smoothness, effort, terminal,
+        } =
             self;
         let last = [
             ("terminal.position", terminal.position),

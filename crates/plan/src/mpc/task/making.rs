@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::file::{ForceFile, WeightsFile};
-use super::{Episode, HORIZON, Task};
+use super::file::{BoundFile, ForceFile, WeightsFile};
+use super::{Episode, HORIZON, Task, positive};
 use crate::mpc::command::{Command, Law};
 use crate::mpc::controller::Controller;
 use crate::mpc::cost::{
     Closure, ContactForce, Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
 };
 use crate::mpc::problem::{Problem, Start};
-use crate::mpc::simulator::Simulator;
+use crate::mpc::simulator::{Joint, Simulator};
 use fingertip_scene::unknown;
 use fingertip_shapes::{Error, Result, message};
 
@@ -37,14 +37,23 @@ impl Task {
     /// If a name is not a joint's or a body's.
     pub fn problems(&self, episode: &Episode) -> Result<Vec<Problem>> {
         let problem = |simulator: &Simulator| {
+            let simulator = self.cautious(simulator).map_err(|error| Error::invalid("margin", message(&error)))?;
             Ok(Problem {
-                command: self.command(simulator, &episode.start)?,
-                objective: self.objective(simulator, episode)?,
-                simulator: simulator.clone(),
+                command: self.command(&simulator, &episode.start)?,
+                objective: self.objective(&simulator, episode)?,
                 horizon: self.file.horizon.unwrap_or(HORIZON),
+                simulator,
             })
         };
         self.simulators.iter().map(problem).collect()
+    }
+
+    /// The model with as much less friction as the task's margin says.
+    fn cautious(&self, simulator: &Simulator) -> candle_core::Result<Simulator> {
+        let Some(margin) = self.file.margin else { return Ok(simulator.clone()) };
+        let mut parameters = simulator.step().parameters().clone();
+        parameters.mu = (parameters.mu * (1.0 - margin))?;
+        simulator.with_parameters(&parameters)
     }
 
     fn command(&self, simulator: &Simulator, start: &Start) -> Result<Command> {
@@ -59,21 +68,22 @@ impl Task {
             }
         };
         let joints = simulator.joints();
-        if let Some(name) = file.bound.joints.keys().find(|name| !joints.iter().any(|joint| joint.name == **name)) {
-            return Err(Error::invalid(
-                "command: bound",
-                unknown("joint", name, joints.iter().map(|j| j.name.as_str())),
-            ));
-        }
-        let bound = joints.iter().map(|joint| {
-            let own = file.bound.joints.get(&joint.name).copied().or(file.bound.default);
-            own.ok_or_else(|| {
-                Error::invalid("command: bound", format!("expected one for \"{}\", or a default", joint.name))
-            })
+        let bound = file.bound.by_joint("command: bound", joints)?.into_iter().zip(joints).map(|(own, joint)| {
+            let expected = || format!("expected one for \"{}\", or a default", joint.name);
+            own.ok_or_else(|| Error::invalid("command: bound", expected()))
         });
         let command = Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
             .map_err(|error| Error::invalid("command", message(&error)))?;
-        Ok(Command { keep_limits: file.limits.unwrap_or(true), ..command })
+        let change = match &file.speed {
+            None => command.change,
+            Some(speed) => {
+                let own = |speed: Option<f64>| speed.map_or(f64::INFINITY, |speed| speed * simulator.period());
+                let all = speed.by_joint("command: speed", joints)?;
+                all.iter().try_for_each(|&speed| positive("command: speed", speed))?;
+                all.into_iter().map(own).collect()
+            }
+        };
+        Ok(Command { keep_limits: file.limits.unwrap_or(true), change, ..command })
     }
 
     fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {
@@ -99,7 +109,17 @@ impl Task {
             let cost = Posture::of_object(model, object, &goal.joints).map_err(bad)?;
             add(Arc::new(cost), weights.joints, weights.terminal.joints, true);
         }
-        add(Arc::new(Posture::new(simulator, &episode.start.q)), weights.posture, weights.terminal.posture, false);
+        let posture = match weights.posture_at.as_deref() {
+            None | Some("start") => Posture::new(simulator, &episode.start.q),
+            Some("now") => Posture::following(simulator, &episode.start.q),
+            Some(other) => {
+                return Err(Error::invalid(
+                    "weights: posture_at",
+                    unknown("place", other, ["start", "now"].into_iter()),
+                ));
+            }
+        };
+        add(Arc::new(posture), weights.posture, weights.terminal.posture, false);
         add(Arc::new(JointLimits::new(simulator)), weights.limits, weights.terminal.limits, false);
         let counts = |running: f64, terminal: Option<f64>| running > 0.0 || terminal.is_some_and(|weight| weight > 0.0);
         if counts(weights.reach, weights.terminal.reach) || counts(weights.closure, weights.terminal.closure) {
@@ -153,6 +173,16 @@ impl Task {
         let made = Reach::new(model, &points, object, distance)
             .and_then(|reach| Ok((reach, Closure::new(model, &points, &weights, object)?)));
         made.map_err(|error| Error::invalid("reach", message(&error)))
+    }
+}
+
+impl BoundFile {
+    /// The number of each joint, or the default; none where neither is given.
+    fn by_joint(&self, place: &str, joints: &[Joint]) -> Result<Vec<Option<f64>>> {
+        if let Some(name) = self.joints.keys().find(|name| !joints.iter().any(|joint| joint.name == **name)) {
+            return Err(Error::invalid(place, unknown("joint", name, joints.iter().map(|j| j.name.as_str()))));
+        }
+        Ok(joints.iter().map(|joint| self.joints.get(&joint.name).copied().or(self.default)).collect())
     }
 }
 

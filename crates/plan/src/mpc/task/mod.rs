@@ -9,15 +9,18 @@ mod goals;
 mod making;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use self::file::{PoseFile, TaskFile};
 use self::goals::Row;
 use super::controller::{Method, Settings};
 use super::cost::{object_joint, object_joints};
 use super::simulator::Simulator;
+use super::under_way::LONGEST;
 pub use episode::{Episode, Errors, Progress};
 use fingertip_scene::{Folder, Params, Scene, unknown};
 use fingertip_shapes::{Error, Result, message};
+use fingertip_step::Overrides;
 use fingertip_step::kinematics::Coordinate;
 
 /// Values for keys that a task's file leaves out.
@@ -26,7 +29,7 @@ const ITERATIONS: usize = 3;
 const CAP: usize = 200;
 
 /// A task, compiled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Task {
     /// Description of the task in one line.
     pub title: String,
@@ -40,7 +43,7 @@ pub struct Task {
     pub cap: usize,
     /// The options of the task's controller.
     pub settings: Settings,
-    file: TaskFile,
+    file: Arc<TaskFile>,
     /// The model for each κ; the plan of the last one counts.
     simulators: Vec<Simulator>,
     goals: Option<Vec<Row>>,
@@ -116,6 +119,17 @@ impl Task {
         let simulators = scheduled(hard, &schedule).map_err(inner)?;
         let mut settings = Settings::default();
         settings.ilqr.iterations = file.iterations.unwrap_or(ITERATIONS);
+        settings.most_iterations = whole("most_iterations", file.most_iterations, settings.ilqr.iterations, 1)?;
+        for (name, given, most) in
+            [("latency", file.latency, f64::INFINITY), ("lead", file.lead, f64::INFINITY), ("margin", file.margin, 1.0)]
+        {
+            if let Some(x) = given.filter(|x| !(x.is_finite() && (0.0..most).contains(x))) {
+                let below = if most.is_finite() { " and below 1" } else { "" };
+                return Err(Error::invalid(name, format!("expected a number from 0 up{below}, got {x}")));
+            }
+        }
+        settings.latency = file.latency.unwrap_or(settings.latency);
+        settings.lead = file.lead.unwrap_or(settings.lead);
         positive("tolerance", file.tolerance)?;
         settings.ilqr.tolerance = file.tolerance.unwrap_or(settings.ilqr.tolerance);
         if let Some(name) = &file.method {
@@ -137,7 +151,7 @@ impl Task {
             settings,
             simulators,
             goals: None,
-            file,
+            file: Arc::new(file),
         };
         task.goals = task.read_goals(&folder)?;
         task.check()?;
@@ -154,14 +168,28 @@ impl Task {
         Ok(Self { simulators: scheduled(self.simulator().native()?, &kappas)?, ..self })
     }
 
-    /// The model whose plan counts.
+    /// Replaces parameters of the model by name: what was found out about the plant. Controllers made from now on, and
+    /// [`Task::problems`], have them. Only numbers that [`Parameters`](fingertip_step::Parameters) holds are replaced.
+    ///
+    /// # Errors
+    /// As [`Overrides::parameters`]. Then nothing has changed.
+    pub fn set_parameters(&mut self, overrides: &Overrides) -> candle_core::Result<()> {
+        let with = |simulator: &Simulator| {
+            let given = overrides.parameters(simulator.model(), simulator.step().parameters());
+            simulator.with_parameters(&given?)
+        };
+        self.simulators = self.simulators.iter().map(with).collect::<candle_core::Result<_>>()?;
+        Ok(())
+    }
+
+    /// The model whose plan counts. Its friction is the believed one, without the task's margin.
     pub fn simulator(&self) -> &Simulator {
         &self.simulators[self.simulators.len() - 1]
     }
 
     /// The length of a control period, s.
     pub fn period(&self) -> f64 {
-        self.scene.params.h * self.simulator().hold() as f64
+        self.simulator().period()
     }
 
     /// The name of the object that has a goal.
@@ -235,7 +263,7 @@ impl Task {
 
     /// Finds all errors that can be found without a simulation.
     fn check(&self) -> Result<()> {
-        let TaskFile { goal, start, weights, success, .. } = &self.file;
+        let TaskFile { goal, start, weights, success, .. } = &*self.file;
         if let Some(from) = &goal.from
             && !matches!(from.as_str(), "world" | "start")
         {
@@ -243,6 +271,11 @@ impl Task {
         }
         for (name, pose) in &start.objects {
             self.check_state(name, pose, &format!("start.objects.{name}"))?;
+        }
+        let longest = LONGEST as f64 * self.period();
+        if let Some(latency) = self.file.latency.filter(|latency| *latency > longest) {
+            let expected = format!("expected at most {LONGEST} control periods, {longest} s, got {latency}");
+            return Err(Error::invalid("latency", expected));
         }
         let numbers = [
             ("position", success.position),

@@ -1,0 +1,102 @@
+"""A plant that is not what the planner believes: other parameters, late commands, noisy measurements.
+
+Factors scale what MuJoCo's model has of our scene; the planner is not told. Noise is added to the measured pose of the goal's object.
+"""
+
+import argparse
+import math
+from collections import deque
+
+import mujoco
+import numpy as np
+
+from plant import Plant
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    group = parser.add_argument_group("a plant other than believed")
+    for name in ("friction", "mass", "size", "stiffness"):
+        group.add_argument(f"--{name}", type=float, default=1.0, help="its true value, as a factor of the believed one")
+    group.add_argument("--noise", type=float, nargs=2, default=[0.0, 0.0], metavar=("MM", "DEGREES"), help="standard deviations, per axis")
+    group.add_argument("--latency", type=int, default=0, metavar="PERIODS", help="control periods until a command takes effect")
+    group.add_argument("--untold", action="store_true", help="the planner is not told of the latency")
+    group.add_argument("--velocity", action="store_true", help="the planner is told velocities")
+
+
+def change(plant: Plant, given: argparse.Namespace) -> None:
+    """Gives the plant its true parameters."""
+    model = plant.model
+    model.pair_friction[:, :3] *= given.friction
+    for entry in plant.scene["object"]:
+        if entry.get("freedom", "fixed") == "fixed":
+            continue
+        body, geom = model.body(entry["name"]).id, model.geom(f"{entry['name']}#0").id
+        model.body_mass[body] *= given.mass
+        model.body_inertia[body] *= given.mass
+        for sizes in (model.geom_size, model.geom_rbound, model.geom_aabb):
+            sizes[geom] *= given.size
+    model.actuator_gainprm[:, 0] *= given.stiffness
+    model.actuator_biasprm[:, 1] *= given.stiffness
+    # Servos stay critically damped.
+    model.actuator_biasprm[:, 2] *= math.sqrt(given.stiffness)
+    mujoco.mj_setConst(model, plant.data)
+
+
+class Sensor:
+    """Measures q, with noise on the pose of one object."""
+
+    def __init__(self, plant: Plant, name: str, noise: list[float], seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.position, self.rotation = 1e-3 * noise[0], math.radians(noise[1])
+        (entry,) = [entry for entry in plant.contents["coordinates"] if entry["name"] == name]
+        at = plant.contents["coordinates"].index(entry)
+        sizes = {"planar: x y yaw": 3, "translation: x y z": 3, "free: x y z, quaternion w x y z": 7}
+        self.first = sum(sizes.get(entry["motion"], 1) for entry in plant.contents["coordinates"][:at])
+        self.motion = entry["motion"]
+
+    def measure(self, q: np.ndarray) -> np.ndarray:
+        """q (nq) with noise."""
+        q, at = q.copy(), self.first
+        if not (self.position or self.rotation):
+            return q
+        n = 2 if self.motion.startswith("planar") else 3
+        q[at : at + n] += self.position * self.random.normal(size=n)
+        turn = self.rotation * self.random.normal(size=3)
+        if self.motion.startswith("free"):
+            by, turned = np.zeros(4), np.zeros(4)
+            angle = float(np.linalg.norm(turn))
+            mujoco.mju_axisAngle2Quat(by, turn / max(angle, 1e-300), angle)
+            mujoco.mju_mulQuat(turned, by, q[at + 3 : at + 7])
+            q[at + 3 : at + 7] = turned
+        elif self.motion.startswith("planar"):
+            q[at + 2] += turn[2]
+        return q
+
+
+class Late:
+    """Commands that take effect some periods after they were given."""
+
+    def __init__(self, u: np.ndarray, periods: int) -> None:
+        self.queue = deque([u] * periods)
+
+    def take(self, u: np.ndarray) -> np.ndarray:
+        """What is in effect in the period for which u was given."""
+        self.queue.append(u)
+        return self.queue.popleft()
+
+
+def velocity(plant: Plant) -> list[float]:
+    """Velocities in our order, those of free bodies in world axes."""
+    v = []
+    for entry in plant.contents["coordinates"]:
+        for name in plant.joints(entry):
+            joint = plant.model.joint(name)
+            at = joint.dofadr[0]
+            own = plant.data.qvel[at : at + (6 if joint.type[0] == mujoco.mjtJoint.mjJNT_FREE else 1)].copy()
+            if len(own) == 6:
+                place, turned = joint.qposadr[0], np.zeros(3)
+                mujoco.mju_rotVecQuat(turned, own[3:], plant.data.qpos[place + 3 : place + 7])
+                own[3:] = turned
+            v += own.tolist()
+    return v

@@ -1,0 +1,62 @@
+//! `fingertip mpc` with plants other than the planner believes.
+
+#[path = "support/command_line.rs"]
+mod command_line;
+
+use command_line::fingertip;
+use serde_json::Value;
+
+/// An episode of fingertips that carry a cube, of at most 60 control periods, as JSON.
+fn episode(options: &[&str]) -> Value {
+    let all = [&["mpc", "tips_air", "--first", "1", "--episodes", "1", "--cap", "60", "--json"], options].concat();
+    let output = fingertip(&all, "");
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{options:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn position(row: &Value) -> f64 {
+    row["errors"]["position"].as_f64().unwrap()
+}
+
+/// With momentum the cube is carried too; one control period of latency throws it away unless the planner knows of it.
+#[test]
+fn a_plant_with_momentum_that_lags() {
+    let own = episode(&[]);
+    let heavy = episode(&["--plant", "second-order"]);
+    assert!(own["success"].is_u64() && heavy["success"].is_u64() && own["errors"] != heavy["errors"], "{heavy}");
+    let lags = ["--plant", "second-order", "--latency", "50"];
+    let unknown = episode(&lags);
+    assert!(unknown["success"].is_null() && position(&unknown) > 0.03, "{unknown}");
+    let known = episode(&[&lags[..], &["--known-latency", "50"]].concat());
+    assert!(known["success"].is_u64(), "{known}");
+}
+
+#[test]
+fn plants_with_other_numbers() {
+    // What is too slippery to be held is not brought there.
+    for plant in ["quasi-dynamic", "second-order"] {
+        let slippery = episode(&["--plant", plant, "--with", "{\"mu\": {\"tips/cube\": 0.02}}"]);
+        assert!(slippery["success"].is_null() && position(&slippery) > 0.01, "{plant}: {slippery}");
+    }
+    // Noise is another in each episode, and the same each time.
+    let noisy = || episode(&["--noise", "1,1"]);
+    assert_eq!(noisy()["errors"], noisy()["errors"]);
+    assert!(noisy()["errors"] != episode(&[])["errors"] && position(&noisy()) < 0.03);
+}
+
+#[test]
+fn plants_that_cannot_be() {
+    for (option, value, expected) in [
+        ("--noise", "1", "expected two numbers from 0 up"),
+        ("--noise", "1,-1", "expected two numbers from 0 up"),
+        ("--latency", "1e6", "--latency: expected at most 32 control periods, 1600 ms"),
+        ("--known-latency", "1e6", "latency: expected from 0 to 1.6 s"),
+        ("--with", "{\"mo\": 1}", "--with: overrides: there is no key \"mo\"; did you mean \"mu\"?"),
+        ("--with", "{\"params\": {\"h\": 0.1}}", "--with: params: h: expected none"),
+        ("--plant", "second", "second-order"),
+    ] {
+        let output = fingertip(&["mpc", "tips_air", "--episodes", "1", "--cap", "1", option, value], "");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(expected), "{option} {value}: {message}");
+    }
+}

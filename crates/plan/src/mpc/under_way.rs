@@ -1,0 +1,105 @@
+//! Commands under way: with latency, what was commanded some time ago is what happens now.
+//!
+//! With a latency of m steps of the model, and n steps in a control period, the command of a period is in effect from m steps after
+//! the period's beginning on, for n steps.
+
+use std::collections::VecDeque;
+
+/// The longest latency, in control periods.
+pub const LONGEST: usize = 32;
+
+/// Commands that were given, at least one.
+#[derive(Clone, Debug)]
+pub struct UnderWay {
+    /// The newest last.
+    given: VecDeque<Vec<f64>>,
+}
+
+impl UnderWay {
+    /// Before the first command the plant holds this one (nu).
+    pub fn new(u: &[f64]) -> Self {
+        Self { given: VecDeque::from([u.to_vec()]) }
+    }
+
+    /// The newest command (nu).
+    pub fn newest(&self) -> &[f64] {
+        self.before(0)
+    }
+
+    /// Adds a command (nu).
+    pub fn give(&mut self, u: &[f64]) {
+        self.given.push_back(u.to_vec());
+        if self.given.len() > LONGEST + 2 {
+            self.given.pop_front();
+        }
+    }
+
+    /// Replaces the command that was in effect at the end of the period that the newest command belongs to: the plant followed
+    /// this one (nu).
+    pub fn correct(&mut self, latency: usize, hold: usize, u: &[f64]) {
+        // Before the first command there is nothing to replace.
+        if let Some(place) = self.given.len().checked_sub(1 + latency / hold) {
+            self.given[place] = u.to_vec();
+        }
+    }
+
+    /// What is held from now on until a command that is given now takes effect: commands with numbers of steps, `latency` in all.
+    pub fn ahead(&self, latency: usize, hold: usize) -> Vec<(&[f64], usize)> {
+        let (whole, rest) = (latency / hold, latency % hold);
+        let begun = (rest > 0).then(|| (self.before(whole), rest));
+        begun.into_iter().chain((0..whole).rev().map(|k| (self.before(k), hold))).collect()
+    }
+
+    /// What is held in the period that the newest command belongs to: commands with numbers of steps, `hold` in all.
+    pub fn during(&self, latency: usize, hold: usize) -> Vec<(&[f64], usize)> {
+        let (whole, rest) = (latency / hold, latency % hold);
+        let begun = (rest > 0).then(|| (self.before(whole + 1), rest));
+        begun.into_iter().chain([(self.before(whole), hold - rest)]).collect()
+    }
+
+    /// The command of `periods` before the newest, or the first.
+    fn before(&self, periods: usize) -> &[f64] {
+        &self.given[self.given.len().saturating_sub(1 + periods)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(parts: &[(&[f64], usize)]) -> Vec<(f64, usize)> {
+        parts.iter().map(|(u, n)| (u[0], *n)).collect()
+    }
+
+    /// Step by step: the command given at step k n is in effect from step k n + m on.
+    #[test]
+    fn a_command_takes_effect_after_the_latency() {
+        let n = 5;
+        for m in 0..=3 * n {
+            let mut under_way = UnderWay::new(&[-1.0]);
+            let in_effect = |step: usize| step.checked_sub(m).map_or(-1.0, |since| (since / n) as f64);
+            let steps = |parts: Vec<(f64, usize)>| -> Vec<f64> {
+                parts.into_iter().flat_map(|(u, n)| std::iter::repeat_n(u, n)).collect()
+            };
+            for k in 0..8 {
+                let ahead = steps(parts(&under_way.ahead(m, n)));
+                assert_eq!(ahead, (k * n..k * n + m).map(in_effect).collect::<Vec<_>>(), "latency {m}, period {k}");
+                under_way.give(&[k as f64]);
+                let during = steps(parts(&under_way.during(m, n)));
+                assert_eq!(during, (k * n..k * n + n).map(in_effect).collect::<Vec<_>>(), "latency {m}, period {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_that_the_plant_did_not_follow_is_replaced() {
+        let mut under_way = UnderWay::new(&[-1.0]);
+        (0..4).for_each(|k| under_way.give(&[f64::from(k)]));
+        under_way.correct(2, 2, &[7.0]);
+        assert_eq!(parts(&under_way.ahead(8, 2)), [(0.0, 2), (1.0, 2), (7.0, 2), (3.0, 2)]);
+        under_way.correct(0, 2, &[8.0]);
+        assert_eq!(under_way.newest(), [8.0]);
+        // Of before the beginning nothing is kept.
+        UnderWay::new(&[0.0]).correct(4, 2, &[1.0]);
+    }
+}
