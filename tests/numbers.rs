@@ -4,10 +4,12 @@ mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::description::{Object, Scene, Shape};
+use fingertip::kinematics::Manifold;
 use fingertip::math::tensor::numbers;
 use fingertip::rollout::rollout;
 use fingertip::step::{Dynamic, DynamicParams, Quasidynamic, StepCotangent};
 use fingertip::{Model, Parameters};
+use support::differences::{SHRINK, extrapolate};
 use support::states::{Batch, Random, model};
 
 const WORLDS: usize = 5;
@@ -185,6 +187,113 @@ fn second_order_steps_and_their_gradients() {
     near(&gradient.u, &numbers(&sides).unwrap(), "v and tau");
     let mass = expected.get(&parameters.mass).unwrap();
     near(gradient.parameter("mass").unwrap(), &numbers(mass).unwrap(), "mass");
+}
+
+/// A number's derivative by central differences of its values at −h and h, and how far that may be off.
+fn slope(f: impl Fn(f64) -> f64) -> (f64, f64) {
+    let first = 1e-3;
+    let steps: Vec<f64> = (0..STEPS_OF_DIFFERENCES).map(|k| first / SHRINK.powi(k)).collect();
+    let central: Vec<f64> = steps.iter().map(|h| (f(*h) - f(-h)) / (2.0 * h)).collect();
+    extrapolate(&central, first, 1e-13)
+}
+
+/// Gradients of second-order steps in time are right to this, relative to the largest of their kind.
+const EXACT: f64 = 1e-6;
+const STEPS_OF_DIFFERENCES: i32 = 8;
+
+#[test]
+fn second_order_jacobians_are_differences() {
+    for name in ["three_bodies", "hand_ball"] {
+        let model = model(name);
+        let step = Dynamic::new(&model, &model.parameters, DynamicParams::default()).unwrap();
+        let manifold = Manifold::new(&model.tree, &Device::Cpu).unwrap();
+        let (nv, n_force) = (model.nv(), 3 * model.nc());
+        let q = model.tree.home();
+        let [v, tau] = [0.01, 0.001].map(|scale| weights(nv).into_iter().map(|x| scale * x).collect::<Vec<_>>());
+        // Two worlds, the second one elsewhere: each has its own Jacobians.
+        let both = |x: &[f64]| [x, x].concat();
+        let still = [vec![0.0; nv], v.clone()].concat();
+        let of = step.linearize_numbers(&both(&q), &still, &both(&tau), &[]).unwrap();
+        let alone = step.linearize_numbers(&q, &v, &tau, &[]).unwrap();
+        for (all, own) in [(&of.a, &alone.a), (&of.b, &alone.b), (&of.c, &alone.c), (&of.d, &alone.d)] {
+            assert_eq!(bits(&all[own.len()..]), bits(own), "{name}");
+        }
+        assert_eq!([alone.a.len(), alone.b.len()], [4 * nv * nv, 2 * nv * nv]);
+        assert_eq!([alone.c.len(), alone.d.len()], [2 * nv * n_force, nv * n_force]);
+
+        let at = |j: usize, by: f64| {
+            let mut moved = [vec![0.0; nv], v.clone(), tau.clone()];
+            moved[j / nv][j % nv] += by;
+            let q = manifold.plus(&q, &moved[0]).unwrap();
+            let next = step.step_numbers(&q, &moved[1], &moved[2], &[]).unwrap();
+            [manifold.minus(&next.q_next, &alone.step.q_next).unwrap(), next.v_next, next.force].concat()
+        };
+        let scale = |part: &[f64]| part.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let (mut sure, mut all) = (0, 0);
+        for j in (0..3 * nv).step_by(2) {
+            for i in (0..2 * nv + n_force).step_by(5) {
+                let (k, rows) = if j < 2 * nv { (j, [&alone.a, &alone.c]) } else { (j - 2 * nv, [&alone.b, &alone.d]) };
+                let width = if j < 2 * nv { 2 * nv } else { nv };
+                let (row, part) = if i < 2 * nv { (i, rows[0]) } else { (i - 2 * nv, rows[1]) };
+                let (expected, error) = slope(|by| at(j, by)[i]);
+                let most = scale(part).max(1e-3);
+                all += 1;
+                if error < 0.1 * EXACT * most {
+                    sure += 1;
+                    let found = part[row * width + k];
+                    assert!((found - expected).abs() < EXACT * most, "{name} {i} by {j}: {found} {expected} ± {error}");
+                }
+            }
+        }
+        assert!(sure > 9 * all / 10, "{name}: {sure} of {all}");
+    }
+}
+
+#[test]
+fn second_order_rollouts_and_their_gradients() {
+    let model = model("three_bodies");
+    let step = Dynamic::new(&model, &model.parameters, DynamicParams::default()).unwrap();
+    let manifold = Manifold::new(&model.tree, &Device::Cpu).unwrap();
+    let (nq, nv) = (model.nq(), model.nv());
+    let q = model.tree.home().repeat(2);
+    let [v, tau] = [(0.02, 2 * nv), (0.001, 2 * STEPS * nv)]
+        .map(|(scale, n)| weights(n).into_iter().map(|x| scale * x).collect::<Vec<_>>());
+    let of = step.rollout_numbers(&q, &v, &tau, STEPS).unwrap();
+    assert_eq!([of.q.len(), of.v.len()], [2 * (STEPS + 1) * nq, 2 * (STEPS + 1) * nv]);
+    assert_eq!([of.force.len(), of.reports.len()], [2 * STEPS * 3 * model.nc(), 2 * STEPS]);
+    // World 1 alone, step by step.
+    let (mut own, mut warm) = ([q[nq..].to_vec(), v[nv..].to_vec()], Vec::new());
+    for t in 0..STEPS {
+        let at = (STEPS + t) * nv;
+        let next = step.step_numbers(&own[0], &own[1], &tau[at..at + nv], &warm).unwrap();
+        (own, warm) = ([next.q_next, next.v_next], next.warm);
+        let at = (STEPS + 1) + t + 1;
+        assert_eq!(bits(&of.q[at * nq..(at + 1) * nq]), bits(&own[0]));
+        assert_eq!(bits(&of.v[at * nv..(at + 1) * nv]), bits(&own[1]));
+    }
+
+    let [by_q, by_v, by_force] = [&of.q, &of.v, &of.force].map(|part| weights(part.len()));
+    let gradient = step.rollout_vjp(&tau, &of, [&by_q, &by_v, &by_force]).unwrap();
+    let direction = weights(2 * (2 + STEPS) * nv);
+    let (d_q, rest) = direction.split_at(2 * nv);
+    let cost = |by: f64| {
+        let start = q.chunks(nq).zip(d_q.chunks(nv));
+        let start = start.flat_map(|(q, d)| manifold.plus(q, &d.iter().map(|x| by * x).collect::<Vec<_>>()).unwrap());
+        let moved: Vec<f64> = v.iter().chain(&tau).zip(rest).map(|(x, d)| x + by * d).collect();
+        let of = step.rollout_numbers(&start.collect::<Vec<_>>(), &moved[..2 * nv], &moved[2 * nv..], STEPS).unwrap();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        dot(&of.q, &by_q) + dot(&of.v, &by_v) + dot(&of.force, &by_force)
+    };
+    let (expected, error) = slope(|by| cost(1e-2 * by));
+    let tensor = |x: &[f64], n: usize| Tensor::from_slice(x, (2, n), &Device::Cpu).unwrap();
+    let tangent = manifold.to_tangent(&tensor(&q, nq), &tensor(&gradient.q, nq)).unwrap();
+    let found: f64 =
+        numbers(&tangent).unwrap().iter().chain(&gradient.u).zip(&direction).map(|(g, d)| 1e-2 * g * d).sum();
+    assert!(error < 0.1 * EXACT * expected.abs(), "{expected} ± {error}");
+    assert!((found - expected).abs() < EXACT * expected.abs(), "{found} {expected}");
+    let mass = gradient.parameter("mass").unwrap();
+    assert!(mass.iter().all(|x| x.is_finite()) && mass.iter().any(|x| *x != 0.0));
+    assert!(step.rollout_numbers(&q, &v, &tau, 0).is_err() && step.rollout_vjp(&tau[1..], &of, [&[]; 3]).is_err());
 }
 
 #[test]

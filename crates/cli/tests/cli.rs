@@ -640,3 +640,47 @@ fn single_precision_steps_as_the_double_one_does() {
     assert_ne!(single, double);
     assert!(said(&["rollout", scene, "-n", "5", "--f32"], "").contains("all solved"));
 }
+
+#[test]
+fn a_concave_mesh_is_cut_into_parts_that_are_kept() {
+    let folder = std::env::temp_dir().join(format!("fingertip-decompose-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // An L of 1 cm thickness, 6 cm by 4 cm, with legs of 2 cm.
+    let outline = [[0.0, 0.0], [0.06, 0.0], [0.06, 0.02], [0.02, 0.02], [0.02, 0.04], [0.0, 0.04]];
+    let mut obj = String::new();
+    for z in [0.0, 0.01] {
+        outline.iter().for_each(|[x, y]| obj.push_str(&format!("v {x} {y} {z}\n")));
+    }
+    obj.push_str("f 4 2 1\nf 4 3 2\nf 6 4 1\nf 6 5 4\nf 7 8 10\nf 8 9 10\nf 7 10 12\nf 10 11 12\n");
+    for k in 0..6 {
+        let next = (k + 1) % 6;
+        let (a, b, c, d) = (k + 1, next + 1, next + 7, k + 7);
+        obj.push_str(&format!("f {a} {b} {c}\nf {a} {c} {d}\n"));
+    }
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("l.obj"), obj).unwrap();
+    let text = said(&["decompose", &path("l.obj"), "--tolerance", "0.001", "--out", &path("parts.obj")], "");
+    assert!(text.contains("20 triangles as 2 convex parts"), "{text}");
+    let scene = |keys: &str| format!("[[object]]\nname = \"l\"\nmass = 0.1\nfreedom = \"free\"\nmesh = {keys}\n");
+    std::fs::write(path("given.toml"), scene("\"parts.obj\"\nparts = true")).unwrap();
+    std::fs::write(path("cut.toml"), scene("\"l.obj\"\ndecompose = { tolerance = 0.001 }")).unwrap();
+    let cache = folder.join("cache");
+    let inspect = |name: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fingertip"));
+        let output = command.args(["inspect", &path(name)]).env("XDG_CACHE_HOME", &cache).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().replace(name, "")
+    };
+    let kept = || std::fs::read_dir(cache.join("fingertip")).map_or(0, Iterator::count);
+    let given = inspect("given.toml");
+    assert_eq!(kept(), 0);
+    assert_eq!(inspect("cut.toml"), given);
+    assert_eq!(kept(), 1);
+    assert_eq!(inspect("cut.toml"), given, "from the cache");
+    assert_eq!(kept(), 1);
+    let few = fingertip(&["decompose", &path("l.obj"), "--parts", "1"], "");
+    assert_eq!(few.status.code(), Some(2));
+    let text = String::from_utf8(few.stderr).unwrap();
+    assert!(text.contains("l.obj: decompose: expected parts that differ from the mesh by at most 1.000 mm"), "{text}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -27,7 +27,7 @@ const MOST_POINTS: usize = 64;
 /// How a mesh is to be decomposed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decompose {
-    /// How far a part may stick out of the mesh, and the mesh out of all parts, m.
+    /// How far a part may stick out of the mesh, and the mesh out of all parts, m. Slits between parts may be as wide.
     pub tolerance: f64,
     /// The most parts, 1 to 1024.
     pub parts: usize,

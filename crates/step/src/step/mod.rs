@@ -23,7 +23,7 @@ pub use bound::Bound;
 pub use dynamic::{ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation};
 pub use fingertip_lanes::record::{Row, Trace};
 pub use fused::Kernel;
-pub use numbers::{GradientNumbers, RolloutNumbers, StepCotangent, StepNumbers};
+pub use numbers::{DynamicJacobians, DynamicRollout, GradientNumbers, RolloutNumbers, StepCotangent, StepNumbers};
 pub use programs::Programs;
 pub use quasidynamic::{Form, Geometry, Held, Jacobians, Quasidynamic};
 pub use result::{Linearization, Rollout, Step};

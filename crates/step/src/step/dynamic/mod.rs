@@ -57,7 +57,7 @@ pub struct Dynamic {
     parameters: Parameters,
     params: DynamicParams,
     dynamics: Dynamics,
-    manifold: Manifold,
+    pub(super) manifold: Manifold,
     joints: JointForces,
     paths: Arc<Vec<ContactPaths>>,
     limit_dofs: LimitDofs,

@@ -2,14 +2,17 @@
 //!
 //! All numbers are `f64`, row after row. A batch has B worlds. A cotangent that is empty is zero.
 
+mod dynamic;
+
 use candle_core::{DType, Result, Tensor, Var, bail};
 
 use crate::contact::numbers::GEOMETRY;
 use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::fused::{self, Plan};
-use crate::step::{Dynamic, Quasidynamic, Step};
+use crate::step::{Quasidynamic, Step};
 use crate::tensor::rows::TensorGuard;
+pub use dynamic::{DynamicJacobians, DynamicRollout};
 
 use super::torsion::TURNING;
 
@@ -401,49 +404,5 @@ impl Quasidynamic {
         };
         let all = parameters.tensors().into_iter().map(of).collect::<Result<Vec<_>>>()?;
         Ok(GradientNumbers { q: of(&q)?, u: of(&u)?, parameters: all })
-    }
-}
-
-impl Dynamic {
-    /// One second-order step with the barrier's contact from q (B, nq) and v (B, nv) under τ (B, nv), on plain numbers. The solve
-    /// starts from `warm`, or cold if that is empty. The numbers are those of [`Dynamic::step_from`].
-    ///
-    /// # Errors
-    /// If contact is not the barrier's, the model's numbers are not `f64`, or a length differs from these.
-    pub fn step_numbers(&self, q: &[f64], v: &[f64], tau: &[f64], warm: &[f64]) -> Result<StepNumbers> {
-        let (b, motion) = self.motion(q, v, tau)?;
-        expect("warm", warm, b, self.plan.row().warm.len(), true)?;
-        let par = TensorGuard::new(&self.par);
-        let rows = fused::step_rows(&self.plan, [q, &motion, warm], par.rows()?, b)?;
-        Ok(StepNumbers::of_rows(&self.plan, rows))
-    }
-
-    /// Gradients by q, by v and τ side by side, and by all parameters, as [`Quasidynamic::vjp`].
-    ///
-    /// # Errors
-    /// As [`Dynamic::step_numbers`], or if a cotangent has another length than it should.
-    pub fn vjp(&self, [q, v, tau]: [&[f64]; 3], step: &StepNumbers, by: &StepCotangent) -> Result<GradientNumbers> {
-        let (b, motion) = self.motion(q, v, tau)?;
-        let model = self.model();
-        expect("step: rows of this model", &step.rows, b, self.plan.row().info.end, false)?;
-        by.check([model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()], b)?;
-        let par = TensorGuard::new(&self.par);
-        let plan = &self.plan;
-        let rows = fused::step_adjoint(plan, [q, &motion], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
-        split(plan, &rows, self.parameters())
-    }
-
-    /// Checks the lengths of q, v and τ; returns the number of worlds, and v and τ side by side in each world's row.
-    fn motion(&self, q: &[f64], v: &[f64], tau: &[f64]) -> Result<(usize, Vec<f64>)> {
-        self.programs(fused::Kernel::Step)?;
-        let (nq, nv) = (self.model().nq(), self.model().nv());
-        if self.model().dtype != DType::F64 {
-            bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
-        }
-        let b = count("dynamic step: q", q, nq)?;
-        expect("dynamic step: v", v, b, nv, false)?;
-        expect("dynamic step: tau", tau, b, nv, false)?;
-        let sides = v.chunks_exact(nv.max(1)).zip(tau.chunks_exact(nv.max(1)));
-        Ok((b, sides.flat_map(|(v, tau)| v.iter().chain(tau)).copied().collect()))
     }
 }
