@@ -251,7 +251,7 @@ fn screenshot() {
     browser.wait("fingertip.track.time(fingertip.track.length - 1) > 2.5");
     browser.run(
         "if (fingertip.theme.colours.name === 'light') fingertip.theme.toggle(); fingertip.look('home');
-         fingertip.camera.zoom(0.95); fingertip.camera.now = { ...fingertip.camera.goal }",
+         fingertip.camera.now = { ...fingertip.camera.goal }",
     );
     // At its side that one sees.
     browser.run(&format!(

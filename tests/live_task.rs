@@ -138,7 +138,7 @@ fn screenshot() {
     browser.open(&server.url());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.look('home');
-         fingertip.camera.zoom(0.9); fingertip.camera.now = { ...fingertip.camera.goal }",
+         fingertip.camera.now = { ...fingertip.camera.goal }",
     );
     browser.wait("document.getElementById('task').classList.contains('there')");
     browser.run(&format!(

@@ -331,7 +331,7 @@ fn screenshot() {
     open(&browser, "screenshot", &Recording::read(folder_of_runs.join("hand_turn.mcap")).unwrap());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(570);
-         fingertip.camera.zoom(0.82); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
          fingertip.view.soft = true",
     );
@@ -342,7 +342,7 @@ fn screenshot() {
     open(&browser, "mpc", &Recording::read(&run).unwrap());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(42);
-         fingertip.camera.zoom(0.78); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.view.soft = true",
     );
     browser.photograph(&folder, "mpc.png");

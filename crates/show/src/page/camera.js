@@ -21,6 +21,8 @@ export class Camera {
     this.side = 0;
     this.now = this.home();
     this.goal = { ...this.now };
+    /** The named view that nobody has left since. */
+    this.named = "home";
   }
 
   home() {
@@ -51,15 +53,26 @@ export class Camera {
   preset(name) {
     const views = { home: [-0.85, 0.36], front: [-Math.PI / 2, 0.05], side: [0, 0.05], top: [-Math.PI / 2, Math.PI / 2] };
     this.goal = this.view(...views[name]);
+    this.named = name;
+  }
+
+  /** The window, or what covers it, is another: a named view is made to fit again. */
+  fit() {
+    const room = [this.lift, this.side, this.free, ...this.size].join();
+    if (room === this.room) return;
+    this.room = room;
+    if (this.named) this.preset(this.named);
   }
 
   orbit(dx, dy) {
+    this.named = null;
     this.goal.yaw -= 0.006 * dx;
     const most = Math.PI / 2 - POLE;
     this.goal.pitch = Math.max(-most, Math.min(most, this.goal.pitch + 0.006 * dy));
   }
 
   pan(dx, dy) {
+    this.named = null;
     const { right, up } = this.axes();
     const perPixel = (2 * this.goal.distance * Math.tan(FOV / 2)) / this.size[1];
     this.goal.target = add(this.goal.target, add(scale(right, -dx * perPixel), scale(up, dy * perPixel)));
@@ -67,6 +80,7 @@ export class Camera {
 
   /** Nearer (below 1) or farther, with the point under the pixel kept where it is. */
   zoom(factor, [x, y] = this.middle()) {
+    this.named = null;
     const before = this.goal.distance;
     const least = 0.05 * this.ball.radius;
     this.goal.distance = Math.max(least, Math.min(40 * this.ball.radius, before * factor));
@@ -84,6 +98,7 @@ export class Camera {
 
   /** Moves along, without delay. */
   carry(step) {
+    this.named = null;
     this.now.target = add(this.now.target, step);
     this.goal.target = add(this.goal.target, step);
   }

@@ -86,6 +86,7 @@ export class View {
     camera.lift = Math.min(0.5, Math.max(-0.5, 1 - (head + covered) / Math.max(1, h)));
     camera.free = Math.max(0.2, (covered - head) / Math.max(1, h));
     camera.side = panel.width > 0 && w > WIDE ? (w - panel.left) / w : 0;
+    camera.fit();
     document.documentElement.style.setProperty("--foot", `${Math.round(h - foot.top)}px`);
     this.dense = dense;
   }
