@@ -51,6 +51,8 @@ export function buildStage(scene, soft) {
 
 /** What is this many times as far away as the scene was large at its start has fallen away. */
 const AWAY = 4;
+/** Frames that are looked at besides the first. */
+const SAMPLES = 16;
 /** A scene with nothing in it. */
 const EMPTY = [{ at: [0, 0, 0], r: 0.5 }];
 
@@ -76,7 +78,7 @@ export function surround(scene, track) {
   if (!start.length) start.push(...EMPTY);
   const [first, last] = box(start);
   const [middle, limit] = [scale(add(first, last), 0.5), AWAY * norm(sub(last, first))];
-  const frames = [0.25, 0.5, 0.75, 1].map((part) => Math.floor(part * Math.max(0, track.length - 1)));
+  const frames = Array.from({ length: SAMPLES }, (_, i) => Math.floor(((i + 1) / SAMPLES) * Math.max(0, track.length - 1)));
   const later = [...new Set(frames)].flatMap((frame) => spheres(finite, track, frame));
   const all = [...start, ...later.filter(({ at }) => norm(sub(at, middle)) < limit)];
   const [low, high] = box(all);
