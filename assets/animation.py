@@ -32,6 +32,7 @@ const { goal } = fingertip.camera;
 Object.assign(goal, { yaw: 0.75, pitch: 0.22, target: [0.12, 0.03, -0.075], distance: 0.52 });
 fingertip.camera.now = { ...goal };
 fingertip.view.soft = true;
+fingertip.adapt = () => fingertip.view.setLevel(0);
 return [fingertip.track.length, fingertip.track.time(fingertip.track.length - 1)];
 """
 SHOW = "fingertip.seek(arguments[0]); fingertip.view.setLevel(0); fingertip.draw();"

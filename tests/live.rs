@@ -217,6 +217,29 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     other.until("time goes by", |frame, _| frame[0] > now + 0.2);
 }
 
+/// Who looks back sees the plots around that time; LIVE goes to the newest frame and stays there.
+#[test]
+fn a_look_back_and_live_again() {
+    let Some(browser) = Browser::start(1000, 700) else { return };
+    let server = serve();
+    browser.open(&server.url());
+    browser.wait("fingertip.track.length > 20");
+    let hidden = "document.getElementById('newest').hidden";
+    browser.wait(hidden);
+    browser.run("fingertip.seek(3)");
+    browser.wait(&format!("!{hidden}"));
+    assert_eq!(browser.run("return [fingertip.player.frame, fingertip.player.playing]"), json!([3, false]));
+    let spans = browser.run(
+        "const [plot] = fingertip.plots; const track = { length: 3, time: (frame) => [0, 10, 20][frame] };
+         return [0, 1, 2].map((frame) => plot.span.call({ track }, { live: true, frame }))",
+    );
+    assert_eq!(spans, json!([[0, 8], [6, 14], [12, 20]]));
+    browser.run("document.getElementById('newest').click()");
+    browser.wait(hidden);
+    browser.wait("fingertip.player.playing && fingertip.player.frame > 20");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 /// The README's picture, where it is asked for: a spring pulls at the ball, the fingers hold it.
 #[test]
 fn screenshot() {
@@ -228,7 +251,7 @@ fn screenshot() {
     browser.wait("fingertip.track.time(fingertip.track.length - 1) > 2.5");
     browser.run(
         "if (fingertip.theme.colours.name === 'light') fingertip.theme.toggle(); fingertip.look('home');
-         fingertip.camera.zoom(0.95); fingertip.camera.now = { ...fingertip.camera.goal }",
+         fingertip.camera.now = { ...fingertip.camera.goal }",
     );
     // At its side that one sees.
     browser.run(&format!(

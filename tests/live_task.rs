@@ -63,6 +63,25 @@ fn the_cube_comes_to_its_goal_and_comes_back_when_it_is_pulled_away() {
     });
 }
 
+/// A goal of a joint: its link's goal pose, a turn about z, and the joint's error among the scalars and in the state.
+#[test]
+fn a_valve_is_turned_to_its_goal() {
+    let server = serve("valve");
+    let header = header(&server);
+    let scalars: Vec<&str> = header["scalars"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(scalars.contains(&"joint error") && !scalars.contains(&"position error"), "{scalars:?}");
+    let mut client = Client::connect(&server);
+    client.until("it is there", |_, state| is_there(state, 0));
+    let goals = client.state["task"]["goals"].as_array().unwrap().clone();
+    assert_eq!((goals.len(), count(&goals[0]["body"])), (1, body(&header, "valve/wheel")));
+    let stem = Task::load("assets/tasks/valve.toml").unwrap().episode(0, 0).unwrap().goal.joints["stem"];
+    for (k, expected) in [(stem / 2.0).cos(), 0.0, 0.0, (stem / 2.0).sin()].into_iter().enumerate() {
+        let x = goals[0]["quaternion"][k].as_f64().unwrap();
+        assert!((x - expected).abs() < 1e-9, "{goals:?}, expected {stem}");
+    }
+    assert!(client.state["task"]["joint_error"].as_f64().unwrap() < 0.02);
+}
+
 #[test]
 fn other_goals_are_had_on_request() {
     let server = serve("planar_push");
@@ -138,7 +157,7 @@ fn screenshot() {
     browser.open(&server.url());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.look('home');
-         fingertip.camera.zoom(0.9); fingertip.camera.now = { ...fingertip.camera.goal }",
+         fingertip.camera.now = { ...fingertip.camera.goal }",
     );
     browser.wait("document.getElementById('task').classList.contains('there')");
     browser.run(&format!(

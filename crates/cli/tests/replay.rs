@@ -166,6 +166,114 @@ fn a_click_names_the_body() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// A box on the ground has several contacts of one pair: their sum and least gap are plotted and listed, the largest first.
+#[test]
+fn contacts_are_summed_by_pair_and_listed() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    let scene = Scene::load("assets/scenes/press_and_drag.toml").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let source = Source { name: "box".into(), text: String::new(), scene };
+    let run = show::record(&source, &step, 60, |_, time| source.scene.control(time), |_| Ok(())).unwrap();
+    open(&browser, "pairs", &run);
+    browser.run("fingertip.seek(60)");
+    let last = &run.steps[59];
+    let of = |i: usize| run.sides(i) == ["ground", "block"];
+    let ours: Vec<usize> = (0..run.contacts.len()).filter(|&i| of(i)).collect();
+    assert!(ours.len() > 1);
+    let sum: [f64; 3] = std::array::from_fn(|k| ours.iter().map(|&i| last.force[i][k]).sum());
+    let least = ours.iter().map(|&i| last.distance(i)).fold(f64::NAN, f64::min);
+    let at = |group: &str| {
+        number(&browser.run(&format!(
+            "return fingertip.series.find((s) => s.group === '{group}' && s.name === 'ground on block').at(60)"
+        )))
+    };
+    let size = sum.iter().map(|f| f * f).sum::<f64>().sqrt();
+    assert!((at("Contact force") - size).abs() < 1e-5 * size, "{} {size}", at("Contact force"));
+    assert!((at("Distance") - 1e3 * least).abs() < 1e-4, "{} {least}", at("Distance"));
+    // The table, by its button: pairs with force first, and as many points as there are.
+    browser.run("document.getElementById('contacts').click()");
+    browser.settle();
+    let rows = browser
+        .run("return [...document.querySelectorAll('#inspector tr')].map((r) => [...r.cells].map((c) => c.innerText))");
+    let rows: Vec<Vec<&str>> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect())
+        .collect();
+    assert_eq!(rows[0], ["pair", "points", "force", "gap"]);
+    let newtons: Vec<f64> = rows[1..].iter().map(|row| row[2].trim_end_matches(" N").parse().unwrap_or(0.0)).collect();
+    assert!(newtons.windows(2).all(|two| two[0] >= two[1] - 1e-3), "{rows:?}");
+    let row = rows.iter().find(|row| row[0] == "ground on block").unwrap();
+    assert_eq!(row[1], ours.len().to_string());
+    assert!(rows.iter().all(|row| !row[3].contains("000000")), "{rows:?}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Values where somebody points, a table and a picture of a plot, an axis for each of two units.
+#[test]
+fn plots_say_values_and_are_saved() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "plots", &HAND);
+    browser.run("fingertip.seek(20)");
+    browser.settle();
+    browser.run(
+        "const [plot] = fingertip.plots; const box = plot.front.getBoundingClientRect(); const x = 46 + 0.5 * (box.width - 56);
+         plot.front.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + 30 }))",
+    );
+    browser.settle();
+    let hover = browser.run(
+        "const [plot] = fingertip.plots;
+         return [plot.hover, fingertip.player.frame, plot.legend.querySelector('b').innerText, plot.series[0].at(plot.hover)]",
+    );
+    assert!((number(&hover[0]) - 150.0).abs() <= 1.0 && hover[1] == 20, "{hover}");
+    let told: f64 = hover[2].as_str().unwrap().split(' ').next().unwrap().replace('−', "-").parse().unwrap();
+    assert!((told - number(&hover[3])).abs() <= 1e-3 * number(&hover[3]).abs(), "{hover}");
+    let table = browser.run("return fingertip.plots[1].table()");
+    let lines: Vec<&str> = table.as_str().unwrap().lines().collect();
+    assert_eq!(lines.len(), 302);
+    assert!(lines[0].starts_with("time s,\"") && lines[0].contains(" mm\""), "{}", lines[0]);
+    let z = lines[0].split(',').position(|name| name == "\"ball z mm\"").unwrap();
+    let value: f64 = lines[301].split(',').nth(z).unwrap().parse().unwrap();
+    assert!((value - 1e3 * HAND.steps[299].end.poses[HAND.objects[0].body][2]).abs() < 1e-3);
+    let picture = browser.run(
+        "const p = fingertip.plots[0].picture(); return [p.width, p.height, p.toDataURL('image/png').slice(0, 15)]",
+    );
+    assert!(number(&picture[0]) > 200.0 && picture[2] == "data:image/png;", "{picture}");
+    let axes = browser.run(
+        "const [plot] = fingertip.plots; const one = plot.right;
+         plot.set([plot.series[0], fingertip.series.find((s) => s.group === 'Position')]); fingertip.draw();
+         return [one, plot.right, plot.curves.ranges.size]",
+    );
+    assert_eq!(axes, json!([10, 44, 2]));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Home shows everything, as large as it can be above the plots.
+#[test]
+fn home_fills_what_is_not_covered() {
+    for [width, height] in [SIZE, [390, 780]] {
+        let Some(browser) = Browser::start(width, height) else { return };
+        open(&browser, "home", &HAND);
+        browser.run("fingertip.look('home'); fingertip.camera.now = { ...fingertip.camera.goal }");
+        browser.settle();
+        let seen = browser.run(
+            "const { right, up } = fingertip.camera.axes();
+             const ends = ({ at, r }) => [right, up].flatMap((d) => [-r, r].map((s) => at.map((x, k) => x + s * d[k])));
+             const points = fingertip.camera.ball.spheres.flatMap(ends).map((p) => fingertip.camera.project(p));
+             const [xs, ys] = [points.map((p) => p.x), points.map((p) => p.y)];
+             const foot = document.querySelector('footer').getBoundingClientRect().top;
+             const head = innerWidth <= 720 ? document.getElementById('title').getBoundingClientRect().bottom : 0;
+             return [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys), innerWidth, head, foot]",
+        );
+        let [left, right, top, bottom, wide, head, foot] = std::array::from_fn(|k| number(&seen[k]));
+        assert!(left > 0.0 && right < wide && top > head && bottom < foot, "{seen}");
+        let filled = f64::max((right - left) / wide, (bottom - top) / (foot - head));
+        assert!(filled > 0.8, "{seen}");
+    }
+}
+
 /// Every shape has pixels of its own where it is.
 #[test]
 fn every_shape_is_drawn() {
@@ -223,7 +331,7 @@ fn screenshot() {
     open(&browser, "screenshot", &Recording::read(folder_of_runs.join("hand_turn.mcap")).unwrap());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(570);
-         fingertip.camera.zoom(0.82); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
          fingertip.view.soft = true",
     );
@@ -234,7 +342,7 @@ fn screenshot() {
     open(&browser, "mpc", &Recording::read(&run).unwrap());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(42);
-         fingertip.camera.zoom(0.78); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.view.soft = true",
     );
     browser.photograph(&folder, "mpc.png");

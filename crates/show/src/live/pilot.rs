@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::planner::{Ask, Planner};
 use crate::frames::PlanSize;
+use crate::plan::{COST, JOINTS, PLANNING, POSITION, ROTATION};
 use crate::recording::{GoalRecord, PlanRecord, Recording};
 use fingertip_plan::mpc::task::{Episode, Errors};
 use fingertip_plan::mpc::{Answer, Start, Task};
@@ -111,6 +112,14 @@ impl Pilot {
     pub fn observe(&mut self, q: &[f64]) -> Result<Errors> {
         self.measure(q)?;
         Ok(self.errors)
+    }
+
+    /// The names of the scalars that a task adds: those of its planning, and the errors that its goal has.
+    pub fn scalars(&self) -> Vec<&'static str> {
+        let Errors { position, rotation, joints, .. } = self.errors;
+        let errors = [(POSITION, position), (ROTATION, rotation), (JOINTS, joints)];
+        let has = errors.into_iter().filter_map(|(name, error)| error.map(|_| name));
+        [COST, PLANNING].into_iter().chain(has).collect()
     }
 
     pub fn plan_size(&self, recording: &Recording) -> Result<PlanSize> {

@@ -16,7 +16,6 @@ use super::pilot::Pilot;
 use super::reach::Reach;
 use super::spring::Springs;
 use crate::frames::{Layout, moves};
-use crate::plan::{COST, JOINTS, PLANNING, POSITION, ROTATION};
 use crate::record::Recorder;
 use crate::recording::PlanRecord;
 use crate::source::Source;
@@ -65,9 +64,8 @@ impl Simulator {
         let pilot = task.map(|(task, seed)| Pilot::new(task, seed)).transpose()?;
         // The names of the scalars are those of a step.
         let mut first = recorder.step(&step, source.scene.control(0.0))?;
-        if pilot.is_some() {
-            first.scalars.extend([COST, PLANNING, POSITION, ROTATION, JOINTS].map(|name| (name.to_owned(), f64::NAN)));
-        }
+        let noted = pilot.iter().flat_map(Pilot::scalars);
+        first.scalars.extend(noted.map(|name| (name.to_owned(), f64::NAN)));
         recorder.recording.steps.push(first);
         let plan_size = pilot.as_ref().map(|pilot| pilot.plan_size(&recorder.recording)).transpose()?;
         let layout = Layout::with_plans(&recorder.recording, plan_size.unwrap_or_default());

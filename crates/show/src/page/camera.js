@@ -9,16 +9,20 @@ const POLE = 0.01;
 const ROOM = 1.06;
 
 export class Camera {
-  /** `ball` is what is to be seen: { centre, radius, corners of its box }; `size` is that of the window, CSS pixels. */
+  /** `ball` is what is to be seen: { centre, radius, spheres }, a sphere { at, r } for each thing in it; `size` is that of the window, CSS pixels. */
   constructor(ball, size) {
     this.ball = ball;
     this.size = size;
     /** The middle of the view stands this much above the middle of the window, in half heights: something covers its foot. */
     this.lift = 0;
-    /** And this much to its left, in half widths: something covers its right. */
+    /** So much of the height is not covered. */
+    this.free = 1;
+    /** The middle of the view stands this much to the left, in half widths: something covers the window's right. */
     this.side = 0;
     this.now = this.home();
     this.goal = { ...this.now };
+    /** The named view that nobody has left since. */
+    this.named = "home";
   }
 
   home() {
@@ -27,30 +31,48 @@ export class Camera {
 
   /** Everything in sight, as large as it can be in what is not covered. */
   view(yaw, pitch) {
-    const { centre, corners } = this.ball;
-    const { back, right, up } = this.axes({ yaw, pitch });
-    const t = Math.tan(FOV / 2);
-    const [high, wide] = [t * (1 - this.lift), (t * this.size[0] * (1 - this.side)) / this.size[1]];
-    const needed = corners.map((corner) => {
-      const from = sub(corner, centre);
-      return dot(from, back) + Math.max(Math.abs(dot(from, up)) / high, Math.abs(dot(from, right)) / wide);
+    const axes = this.axes({ yaw, pitch });
+    const { spheres } = this.ball;
+    const middle = ["right", "up", "back"].map((name) => {
+      const along = axes[name];
+      const ends = spheres.flatMap(({ at, r }) => [dot(at, along) - r, dot(at, along) + r]);
+      return scale(along, 0.5 * (Math.min(...ends) + Math.max(...ends)));
     });
-    return { target: centre, yaw, pitch, distance: ROOM * Math.max(...needed) };
+    const target = middle.reduce(add);
+    const t = Math.tan(FOV / 2);
+    const [high, wide] = [t * this.free, (t * this.size[0] * (1 - this.side)) / this.size[1]];
+    const needed = spheres.map(({ at, r }) => {
+      const from = sub(at, target);
+      const across = (along) => Math.abs(dot(from, along)) + r;
+      return dot(from, axes.back) + Math.max(across(axes.up) / high, across(axes.right) / wide);
+    });
+    return { target, yaw, pitch, distance: ROOM * Math.max(...needed) };
   }
 
   /** Goes to a named view. */
   preset(name) {
     const views = { home: [-0.85, 0.36], front: [-Math.PI / 2, 0.05], side: [0, 0.05], top: [-Math.PI / 2, Math.PI / 2] };
     this.goal = this.view(...views[name]);
+    this.named = name;
+  }
+
+  /** The window, or what covers it, is another: a named view is made to fit again. */
+  fit() {
+    const room = [this.lift, this.side, this.free, ...this.size].join();
+    if (room === this.room) return;
+    this.room = room;
+    if (this.named) this.preset(this.named);
   }
 
   orbit(dx, dy) {
+    this.named = null;
     this.goal.yaw -= 0.006 * dx;
     const most = Math.PI / 2 - POLE;
     this.goal.pitch = Math.max(-most, Math.min(most, this.goal.pitch + 0.006 * dy));
   }
 
   pan(dx, dy) {
+    this.named = null;
     const { right, up } = this.axes();
     const perPixel = (2 * this.goal.distance * Math.tan(FOV / 2)) / this.size[1];
     this.goal.target = add(this.goal.target, add(scale(right, -dx * perPixel), scale(up, dy * perPixel)));
@@ -58,6 +80,7 @@ export class Camera {
 
   /** Nearer (below 1) or farther, with the point under the pixel kept where it is. */
   zoom(factor, [x, y] = this.middle()) {
+    this.named = null;
     const before = this.goal.distance;
     const least = 0.05 * this.ball.radius;
     this.goal.distance = Math.max(least, Math.min(40 * this.ball.radius, before * factor));
@@ -75,6 +98,7 @@ export class Camera {
 
   /** Moves along, without delay. */
   carry(step) {
+    this.named = null;
     this.now.target = add(this.now.target, step);
     this.goal.target = add(this.goal.target, step);
   }

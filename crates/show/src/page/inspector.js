@@ -55,11 +55,11 @@ export class Inspector {
   list(frame) {
     const known = this.strongest(frame).filter(({ size, gap }) => size > LEAST || Number.isFinite(gap));
     const rows = known.slice(0, MOST_PAIRS).map(({ name, contacts, size, gap }) => {
-      return [name, String(contacts.length), `${digits(size, 3)} N`, `${digits(1e3 * gap, 3)} mm`];
+      return [name, String(contacts.length), size > LEAST ? `${digits(size, 3)} N` : "–", `${digits(1e3 * gap, 3)} mm`];
     });
     const left = known.length - rows.length;
     this.element.replaceChildren(
-      heading("Contacts", `${this.scene.contacts.length} of ${this.pairs.length} pairs`),
+      heading("Contacts", `${this.scene.contacts.length} in ${this.pairs.length} pairs`),
       table([["pair", "points", "force", "gap"], ...rows], true),
       ...(left > 0 ? [note(`and ${left} pairs that are farther apart`)] : []),
     );

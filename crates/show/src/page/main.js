@@ -188,6 +188,7 @@ class Page {
   charts() {
     $("plots").hidden = !$("plots").hidden;
     this.press("charts", !$("plots").hidden);
+    this.view.resize(this.camera);
     if (!$("plots").hidden && !$("panel").hidden && innerWidth <= NARROW) this.options();
   }
 

@@ -12,7 +12,9 @@ export function shortNames(scene) {
       while (n < name.length && name[n] === other[n]) n++;
       return n;
     };
-    return name.slice(Math.min(...family.map(common))) || name;
+    // What is left begins after a mark: "tip0" of "tips/tip0" beside "tips/tip1".
+    const shared = name.slice(0, Math.min(...family.map(common)));
+    return name.slice(Math.max(...[..."/_-."].map((mark) => shared.lastIndexOf(mark))) + 1) || name;
   });
 }
 

@@ -224,7 +224,7 @@ export class Plot {
           g.lineTo(right, Math.round(y(v)) + 0.5);
           g.stroke();
         }
-        if (y(v) > TOP + 4) g.fillText(short(v), at, y(v));
+        if (!unit || y(v) > TOP + 4) g.fillText(short(v), at, y(v));
       }
       g.textBaseline = "top";
       g.fillText(unit, at, 0);
@@ -275,7 +275,7 @@ export class Plot {
     };
     this.cursor = line(frame, "--ink") ?? this.cursor;
     if (this.hover !== null) {
-      const at = line(this.hover, "--ink-2");
+      const at = line(this.hover, "--ink-2") ?? LEFT;
       g.fillStyle = this.style.getPropertyValue("--ink-2");
       g.font = `11px ${this.style.fontFamily}`;
       g.textBaseline = "top";

@@ -51,39 +51,38 @@ export function buildStage(scene, soft) {
 
 /** What is this many times as far away as the scene was large at its start has fallen away. */
 const AWAY = 4;
+/** Frames that are looked at besides the first. */
+const SAMPLES = 16;
+/** A scene with nothing in it. */
+const EMPTY = [{ at: [0, 0, 0], r: 0.5 }];
 
-/** The box around shapes at a frame: its low and its high corner. */
-function box(shapes, track, frame) {
-  let [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
-  for (const shape of shapes) {
+/** A sphere { at, r } around each shape at a frame. */
+function spheres(shapes, track, frame) {
+  const sphere = (shape) => {
     const { p, q } = track.pose(frame, shape.body);
-    const at = add(p, turn(q, shape.position));
-    const r = reach(shape);
-    low = low.map((x, k) => Math.min(x, at[k] - r));
-    high = high.map((x, k) => Math.max(x, at[k] + r));
-  }
-  return [low, high];
+    return { at: add(p, turn(q, shape.position)), r: reach(shape) };
+  };
+  return shapes.map(sphere).filter(({ at }) => at.every(Number.isFinite));
 }
 
-/** The ball, and the corners of the box, around everything that has an end and is still there, over some of the frames. */
+/** The corners of the box around spheres. */
+function box(list) {
+  const corner = (side) => [0, 1, 2].map((k) => side * Math.max(...list.map(({ at, r }) => side * at[k] + r)));
+  return [corner(-1), corner(1)];
+}
+
+/** The ball around everything that has an end and is still there, over some of the frames, and the spheres in it. */
 export function surround(scene, track) {
   const finite = scene.shapes.filter((shape) => shape.kind !== "halfspace");
-  if (!finite.length) return ball([-0.3, -0.3, -0.3], [0.3, 0.3, 0.3]);
-  let [low, high] = box(finite, track, 0);
-  const [middle, limit] = [scale(add(low, high), 0.5), AWAY * norm(sub(high, low))];
-  for (const part of [0.25, 0.5, 0.75, 1]) {
-    const frame = Math.floor(part * Math.max(0, track.length - 1));
-    const here = finite.filter((shape) => norm(sub(track.pose(frame, shape.body).p, middle)) < limit);
-    const [least, most] = box(here, track, frame);
-    low = low.map((x, k) => Math.min(x, least[k]));
-    high = high.map((x, k) => Math.max(x, most[k]));
-  }
-  return ball(low, high);
-}
-
-function ball(low, high) {
-  const corners = Array.from({ length: 8 }, (_, i) => [0, 1, 2].map((k) => (i & (1 << k) ? high[k] : low[k])));
-  return { centre: scale(add(low, high), 0.5), radius: Math.max(0.01, 0.5 * norm(sub(high, low))), bottom: low[2], corners };
+  const start = spheres(finite, track, 0);
+  if (!start.length) start.push(...EMPTY);
+  const [first, last] = box(start);
+  const [middle, limit] = [scale(add(first, last), 0.5), AWAY * norm(sub(last, first))];
+  const frames = Array.from({ length: SAMPLES }, (_, i) => Math.floor(((i + 1) / SAMPLES) * Math.max(0, track.length - 1)));
+  const later = [...new Set(frames)].flatMap((frame) => spheres(finite, track, frame));
+  const all = [...start, ...later.filter(({ at }) => norm(sub(at, middle)) < limit)];
+  const [low, high] = box(all);
+  return { centre: scale(add(low, high), 0.5), radius: Math.max(0.01, 0.5 * norm(sub(high, low))), bottom: low[2], spheres: all };
 }
 
 export const placed = (track, frame, { body, local }) => {
