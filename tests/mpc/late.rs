@@ -1,5 +1,6 @@
 //! Plants that answer late, measurements that are lost, commands that are not followed, and goals that move.
 
+use std::path::Path;
 use std::time::Duration;
 
 use fingertip::Overrides;
@@ -100,7 +101,7 @@ fn a_plant_that_lags() {
 fn the_latency_of_a_task() {
     let with = |latency: &str| task(&format!("latency = {latency}\n{DISC}"));
     assert_eq!(with("0.2").settings.latency, 0.2);
-    let message = |text: &str| Task::from_toml(text, std::path::Path::new("assets/scenes")).unwrap_err().to_string();
+    let message = |text: &str| Task::from_toml(text, Path::new("assets/scenes")).unwrap_err().to_string();
     assert!(message(&format!("latency = 9.0\n{DISC}")).contains("latency: expected at most 32 control periods, 3.2 s"));
     assert!(message(&format!("latency = -1.0\n{DISC}")).contains("latency: expected a number from 0 up, got -1"));
     assert!(
@@ -166,27 +167,22 @@ fn a_plan_that_would_be_late() {
     assert_eq!((answer.outcome, &answer.u[..]), (Outcome::Deadline, &first.plan.unwrap().best.u[nu..2 * nu]));
 }
 
-/// A plant that stood still, and says so, is not expected to have moved.
+/// A plant that did not take a command, and says so, is not expected to follow it while the next one is under way.
 #[test]
 fn a_command_that_was_not_followed() {
     let task = disc();
     let episode = task.episode(0, 0).unwrap();
     let mut controller = task.controller(&episode).unwrap();
     let (q, held) = (episode.start.q.clone(), episode.start.u.clone());
-    let latency = Some(PERIOD);
-    for _ in 0..3 {
-        let measured = Measured { q: q.clone(), latency, applied: Some(held.clone()), ..Measured::default() };
-        controller.answer(&measured, None).unwrap();
+    let first = controller.command(&q, None).unwrap().u;
+    for (applied, u) in [(None, &first), (Some(held.clone()), &held)] {
+        let measured = Measured { q: q.clone(), latency: Some(0.6 * PERIOD), applied, velocity: None };
+        let from = controller.clone().answer(&measured, None).unwrap().from;
+        let mut plant = Late::new(&task, &episode, 0);
+        plant.hold(&[(u.clone(), 3)]);
+        assert!(difference(&from, &plant.q) < 1e-9);
     }
-    let moved = controller.clone().answer(&Measured { q: q.clone(), latency, ..Measured::default() }, None).unwrap();
-    controller
-        .answer(&Measured { q: q.clone(), latency, applied: Some(held.clone()), ..Measured::default() }, None)
-        .unwrap();
-    // One period under way: what was said to be applied is the command before that.
-    let u = controller.u_before().to_vec();
-    let still = Measured { q: q.clone(), latency: Some(0.0), applied: Some(held), ..Measured::default() };
-    controller.answer(&still, None).unwrap();
-    assert!(difference(&moved.from, &q) > 1e-4 && difference(&u, &episode.start.u) > 1e-4);
+    assert!(difference(&first, &held) > 1e-3);
     for (applied, velocity, expected) in [
         (Some(vec![0.0]), None, "applied command: expected 4 finite numbers"),
         (None, Some(vec![f64::NAN; 7]), "velocity: expected 7 finite numbers"),
@@ -315,7 +311,7 @@ fn a_posture_that_follows() {
     // Six states, of a weight of 1 each.
     assert!((posture("start") - 6.0 * 0.01).abs() < 1e-12);
     let wrong = DISC.replace("posture = 0.001", "posture_at = \"then\"");
-    let error = Task::from_toml(&wrong, std::path::Path::new("assets/scenes")).unwrap_err().to_string();
+    let error = Task::from_toml(&wrong, Path::new("assets/scenes")).unwrap_err().to_string();
     assert!(error.contains("expected \"start\" or \"now\"") || error.contains("posture_at"), "{error}");
 }
 
@@ -331,4 +327,35 @@ fn as_many_iterations_as_there_is_time_for() {
     assert_eq!(iterations(None), 1);
     let many = iterations(Some(Duration::from_secs(60)));
     assert!((2..=6).contains(&many), "{many} iterations");
+}
+
+/// Fingers that slide: the friction of a plant that has another one is found, and of one that has the believed one it stays.
+#[test]
+fn friction_is_estimated() {
+    let text = std::fs::read_to_string("assets/tasks/allegro_cube.toml").unwrap();
+    let both = Task::from_toml(&format!("margin = 0.1\nestimate_friction = true\n{text}"), Path::new("assets/tasks"));
+    assert!(both.unwrap_err().to_string().contains("margin: expected none beside estimate_friction"));
+    let task = Task::from_toml(&format!("estimate_friction = true\n{text}"), Path::new("assets/tasks")).unwrap();
+    let found = |factor: f64| {
+        let episode = task.episode(0, 0).unwrap();
+        let mut controller = task.controller(&episode).unwrap();
+        let mut believed = task.clone();
+        let mu = 0.8 * factor;
+        let other = format!("{{\"mu\": {{\"hand/cube\": {mu}, \"palm/cube\": {mu}}}}}");
+        believed.set_parameters(&Overrides::from_json(&other).unwrap()).unwrap();
+        let mut plant = Late::new(&believed, &episode, 0);
+        for _ in 0..30 {
+            plant.advance(&controller.command(&plant.q, None).unwrap().u);
+        }
+        let planned = controller.problem().simulator.friction().iter().copied().fold(f64::INFINITY, f64::min);
+        let estimate = controller.friction().unwrap();
+        let cautious = (estimate.factor * (-estimate.deviation).exp()).min(1.0);
+        assert!((planned / 0.8 / cautious).ln().abs() < 0.04, "plans with {planned}: {estimate:?}");
+        estimate
+    };
+    let [less, same, more] = [0.5, 1.0, 1.5].map(found);
+    println!("{less:?} {same:?} {more:?}");
+    assert!((less.factor / 0.5).ln().abs() < 2.0 * less.deviation && less.factor < 0.75, "{less:?}");
+    assert!((same.factor).ln().abs() < same.deviation, "{same:?}");
+    assert!(more.factor > 1.1 && more.deviation < 0.3, "{more:?}");
 }

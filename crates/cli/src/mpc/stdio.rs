@@ -10,7 +10,7 @@ use fingertip::Model;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
 use fingertip::mpc::task::{Episode, Errors, Progress};
-use fingertip::mpc::{Answer, Controller, Joint, Measured, Outcome as Planned, Task};
+use fingertip::mpc::{Answer, Controller, Estimate, Joint, Measured, Outcome as Planned, Task};
 use fingertip::overrides::{Overrides, list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
@@ -176,7 +176,10 @@ impl Session {
         let answer = controller.answer(&measured, limit).map_err(plain)?;
         let errors_now = task.errors(&episode.goal, &measured.q).map_err(plain)?;
         task.count(progress, &errors_now);
-        let said = said(task, &answer, &errors_now, progress);
+        let mut said = said(task, &answer, &errors_now, progress);
+        if let Some(Estimate { factor, deviation }) = controller.friction() {
+            said["friction"] = json!({ "factor": factor, "deviation": deviation });
+        }
         if let Some((task, running)) = changed {
             (self.task, self.running) = (task, Some(running));
         }

@@ -6,12 +6,13 @@ use candle_core::Result;
 
 use fingertip_shapes::largest::USABLE;
 
+use super::estimate::{Estimate, Estimator};
 use super::ilqr::Ilqr;
 use super::outcome::{Clock, Outcome, Plan};
 use super::problem::{Problem, Start};
 use super::sampling::{Deviates, Sampler, Sampling};
 use super::shooting::shoot;
-use super::simulator::Joint;
+use super::simulator::{Joint, Simulator};
 use super::trust::{Region, Trust};
 use super::under_way::{LONGEST, UnderWay};
 
@@ -130,11 +131,22 @@ pub struct Controller {
     /// The commands (·, nu) that the last plan has left for them.
     rest: Vec<f64>,
     under_way: UnderWay,
+    learning: Option<Learning>,
     /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`].
     warm: Vec<f64>,
     deviates: Deviates,
     /// The shortest time in which a plan can be rolled out and linearised.
     least: Duration,
+}
+
+/// What a controller finds out about the plant.
+#[derive(Clone, Debug)]
+struct Learning {
+    estimator: Estimator,
+    /// The problems' models as they are believed without it.
+    believed: Vec<Simulator>,
+    /// The state measured at the start of the period before, if it was.
+    before: Option<Vec<f64>>,
 }
 
 /// The fractions of the shifted plan that are tried first.
@@ -160,8 +172,8 @@ impl Controller {
         }
         let deviates = Deviates::new(settings.seed, 0);
         let under_way = UnderWay::new(&start.u);
-        let controller =
-            Self { plan, rest: Vec::new(), under_way, warm: Vec::new(), deviates, least, settings, problems };
+        let (rest, warm, learning) = (Vec::new(), Vec::new(), None);
+        let controller = Self { plan, rest, under_way, learning, warm, deviates, least, settings, problems };
         controller.steps_of(settings.latency)?;
         Ok(controller)
     }
@@ -177,7 +189,43 @@ impl Controller {
             candle_core::bail!("controller: expected problems with (joints, horizon) {before:?}, got {now:?}");
         }
         self.problems = problems;
+        match self.learning.take() {
+            Some(Learning { estimator, before, .. }) => self.learn_from(estimator, before),
+            None => Ok(()),
+        }
+    }
+
+    /// Estimates the friction of the plant from now on, and plans with it.
+    ///
+    /// # Errors
+    /// If a tensor operation fails.
+    pub fn estimate(&mut self, estimator: Estimator) -> Result<()> {
+        self.learn_from(estimator, None)
+    }
+
+    /// What is known of the plant's friction, if it is estimated.
+    pub fn friction(&self) -> Option<Estimate> {
+        self.learning.as_ref().map(|learning| learning.estimator.estimate())
+    }
+
+    fn learn_from(&mut self, estimator: Estimator, before: Option<Vec<f64>>) -> Result<()> {
+        let believed = self.problems.iter().map(|problem| problem.simulator.clone()).collect();
+        let learning = Learning { estimator, believed, before };
+        learning.plan_with(&mut self.problems)?;
+        self.learning = Some(learning);
         Ok(())
+    }
+
+    /// Learns from the period that ends now with the state q, or without one.
+    fn learn(&mut self, q: Option<&[f64]>, latency: usize) -> Result<()> {
+        let hold = self.problem().simulator.hold();
+        let Some(learning) = &mut self.learning else { return Ok(()) };
+        let Learning { estimator, believed, before } = learning;
+        if let (Some(before), Some(q), Some(believed)) = (&before, q, believed.last()) {
+            estimator.learn(believed, before, &self.under_way.during(latency, hold), q)?;
+        }
+        *before = q.map(<[f64]>::to_vec);
+        if learning.estimator.is_news() { learning.plan_with(&mut self.problems) } else { Ok(()) }
     }
 
     /// The problem whose plan counts.
@@ -218,7 +266,9 @@ impl Controller {
         }
         let nu = self.u_before().len();
         let is_short = limit.is_some_and(|limit| limit < self.least);
-        let doubt = self.doubt(&measured.q).or(is_short.then_some(Outcome::Deadline));
+        let unusable = self.doubt(&measured.q);
+        self.learn(unusable.is_none().then_some(&measured.q), latency)?;
+        let doubt = unusable.or(is_short.then_some(Outcome::Deadline));
         let (plan, v, u, from) = if let Some(outcome) = doubt {
             let u = if self.rest.is_empty() { self.u_before().to_vec() } else { self.rest[..nu].to_vec() };
             (Err(outcome), self.plan[..nu].to_vec(), u, measured.q.clone())
@@ -348,6 +398,16 @@ impl Controller {
                 Ok(if again.best.is_better_than(&plan.best) { again } else { plan })
             }
         }
+    }
+}
+
+impl Learning {
+    /// Gives the problems the models to plan with.
+    fn plan_with(&self, problems: &mut [Problem]) -> Result<()> {
+        for (problem, believed) in problems.iter_mut().zip(&self.believed) {
+            problem.simulator = self.estimator.planned(believed)?;
+        }
+        Ok(())
     }
 }
 

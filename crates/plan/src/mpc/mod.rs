@@ -12,6 +12,7 @@ mod box_qp;
 mod command;
 mod controller;
 pub mod cost;
+mod estimate;
 mod ilqr;
 mod outcome;
 mod problem;
@@ -26,6 +27,7 @@ mod under_way;
 
 pub use command::{Command, Law};
 pub use controller::{Answer, Controller, Measured, Method, Settings};
+pub use estimate::{Estimate, Estimator};
 pub use ilqr::Ilqr;
 pub use outcome::{Clock, LogLine, Outcome, Plan};
 pub use problem::{Problem, Start, Trajectory};

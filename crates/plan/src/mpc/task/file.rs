@@ -27,6 +27,8 @@ pub(super) struct TaskFile {
     pub latency: Option<f64>,
     pub lead: Option<f64>,
     pub margin: Option<f64>,
+    #[serde(default)]
+    pub estimate_friction: bool,
     pub tolerance: Option<f64>,
     pub cap: Option<usize>,
     pub command: CommandFile,

@@ -10,6 +10,7 @@ use crate::mpc::controller::Controller;
 use crate::mpc::cost::{
     Closure, ContactForce, Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
 };
+use crate::mpc::estimate::Estimator;
 use crate::mpc::problem::{Problem, Start};
 use crate::mpc::simulator::{Joint, Simulator};
 use fingertip_scene::unknown;
@@ -28,7 +29,11 @@ impl Task {
         settings.ilqr.small = position * measure.position.map_or(0.0, |x| x * x)
             + rotation * measure.rotation.or(measure.quaternion.map(|x| 2.0 * x.sqrt())).map_or(0.0, |x| x * x)
             + joints * measure.joints.map_or(0.0, |x| x * x);
-        Controller::new(self.problems(episode)?, &episode.start, settings)
+        let mut controller = Controller::new(self.problems(episode)?, &episode.start, settings)?;
+        if self.file.estimate_friction {
+            controller.estimate(Estimator::new(self.simulator(), self.object())?)?;
+        }
+        Ok(controller)
     }
 
     /// The problem of an episode for each κ.

@@ -296,6 +296,9 @@ impl Task {
             }
         }
         // What needs the names of joints and bodies is checked by making it once.
+        if self.file.estimate_friction && self.file.margin.is_some() {
+            return Err(Error::invalid("margin", "expected none beside estimate_friction, which has its own"));
+        }
         let episode = self.episode(0, 0)?;
         self.problems(&episode).map(|_| ())
     }
