@@ -235,6 +235,20 @@ class Rollout(Solves):
         """Torques on B of the contacts with torsional friction (B, T, n), N·m."""
 
 @final
+class DynamicRollout(Solves):
+    """Result of T second-order steps of B worlds; without the first axis if one world was given without it."""
+
+    @property
+    def q(self) -> _Array:
+        """Configurations (B, T + 1, nq), m and rad; the first is q0."""
+    @property
+    def v(self) -> _Array:
+        """Velocities (B, T + 1, nv), m/s and rad/s; the first is v0."""
+    @property
+    def force(self) -> _Array:
+        """Contact forces on B in world axes (B, T, nc, 3), N."""
+
+@final
 class Hold(Solves):
     """Result of n steps of B worlds under one command; without the first axis if one world was given without it."""
 
@@ -276,6 +290,24 @@ class Linearization:
         """λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m."""
 
 @final
+class DynamicLinearization:
+    """First derivatives of a second-order step of B worlds. The state is (q, v), changes of q are tangent, so that it has 2 nv
+    numbers. Without the first axis if one world was given without it."""
+
+    @property
+    def A(self) -> _Array:
+        """∂(q₊, v₊)/∂(q, v) (B, 2 nv, 2 nv)."""
+    @property
+    def B(self) -> _Array:
+        """∂(q₊, v₊)/∂τ (B, 2 nv, nv)."""
+    @property
+    def C(self) -> _Array:
+        """The derivatives of the contact forces in world axes by (q, v) (B, 3 nc, 2 nv)."""
+    @property
+    def D(self) -> _Array:
+        """Those by τ (B, 3 nc, nv)."""
+
+@final
 class Gradient:
     """Gradients of a cost by what a step or rollout was given."""
 
@@ -291,17 +323,17 @@ class Gradient:
 
 @final
 class DynamicGradient:
-    """Gradients of a cost by what a second-order step was given."""
+    """Gradients of a cost by what a second-order step or rollout was given."""
 
     @property
     def q(self) -> _Array:
-        """By q (B, nq)."""
+        """By q (B, nq); of a rollout, by q0."""
     @property
     def v(self) -> _Array:
-        """By v (B, nv)."""
+        """By v (B, nv); of a rollout, by v0."""
     @property
     def tau(self) -> _Array:
-        """By τ (B, nv)."""
+        """By τ: (B, nv), of a rollout (B, T, nv)."""
     @property
     def params(self) -> dict[str, _Array]:
         """By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has."""
@@ -426,6 +458,25 @@ class Dynamic:
         """Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
         nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this
         object's step at q, v and tau; without it, it is computed again."""
+    def linearize(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, warm: ArrayLike | None = None
+    ) -> DynamicLinearization:
+        """All derivatives of one step by the state (q, v) and by `tau`. They are vector-Jacobian products: as costly as 2 nv + 3
+        nc gradients."""
+    def rollout(self, q0: ArrayLike, v0: ArrayLike, tau: ArrayLike) -> DynamicRollout:
+        """T steps from q0 (B, nq) and v0 (B, nv) under `tau` (B, T, nv), or one world's, (nq,), (nv,) and (T, nv)."""
+    def rollout_vjp(
+        self,
+        tau: ArrayLike,
+        rollout: DynamicRollout,
+        *,
+        q_bar: ArrayLike | None = None,
+        v_bar: ArrayLike | None = None,
+        force_bar: ArrayLike | None = None,
+    ) -> DynamicGradient:
+        """Gradients by q0, v0, `tau` (B, T, nv) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
+        nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout
+        under this `tau`."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
 
 @final

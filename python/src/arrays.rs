@@ -113,6 +113,21 @@ impl<'py> Numbers<'py> {
         Err(Error::new_err(format!("{what}: expected shape {expected}, for {of}, got {got}")))
     }
 
+    /// Rows (B, T, n) or, for one world, (T, n), and T.
+    pub fn over_time(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, n: usize) -> PyResult<(Self, usize)> {
+        let own = Self::new(what, given)?;
+        let n_steps = match (worlds, own.shape()) {
+            (Worlds::One, &[n_steps, width]) if width == n => n_steps,
+            (Worlds::Batch(b), &[rows, n_steps, width]) if rows == b && width == n => n_steps,
+            (_, other) => {
+                let b = if let Worlds::Batch(b) = worlds { format!("{b}, ") } else { String::new() };
+                let message = format!("{what}: expected shape ({b}T, {n}), got {}", shown(other));
+                return Err(Error::new_err(message));
+            }
+        };
+        Ok((own, n_steps))
+    }
+
     /// Three numbers.
     pub fn triple(what: &str, given: &Bound<PyAny>) -> PyResult<[f64; 3]> {
         let own = Numbers::new(what, given)?;

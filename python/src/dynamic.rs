@@ -12,7 +12,7 @@ use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
 use crate::pool::Pool;
-use crate::results::{DynamicGradient, DynamicStep, Owner};
+use crate::results::{DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Owner};
 
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -181,7 +181,68 @@ impl Dynamic {
             self.of.vjp(all, of, &by)
         };
         let of = detached(py, || self.pool.run(worlds.count(), pull))?;
-        Ok(DynamicGradient::new(of, self.of.parameters(), model, worlds))
+        Ok(DynamicGradient::of_step(of, self.of.parameters(), model, worlds))
+    }
+
+    /// All derivatives of one step by the state (q, v) and by `tau`. They are vector-Jacobian products: as costly as 2 nv + 3
+    /// nc gradients.
+    #[pyo3(signature = (q, v, tau=None, warm=None))]
+    fn linearize<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        tau: Given<'_, 'py>,
+        warm: Given<'_, 'py>,
+    ) -> PyResult<DynamicLinearization> {
+        let state = self.state(q, v, tau)?;
+        let warm = warm.map(|warm| Numbers::new("warm", warm)).transpose()?;
+        let ([q, v, tau], warm) = (state.numbers(), or_none(&warm));
+        let worlds = state.worlds;
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.linearize_numbers(q, v, tau, warm)))?;
+        Ok(DynamicLinearization::new(of, self.of.model(), worlds))
+    }
+
+    /// T steps from q0 (B, nq) and v0 (B, nv) under `tau` (B, T, nv), or one world's, (nq,), (nv,) and (T, nv).
+    fn rollout<'py>(
+        &self,
+        py: Python<'py>,
+        q0: &Bound<'py, PyAny>,
+        v0: &Bound<'py, PyAny>,
+        tau: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, DynamicRollout>> {
+        let state = self.state(q0, v0, None)?;
+        let (worlds, nv) = (state.worlds, self.of.model().nv());
+        let (tau, n_steps) = Numbers::over_time("tau", tau, worlds, nv)?;
+        let ([q, v, _], tau) = (state.numbers(), tau.as_slice());
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q, v, tau, n_steps)))?;
+        Bound::new(py, DynamicRollout::new(of, (self.owner, self.of.model()), worlds))
+    }
+
+    /// Gradients by q0, v0, `tau` (B, T, nv) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
+    /// nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout
+    /// under this `tau`.
+    #[pyo3(signature = (tau, rollout, *, q_bar=None, v_bar=None, force_bar=None))]
+    fn rollout_vjp<'py>(
+        &self,
+        py: Python<'py>,
+        tau: &Bound<'py, PyAny>,
+        rollout: &Bound<'py, DynamicRollout>,
+        q_bar: Given<'_, 'py>,
+        v_bar: Given<'_, 'py>,
+        force_bar: Given<'_, 'py>,
+    ) -> PyResult<DynamicGradient> {
+        let (rollout, model) = (rollout.get(), self.of.model());
+        let (worlds, n_steps) = (rollout.worlds, rollout.of.n_steps());
+        self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
+        let tau = Numbers::like("tau", tau, worlds, &[n_steps, model.nv()])?;
+        let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;
+        let v_bar = Numbers::maybe("v_bar", v_bar, worlds, &[n_steps + 1, model.nv()])?;
+        let force_bar = Numbers::maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?;
+        let (tau, by) = (tau.as_slice(), [or_none(&q_bar), or_none(&v_bar), or_none(&force_bar)]);
+        let pull = || self.of.rollout_vjp(tau, &rollout.of, by);
+        let of = detached(py, || self.pool.run(worlds.count(), pull))?;
+        Ok(DynamicGradient::of_rollout(of, self.of.parameters(), model, (worlds, n_steps)))
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Py<Model>,), Bound<'py, PyDict>)> {

@@ -38,7 +38,10 @@ mod _fingertip {
     #[pymodule_export]
     use super::quasidynamic::{_seconds, Quasidynamic};
     #[pymodule_export]
-    use super::results::{DynamicGradient, DynamicStep, Gradient, Hold, Linearization, Rollout, Solves, Step};
+    use super::results::{
+        DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Gradient, Hold, Linearization, Rollout,
+        Solves, Step,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<PyModule>) -> PyResult<()> {

@@ -195,7 +195,7 @@ impl Quasidynamic {
     ) -> PyResult<Bound<'py, Rollout>> {
         let (q0, worlds) = Numbers::rows("q0", q0, self.of.model().nq())?;
         self.check(worlds)?;
-        let (u, n_steps) = self.commands(u, worlds)?;
+        let (u, n_steps) = Numbers::over_time("u", u, worlds, self.of.model().nu())?;
         let (q0, u) = (q0.as_slice(), u.as_slice());
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?;
         Bound::new(py, Rollout::new(of, (self.owner, self.of.model()), worlds))
@@ -328,21 +328,6 @@ impl Quasidynamic {
         let has_room = numbers.is_some_and(|numbers| Vec::<f64>::new().try_reserve_exact(numbers).is_ok());
         let message = || format!("n: there is no memory for {n} steps of {} worlds", worlds.count());
         has_room.then_some(()).ok_or_else(|| PyMemoryError::new_err(message()))
-    }
-
-    /// u (B, T, nu), and T.
-    fn commands<'py>(&self, u: &Bound<'py, PyAny>, worlds: Worlds) -> PyResult<(Numbers<'py>, usize)> {
-        let (u, nu) = (Numbers::new("u", u)?, self.of.model().nu());
-        let n_steps = match (worlds, u.shape()) {
-            (Worlds::One, &[n_steps, width]) if width == nu => n_steps,
-            (Worlds::Batch(b), &[rows, n_steps, width]) if rows == b && width == nu => n_steps,
-            (_, other) => {
-                let b = if let Worlds::Batch(b) = worlds { format!("{b}, ") } else { String::new() };
-                let message = format!("u: expected shape ({b}T, {nu}), got {}", shown(other));
-                return Err(Error::new_err(message));
-            }
-        };
-        Ok((u, n_steps))
     }
 }
 

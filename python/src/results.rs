@@ -4,7 +4,9 @@ use std::mem::take;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fingertip::solve::{Report, Status};
-use fingertip::step::{GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers};
+use fingertip::step::{
+    DynamicJacobians, DynamicRollout as DynamicNumbers, GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers,
+};
 use fingertip::{Model, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -282,6 +284,48 @@ impl Rollout {
     }
 }
 
+/// Result of T second-order steps of B worlds; without the first axis if one world was given without it.
+#[pyclass(frozen, extends = Solves, module = "fingertip")]
+pub struct DynamicRollout {
+    /// The numbers, but for the reports.
+    pub of: DynamicNumbers,
+    /// Whose rollout it is.
+    pub owner: Owner,
+    model: Model,
+    /// Its worlds.
+    pub worlds: Worlds,
+    made: [Lazy; 3],
+}
+
+impl DynamicRollout {
+    /// The result in Python.
+    pub fn new(mut of: DynamicNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps()]));
+        solves.add_subclass(Self { of, owner, model: model.clone(), worlds, made: Default::default() })
+    }
+}
+
+#[pymethods]
+impl DynamicRollout {
+    /// Configurations (B, T + 1, nq), m and rad; the first is q0.
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[0].get(py, &self.of.q, &self.worlds.shape(&[self.of.n_steps() + 1, self.model.nq()]))
+    }
+
+    /// Velocities (B, T + 1, nv), m/s and rad/s; the first is v0.
+    #[getter]
+    fn v<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[1].get(py, &self.of.v, &self.worlds.shape(&[self.of.n_steps() + 1, self.model.nv()]))
+    }
+
+    /// Contact forces on B in world axes (B, T, nc, 3), N.
+    #[getter]
+    fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[2].get(py, &self.of.force, &self.worlds.shape(&[self.of.n_steps(), self.model.nc(), 3]))
+    }
+}
+
 /// Result of n steps of B worlds under one command; without the first axis if one world was given without it.
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct Hold {
@@ -397,6 +441,55 @@ impl Linearization {
     }
 }
 
+/// First derivatives of a second-order step of B worlds. The state is (q, v), changes of q are tangent, so that it has 2 nv
+/// numbers. Without the first axis if one world was given without it.
+#[pyclass(frozen, module = "fingertip")]
+pub struct DynamicLinearization {
+    of: DynamicJacobians,
+    axes: [usize; 2],
+    worlds: Worlds,
+    made: [Lazy; 4],
+}
+
+impl DynamicLinearization {
+    /// The result in Python.
+    pub fn new(of: DynamicJacobians, model: &Model, worlds: Worlds) -> Self {
+        Self { of, axes: [model.nv(), 3 * model.nc()], worlds, made: Default::default() }
+    }
+}
+
+#[pymethods]
+#[expect(non_snake_case, reason = "the letters of the formulas")]
+impl DynamicLinearization {
+    /// ∂(q₊, v₊)/∂(q, v) (B, 2 nv, 2 nv).
+    #[getter]
+    fn A<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, _] = self.axes;
+        self.made[0].get(py, &self.of.a, &self.worlds.shape(&[2 * nv, 2 * nv]))
+    }
+
+    /// ∂(q₊, v₊)/∂τ (B, 2 nv, nv).
+    #[getter]
+    fn B<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, _] = self.axes;
+        self.made[1].get(py, &self.of.b, &self.worlds.shape(&[2 * nv, nv]))
+    }
+
+    /// The derivatives of the contact forces in world axes by (q, v) (B, 3 nc, 2 nv).
+    #[getter]
+    fn C<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, n_force] = self.axes;
+        self.made[2].get(py, &self.of.c, &self.worlds.shape(&[n_force, 2 * nv]))
+    }
+
+    /// Those by τ (B, 3 nc, nv).
+    #[getter]
+    fn D<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, n_force] = self.axes;
+        self.made[3].get(py, &self.of.d, &self.worlds.shape(&[n_force, nv]))
+    }
+}
+
 /// Gradients of a cost by what a step or rollout was given.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Gradient {
@@ -434,49 +527,65 @@ impl Gradient {
     }
 }
 
-/// Gradients of a cost by what a second-order step was given.
+/// Gradients of a cost by what a second-order step or rollout was given.
 #[pyclass(frozen, module = "fingertip")]
 pub struct DynamicGradient {
     of: GradientNumbers,
+    v: Vec<f64>,
+    tau: Vec<f64>,
     parameters: Parameters,
-    worlds: Worlds,
-    axes: [usize; 2],
+    /// Of q, v, τ.
+    shapes: [Vec<usize>; 3],
     made: [Lazy; 3],
 }
 
 impl DynamicGradient {
-    /// The result in Python.
-    pub fn new(of: GradientNumbers, parameters: &Parameters, model: &Model, worlds: Worlds) -> Self {
-        let axes = [model.nq(), model.nv()];
-        Self { of, parameters: parameters.clone(), worlds, axes, made: Default::default() }
+    /// The result of a step in Python.
+    pub fn of_step(of: GradientNumbers, parameters: &Parameters, model: &Model, worlds: Worlds) -> Self {
+        let (nq, nv) = (model.nq(), model.nv());
+        // v and τ stand side by side.
+        let half = |second: usize| {
+            let rows = of.u.chunks_exact((2 * nv).max(1));
+            rows.flat_map(|row| &row[second * nv..(second + 1) * nv]).copied().collect()
+        };
+        let (v, tau) = (half(0), half(1));
+        let shapes = [worlds.shape(&[nq]), worlds.shape(&[nv]), worlds.shape(&[nv])];
+        Self { of, v, tau, parameters: parameters.clone(), shapes, made: Default::default() }
     }
 
-    /// v and τ stand side by side.
-    fn half(&self, second: bool) -> Vec<f64> {
-        let nv = self.axes[1];
-        let rows = self.of.u.chunks_exact((2 * nv).max(1));
-        rows.flat_map(|row| if second { &row[nv..] } else { &row[..nv] }).copied().collect()
+    /// The result of a rollout of so many steps in Python.
+    pub fn of_rollout(
+        mut of: GradientNumbers,
+        parameters: &Parameters,
+        model: &Model,
+        (worlds, n_steps): (Worlds, usize),
+    ) -> Self {
+        let (nq, nv) = (model.nq(), model.nv());
+        // τ's come after v₀'s.
+        let tau = of.u.split_off(worlds.count() * nv);
+        let shapes = [worlds.shape(&[nq]), worlds.shape(&[nv]), worlds.shape(&[n_steps, nv])];
+        Self { v: take(&mut of.u), tau, of, parameters: parameters.clone(), shapes, made: Default::default() }
     }
 }
 
 #[pymethods]
 impl DynamicGradient {
-    /// By q (B, nq).
+    /// By q (B, nq); of a rollout, by q0.
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[0].get(py, &self.of.q, &self.worlds.shape(&self.axes[..1]))
+        self.made[0].get(py, &self.of.q, &self.shapes[0])
     }
 
-    /// By v (B, nv).
+    /// By v (B, nv); of a rollout, by v0.
     #[getter]
     fn v<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[1].get(py, &self.half(false), &self.worlds.shape(&self.axes[1..]))
+        self.made[1].get(py, &self.v, &self.shapes[1])
     }
 
-    /// By τ (B, nv).
+    /// By τ: (B, nv), of a rollout (B, T, nv).
     #[getter]
     fn tau<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[2].get(py, &self.half(true), &self.worlds.shape(&self.axes[1..]))
+        self.made[2].get(py, &self.tau, &self.shapes[2])
     }
 
     /// By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has.

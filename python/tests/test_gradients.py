@@ -151,3 +151,40 @@ def test_second_order_vjp(hand):
     near(gradient.params["mass"], by, 1e-5)
     given = sim.vjp(q, v, tau, step=sim.step(q, v, tau), **bars)
     assert np.array_equal(given.q, gradient.q)
+
+
+def test_second_order_jacobians_and_rollouts(hand):
+    sim = ft.Dynamic(hand, h=0.002, kappa=1e3)
+    q, u = near_home(hand, 2)
+    v, tau = weights(8, (2, hand.nv), (2, 3, hand.nv))
+    v *= 0.1
+    of = sim.linearize(q, v, tau[:, 0])
+    n = hand.nv
+    assert of.A.shape == (2, 2 * n, 2 * n) and of.B.shape == (2, 2 * n, n)
+    assert of.C.shape == (2, 3 * hand.nc, 2 * n) and of.D.shape == (2, 3 * hand.nc, n)
+    alone = sim.linearize(q[1], v[1], tau[1, 0])
+    assert np.array_equal(alone.A, of.A[1]) and np.array_equal(alone.D, of.D[1])
+    # By v and by tau the Jacobians are those of numpy's numbers themselves.
+    eps = 1e-6
+    for k in range(0, n, 5):
+        unit = eps * np.eye(n)[k]
+        up, down = (sim.step(q, v + by * unit, tau[:, 0]) for by in (1, -1))
+        near(of.A[:, n:, n + k], (up.v_next - down.v_next) / (2 * eps), 1e-5)
+        up, down = (sim.step(q, v, tau[:, 0] + by * unit) for by in (1, -1))
+        near(of.B[:, n:, k], (up.v_next - down.v_next) / (2 * eps), 1e-5)
+
+    rollout = sim.rollout(q, v, tau)
+    assert rollout.q.shape == (2, 4, hand.nq) and rollout.v.shape == (2, 4, n) and rollout.ok.shape == (2, 3)
+    first = sim.step(q, v, tau[:, 0])
+    assert np.array_equal(rollout.q[:, 1], first.q_next) and np.array_equal(rollout.v[:, 1], first.v_next)
+    w_q, w_v, w_force = weights(9, rollout.q.shape, rollout.v.shape, rollout.force.shape)
+
+    def cost(v, tau):
+        of = sim.rollout(q, v, tau)
+        return (w_q * of.q).sum() + (w_v * of.v).sum() + (w_force * of.force).sum()
+
+    gradient = sim.rollout_vjp(tau, rollout, q_bar=w_q, v_bar=w_v, force_bar=w_force)
+    near(gradient.v, differences(lambda v: cost(v, tau), v, 1e-7), 1e-5)
+    near(gradient.tau, differences(lambda tau: cost(v, tau), tau, 1e-6), 1e-5)
+    with pytest.raises(ValueError, match=r"tau: expected shape \(2, T, "):
+        sim.rollout(q, v, tau[:, 0])

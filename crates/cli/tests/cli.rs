@@ -669,7 +669,8 @@ fn a_concave_mesh_is_cut_into_parts_that_are_kept() {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fingertip"));
         let output = command.args(["inspect", &path(name)]).env("XDG_CACHE_HOME", &cache).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().replace(name, "")
+        // The first line begins with the scene's name.
+        String::from_utf8(output.stdout).unwrap().split_once(':').unwrap().1.to_owned()
     };
     let kept = || std::fs::read_dir(cache.join("fingertip")).map_or(0, Iterator::count);
     let given = inspect("given.toml");
