@@ -264,7 +264,8 @@ fn home_fills_what_is_not_covered() {
              const points = fingertip.camera.ball.spheres.flatMap(ends).map((p) => fingertip.camera.project(p));
              const [xs, ys] = [points.map((p) => p.x), points.map((p) => p.y)];
              const foot = document.querySelector('footer').getBoundingClientRect().top;
-             const head = innerWidth <= 720 ? document.getElementById('title').getBoundingClientRect().bottom : 0;
+             const above = document.getElementById(innerWidth <= 720 ? 'title' : 'views');
+             const head = above.getBoundingClientRect().bottom;
              return [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys), innerWidth, head, foot]",
         );
         let [left, right, top, bottom, wide, head, foot] = std::array::from_fn(|k| number(&seen[k]));

@@ -78,11 +78,11 @@ export class View {
       this.canvas.height = height;
     }
     camera.size = [Math.max(1, w), Math.max(1, h)];
-    const [foot, panel, title] = ["footer", "#panel", "#title"].map((name) => document.querySelector(name).getBoundingClientRect());
+    const [foot, panel, title, nav] = ["footer", "#panel", "#title", "#views"].map((name) => document.querySelector(name).getBoundingClientRect());
     // In narrow ones it is a sheet above the bar.
     const covered = panel.width > 0 && w <= NARROW ? panel.top : foot.top;
     // And the title is above the scene, not beside it.
-    const head = w <= NARROW ? title.bottom : 0;
+    const head = w <= NARROW ? title.bottom : nav.bottom;
     camera.lift = Math.min(0.5, Math.max(-0.5, 1 - (head + covered) / Math.max(1, h)));
     camera.free = Math.max(0.2, (covered - head) / Math.max(1, h));
     camera.side = panel.width > 0 && w > WIDE ? (w - panel.left) / w : 0;
