@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Result as TensorResult};
-use fingertip::description::{Articulation, ObjectBody, Scene};
+use fingertip::description::Scene;
 use fingertip::scenes::{Cubes, Pills};
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
@@ -12,7 +12,7 @@ use fingertip::{Model, Overrides};
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
 pub struct SceneArgs {
-    /// Scene file (TOML); or a generated scene, `cubes` or `pills`; `pills:60` makes sixty.
+    /// Scene file (TOML or MJCF); or a generated scene, `cubes` or `pills`; `pills:60` makes sixty.
     pub scene: PathBuf,
 
     /// Numbers that replace the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
@@ -58,7 +58,7 @@ impl SceneArgs {
     /// Reads the file and compiles it without the model's own warnings; missing shapes and hovering bodies are still reported on stderr.
     pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let source = read(&self.scene)?;
-        warn(&missing_shapes(&source.scene));
+        warn(&source.scene.missing_shapes());
         let step = compile(&source.scene, &self.overrides()?)?;
         for warning in step.model().hover_warnings(step.parameters())? {
             eprintln!("warning: {warning}");
@@ -94,18 +94,6 @@ pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynami
         candle_core::bail!("{NOT_NATIVE}");
     }
     Ok(step)
-}
-
-/// The collision meshes that were not found, and where they were looked for.
-fn missing_shapes(scene: &Scene) -> Vec<String> {
-    let objects = scene.objects.iter().filter_map(|object| match &object.body {
-        ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
-        ObjectBody::Rigid { .. } => None,
-    });
-    let all = objects.chain(scene.robots.iter().map(|robot| (&robot.name, &robot.articulation)));
-    let of =
-        |(name, articulation)| Articulation::missing_shapes(articulation).map(move |note| format!("{name}: {note}"));
-    all.flat_map(of).collect()
 }
 
 /// Says the first warnings, and how many there are besides.
@@ -148,7 +136,8 @@ fn make(kind: &str, count: Option<&str>) -> fingertip::Result<Scene> {
 
 /// Is this a scene rather than a recording?
 pub fn is_scene(path: &Path) -> bool {
-    made(path).is_some() || path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+    made(path).is_some()
+        || path.extension().is_some_and(|ending| ["toml", "xml"].iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 /// Reads a scene file, or makes a scene.

@@ -16,7 +16,7 @@ use super::{Outcome, export, mpc, scene};
 /// goals. Live pages are served to this machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`; `pills:60` makes sixty.
+    /// Recording (MCAP) or scene: a file (TOML or MJCF), or `cubes` or `pills`; `pills:60` makes sixty.
     #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
     what: Option<PathBuf>,
 

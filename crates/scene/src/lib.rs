@@ -6,7 +6,9 @@
 #![deny(missing_docs)]
 
 mod articulation;
+mod base;
 mod builder;
+mod mjcf;
 mod rest;
 mod scene;
 mod scene_file;
@@ -15,7 +17,9 @@ mod script;
 mod urdf;
 mod validate;
 
-pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Look, Mimic, Visual};
-pub use fingertip_shapes::{Collision, Hull, HullFace, HullSide, Inertia, MeshFile, Shape, Triangles, check, unknown};
+pub use articulation::{Articulation, Joint, JointKind, Limits, Link, LinkPair, Look, Mimic, Visual};
+pub use fingertip_shapes::{
+    Collision, Hull, HullFace, HullSide, Inertia, MeshFile, Shape, Surface, Triangles, check, unknown,
+};
 pub use rest::Rest;
-pub use scene::{Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};
+pub use scene::{ActuatorMap, Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};

@@ -20,6 +20,7 @@ mod quickhull;
 mod shape;
 mod solid;
 mod stl;
+mod surface;
 pub mod xml;
 
 pub use check::unknown;
@@ -29,5 +30,6 @@ pub use error::{Error, Findings, Result};
 pub use hull::{Hull, HullFace};
 pub use hull_side::HullSide;
 pub use inertia::{HEAVIEST, Inertia};
-pub use mesh::{MeshFile, Places, Triangles, hull};
+pub use mesh::{MeshFile, Places, Triangles, hull, vertices};
 pub use shape::{Collision, Shape};
+pub use surface::Surface;

@@ -118,6 +118,16 @@ pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
             return Err(place(Error::invalid("scale", "expected three numbers other than zero, got 0")));
         }
     }
+    let points: Vec<[f64; 3]> =
+        vertices(path)?.into_iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
+    Shape::hull(&points).map_err(place)
+}
+
+/// The vertices in a mesh file, each once.
+///
+/// # Errors
+/// As [`hull`], but for flat meshes.
+pub fn vertices(path: &Path) -> Result<Vec<[f64; 3]>> {
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
     let points = kind(path).and_then(|kind| match kind {
         Kind::Stl => stl::corners(&bytes),
@@ -127,10 +137,8 @@ pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     drop(bytes);
     // A file has a vertex again for each triangle that it is in.
     let mut seen = HashSet::new();
-    let points =
-        points.map_err(place)?.into_iter().filter(|point| seen.insert(point.coords.data.0[0].map(f64::to_bits)));
-    let points: Vec<[f64; 3]> = points.map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
-    Shape::hull(&points).map_err(place)
+    let points = points.map_err(|error| error.within(path.display()))?.into_iter().map(|point| point.coords.data.0[0]);
+    Ok(points.filter(|point| seen.insert(point.map(f64::to_bits))).collect())
 }
 
 fn collada_text(bytes: &[u8]) -> Result<&str> {

@@ -34,8 +34,8 @@ impl CollisionFile {
         let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, halfspace, .. } = *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         let keys = ShapeKeys { sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, halfspace };
-        let Collision { shape, pose: own } = keys.collision(folder)?.ok_or_else(ShapeKeys::missing)?;
-        Ok(Collision { shape, pose: pose(self.at, self.rpy, self.quaternion)? * own })
+        let own = keys.collision(folder)?.ok_or_else(ShapeKeys::missing)?;
+        Ok(Collision { pose: pose(self.at, self.rpy, self.quaternion)? * own.pose, ..own })
     }
 }
 
