@@ -225,6 +225,9 @@ def golden() -> dict:
                 for contact in contacts
             ]
         if file.stem == "actuators":
+            entry["ranges"] = {
+                model.actuator(a).name: model.actuator_ctrlrange[a].tolist() for a in range(model.nu) if model.actuator_ctrllimited[a]
+            }
             entry["forces"] = []
             for _ in range(POSES):
                 q = random_pose(model, random)

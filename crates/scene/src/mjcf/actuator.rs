@@ -7,6 +7,7 @@ use super::compiler::Compiler;
 use super::defaults::Defaults;
 use super::document::Document;
 use super::node::Node;
+use crate::Limits;
 use fingertip_shapes::{Result, unknown};
 
 pub(super) const KINDS: [&str; 11] = [
@@ -66,6 +67,8 @@ struct Setting {
     range: Option<[f64; 2]>,
     limited: Option<bool>,
     forces: Option<[f64; 2]>,
+    /// The part of its joint's range that its control has; 0 where that is given.
+    inherited: f64,
 }
 
 impl Setting {
@@ -87,6 +90,7 @@ impl Setting {
             "position" | "intvelocity" => {
                 self.gain = node.number("kp")?.unwrap_or(self.gain);
                 self.bias = [0.0, -self.gain, self.bias[2]];
+                self.inherited = node.number("inheritrange")?.unwrap_or(self.inherited);
                 (self.is_fixed, self.is_affine) = (true, true);
             }
             "motor" => (self.gain, self.is_fixed, self.is_affine) = (1.0, true, false),
@@ -96,12 +100,13 @@ impl Setting {
     }
 }
 
-/// All actuators, in the order of the file.
+/// All actuators, in the order of the file. `limits` are those of a joint.
 pub(super) fn actuators(
     document: &Document,
     compiler: &Compiler,
     defaults: &Defaults,
     tendons: &Tendons,
+    limits: impl Fn(&str) -> Option<Limits>,
 ) -> Result<Vec<Actuator>> {
     let mut actuators = Vec::new();
     for node in document.sections("actuator").flat_map(|section| section.children().collect::<Vec<_>>()) {
@@ -114,18 +119,28 @@ pub(super) fn actuators(
             range: None,
             limited: None,
             forces: None,
+            inherited: 0.0,
         };
         for element in defaults.of_actuator(&node)? {
             setting.apply(&node.beside(element))?;
         }
         setting.apply(&node)?;
-        let Setting { gain, bias: [bias, rate, _], is_fixed, is_affine, gear, range, limited, forces } = setting;
+        let Setting { gain, bias: [bias, rate, _], is_fixed, is_affine, gear, range, limited, forces, inherited } =
+            setting;
         let length = match (node.text("joint").or(node.text("jointinparent")), node.text("tendon")) {
             (Some(joint), _) => vec![(joint.to_owned(), gear)],
             (None, Some(tendon)) => tendons.get(tendon).map_or_else(Vec::new, |terms| {
                 terms.iter().map(|(joint, coefficient)| (joint.clone(), gear * coefficient)).collect()
             }),
             (None, None) => Vec::new(),
+        };
+        let inherit = |limits: Limits| {
+            let (middle, half) = ((limits.lower + limits.upper) / 2.0, inherited * (limits.upper - limits.lower) / 2.0);
+            [middle - half, middle + half]
+        };
+        let range = match &length[..] {
+            [(joint, _)] if inherited > 0.0 => limits(joint).map(inherit),
+            _ => range.filter(|_| limited.unwrap_or(compiler.autolimits)),
         };
         let is_spring = is_fixed && is_affine && rate < 0.0;
         actuators.push(Actuator {
@@ -135,7 +150,7 @@ pub(super) fn actuators(
             gain,
             bias,
             stiffness: if is_spring { -rate } else { 0.0 },
-            range: range.filter(|_| limited.unwrap_or(compiler.autolimits)),
+            range,
             effort: forces.map_or(f64::INFINITY, |range| largest(range) * gear.abs()),
         });
     }

@@ -178,10 +178,11 @@ impl Mjcf<'_> {
         for joint in commandable {
             let Some(&value) = home.get(joint.name.as_str()) else { continue };
             let within = joint.limits.map_or(value, |limits| value.max(limits.lower).min(limits.upper));
-            if (within - value).abs() > 1e-9 {
+            // Without a keyframe a joint starts at the value nearest to 0 by itself.
+            if value != 0.0 && (within - value).abs() > 1e-9 {
                 notes.push(format!("joint \"{}\": home {value} is beyond its limits, here it is {within}", joint.name));
             }
-            if within != 0.0 {
+            if value != 0.0 {
                 robot.home.insert(joint.name.clone(), within);
             }
         }

@@ -120,7 +120,9 @@ impl<'a> Mjcf<'a> {
         let colours = colours(document, &defaults)?;
         let tree = Tree::read(document, &compiler, &defaults, &meshes, &colours)?;
         let (tendons, spatial) = actuator::tendons(document)?;
-        let actuators = actuator::actuators(document, &compiler, &defaults, &tendons)?;
+        let limits =
+            |name: &str| tree.joints().find(|(_, joint)| joint.name == name).and_then(|(_, joint)| joint.limits);
+        let actuators = actuator::actuators(document, &compiler, &defaults, &tendons, limits)?;
         let joints: Vec<&str> = tree.joints().map(|(_, joint)| joint.name.as_str()).collect();
         let main = document.files[0].display();
         actuator::check_joints(&actuators, joints.iter().copied()).map_err(|error| error.within(main))?;
