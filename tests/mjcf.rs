@@ -302,9 +302,13 @@ fn bad_files() {
             body("<freejoint/><joint/>").replace("<freejoint/><joint/>", "<joint/><freejoint/>"),
             "expected a free joint alone",
         ),
-        (body("<include file=\"no.xml\"/>"), "no.xml"),
+        (body("<include file=\"no.xml\"/>"), "bad.xml: line 2: include: there is no file"),
         (body("<include file=\"bad.xml\"/>"), "expected a file once, but \"bad.xml\" is included already"),
         (body("<replicate count=\"1e9\"/>"), "replicate: count: expected an integer from 1 to 10000"),
+        (
+            body("").replace("</mujoco>", "<contact><exclude body1=\"b\" body2=\"c\"/></contact></mujoco>"),
+            "exclude: body of \"b\" and \"c\": there is no body \"c\"; did you mean \"b\"?",
+        ),
         (
             body("<joint name=\"j\"/>").replace("</mujoco>", "<actuator><position joint=\"i\"/></actuator></mujoco>"),
             "actuator \"actuator1\": there is no joint \"i\"; did you mean \"j\"?",

@@ -188,7 +188,9 @@ def compare(binary: Path, file: Path, random: np.random.Generator) -> str:
     wrong = (mine - theirs).total() + (theirs - mine).total()
 
     fine = max(pose_error, mass_error, inertia_error) < TOLERANCE and wrong == 0
-    left_out = "; ".join(note.removeprefix("r: ") for note in own["left_out"] if "fixed joints" not in note and "links have no" not in note)
+    usual = ("fixed joints", "links have no", "joint limits: not constraints", "has no place in q")
+    notes = (note.removeprefix("r: ") for note in own["left_out"] if not any(part in note for part in usual))
+    left_out = "; ".join(notes).replace("<", "`<").replace(">:", ">`:").replace("|", "\\|")
     pairs = f"{mine.total()}" + (f", {wrong} differ" if wrong else "") + (f" (+{overlapping} that overlap)" if overlapping else "")
     errors = " | ".join(f"{error:.0e}" for error in (pose_error, mass_error, inertia_error))
     name = f"{file.parent.name}/{file.name}"

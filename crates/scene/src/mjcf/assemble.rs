@@ -72,23 +72,15 @@ impl Mjcf<'_> {
         let mut link = Link { inertia: body.inertia.clone(), ..bare(&body.name) };
         for geom in &body.geoms {
             let place = |what: &str| format!("link \"{}\": {what}", body.name);
-            if let Form::Other(kind) = geom.form {
-                notes.push(place(&format!("geom of type {kind} left out")));
-                continue;
-            }
-            let absent = match &geom.form {
-                Form::Mesh(mesh) => self.meshes.get(*mesh).missing(),
-                _ => None,
-            };
-            if let Some(path) = absent {
-                let path = path.display();
+            if let Some(note) = self.absent(geom) {
                 if body.by_geoms && geom.has_mass() {
-                    notes.push(place(&format!("its mass lacks that of {path}: there is no such file")));
+                    notes.push(place(&format!("its mass lacks that of a geom: {note}")));
                 }
-                if self.is_solid(geom) {
-                    notes.push(place(&format!("{MISSING_SHAPE} {path} left out: there is no such file")));
-                } else {
-                    missing.push(path.to_string());
+                match &geom.form {
+                    Form::Mesh(mesh) if !self.is_solid(geom) => {
+                        missing.extend(self.meshes.get(*mesh).missing().map(|path| path.display().to_string()));
+                    }
+                    _ => notes.push(place(&note)),
                 }
                 continue;
             }
@@ -123,7 +115,7 @@ impl Mjcf<'_> {
     /// The link and the number of the shape of the geom with this name.
     fn place(&self, assembly: &Assembly, name: &str) -> Option<([usize; 2], Surface)> {
         for (b, body) in self.tree.bodies.iter().enumerate() {
-            let there = |geom: &&Geom| self.is_solid(geom) && !self.is_absent(geom);
+            let there = |geom: &&Geom| self.is_solid(geom) && self.absent(geom).is_none();
             for (i, geom) in body.geoms.iter().filter(there).enumerate() {
                 if geom.name.as_deref() == Some(name) {
                     return Some(([*assembly.links.get(&b)?, i], geom.surface));
@@ -133,11 +125,16 @@ impl Mjcf<'_> {
         None
     }
 
-    fn is_absent(&self, geom: &Geom) -> bool {
+    /// Why a geom is left out, if it is.
+    pub(super) fn absent(&self, geom: &Geom) -> Option<String> {
         match &geom.form {
-            Form::Mesh(mesh) => self.meshes.get(*mesh).missing().is_some(),
-            Form::Shape(_) => false,
-            Form::Other(_) => true,
+            Form::Mesh(mesh) => {
+                let path = self.meshes.get(*mesh).missing()?.display();
+                let what = if self.is_solid(geom) { MISSING_SHAPE } else { "visual mesh" };
+                Some(format!("{what} {path} left out: there is no such file"))
+            }
+            Form::Shape(_) => None,
+            Form::Other(kind) => Some(format!("geom of type {kind} left out")),
         }
     }
 

@@ -159,7 +159,8 @@ fn children(
         let name = child.attribute("file").ok_or_else(|| place("expected a file, got none".to_owned()))?;
         // Relative to the file that names it, as people write them, or to the main one, as MuJoCo says.
         let places = [folder(&files[file]).join(name), folder(&files[0]).join(name)];
-        let path = places.iter().find(|path| path.is_file()).unwrap_or(&places[1]).clone();
+        let found = places.iter().find(|path| path.is_file()).cloned();
+        let path = found.ok_or_else(|| place(format!("there is no file {}", places[1].display())))?;
         if files.contains(&path) {
             return Err(place(format!("expected a file once, but \"{name}\" is included already")));
         }

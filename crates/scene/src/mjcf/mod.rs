@@ -27,7 +27,7 @@ use self::document::Document;
 use self::mesh::Meshes;
 use self::relation::{Coupling, Exclusion, GeomPair, Key};
 use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Robot, Scene};
-use fingertip_shapes::Result;
+use fingertip_shapes::{Error, Result, unknown};
 
 /// What a file describes.
 struct Mjcf<'a> {
@@ -152,7 +152,63 @@ impl<'a> Mjcf<'a> {
         }
         notes.extend(document.left_out());
         let name = given.filter(|name| !name.is_empty()).unwrap_or_else(stem);
-        Ok(Self { name, tree, meshes, actuators, couplings, exclusions, geom_pairs, key, gravity, notes })
+        let mut file = Self { name, tree, meshes, actuators, couplings, exclusions, geom_pairs, key, gravity, notes };
+        file.check_names().map_err(|error| error.within(document.files[0].display()))?;
+        Ok(file)
+    }
+
+    /// Are exclusions, pairs and couplings between things that are there? What joins different things is left out, with a note.
+    fn check_names(&mut self) -> Result<()> {
+        let bodies = &self.tree.bodies;
+        let place = |kind: &str, [a, b]: &[String; 2], name: &str, known: Vec<&str>| {
+            Error::invalid(format!("{kind} of \"{a}\" and \"{b}\""), unknown(kind, name, known.into_iter()))
+        };
+        let together = |a: usize, b: usize| {
+            let [a, b] = [a, b].map(|body| self.tree.root_of(body));
+            a == b || (self.is_robot(a) && self.is_robot(b))
+        };
+        for both in &self.exclusions {
+            for name in both {
+                if !bodies.iter().any(|body| body.name == *name) {
+                    let known = bodies.iter().map(|body| body.name.as_str()).collect();
+                    return Err(place("body", both, name, known).within("exclude"));
+                }
+            }
+        }
+        let of_geom = |name: &String| {
+            bodies.iter().position(|body| body.geoms.iter().any(|geom| geom.name.as_ref() == Some(name)))
+        };
+        let of_joint = |name: &String| self.tree.joints().find(|(_, joint)| joint.name == *name).map(|(body, _)| body);
+        let mut apart = Vec::new();
+        for GeomPair { geoms, .. } in &self.geom_pairs {
+            match geoms.each_ref().map(of_geom) {
+                [Some(a), Some(b)] if together(a, b) => {}
+                [Some(_), Some(_)] => {
+                    apart.push(format!("pair of geoms {} left out: not of one thing", geoms.join(" and ")))
+                }
+                found => {
+                    let name = &geoms[usize::from(found[0].is_some())];
+                    let known = bodies.iter().flat_map(|body| &body.geoms).filter_map(|geom| geom.name.as_deref());
+                    return Err(place("geom", geoms, name, known.collect()).within("pair"));
+                }
+            }
+        }
+        for Coupling { follower, leader, .. } in &self.couplings {
+            let joints = [follower.clone(), leader.clone()];
+            match joints.each_ref().map(of_joint) {
+                [Some(a), Some(b)] if together(a, b) => {}
+                [Some(_), Some(_)] => {
+                    apart.push(format!("equality of joints {} left out: not of one thing", joints.join(" and ")));
+                }
+                found => {
+                    let name = &joints[usize::from(found[0].is_some())];
+                    let known = self.tree.joints().map(|(_, joint)| joint.name.as_str()).collect();
+                    return Err(place("joint", &joints, name, known).within("equality"));
+                }
+            }
+        }
+        self.notes.splice(0..0, apart);
+        Ok(())
     }
 
     /// Is the tree without joints, and not moved from outside?
@@ -189,14 +245,11 @@ impl<'a> Mjcf<'a> {
             scene.robots.push(robot);
         }
         for geom in self.tree.bodies[0].geoms.iter().filter(|geom| self.is_solid(geom)) {
-            let kind = match &geom.form {
-                geom::Form::Shape(shape) => shape.name(),
-                geom::Form::Mesh(_) => "mesh",
-                geom::Form::Other(kind) => {
-                    scene.notes.push(format!("world: geom of type {kind} left out"));
-                    continue;
-                }
-            };
+            if let Some(note) = self.absent(geom) {
+                scene.notes.push(format!("world: {note}"));
+                continue;
+            }
+            let kind = if let geom::Form::Shape(shape) = &geom.form { shape.name() } else { "mesh" };
             let name = names.unique(geom.name.as_deref().unwrap_or(kind));
             let body = ObjectBody::Rigid { inertia: None, collisions: self.collision(geom)?.into_iter().collect() };
             scene.objects.push(Object { name, body, freedom: Freedom::Fixed, pose: nalgebra::Isometry3::identity() });
@@ -241,11 +294,9 @@ impl<'a> Mjcf<'a> {
         if let (Freedom::Free, [only]) = (freedom, roots) {
             base = poses.get(only).copied().unwrap_or(base);
         }
-        let own = |joint: &&body::Joint| joint.stiffness != 0.0;
-        for joint in self.tree.joints().filter(|(body, _)| roots.contains(&self.tree.root_of(*body))).map(|(_, j)| j) {
-            if own(&joint) {
-                notes.push(format!("{name}: joint \"{}\": stiffness left out, as this is no robot", joint.name));
-            }
+        let own = self.tree.joints().filter(|(body, _)| roots.contains(&self.tree.root_of(*body)));
+        for (_, joint) in own.filter(|(_, joint)| joint.stiffness != 0.0) {
+            notes.push(format!("{name}: joint \"{}\": stiffness left out, as this is no robot", joint.name));
         }
         if let ([link], []) = (&mut articulation.links[..], &articulation.joints[..]) {
             let body =
@@ -289,8 +340,10 @@ impl Names {
         if unique.is_empty() || unique == "world" {
             unique = "robot".to_owned();
         }
+        let (first, mut n) = (unique.clone(), 1);
         while !self.0.insert(unique.clone()) {
-            unique.push('\'');
+            n += 1;
+            unique = format!("{first}_{n}");
         }
         unique
     }
