@@ -2,11 +2,13 @@
 
 use std::f64::consts::FRAC_PI_2;
 
+use candle_core::{DType, Device, Result};
+use fingertip::Model;
 use fingertip::description::{
     Articulation, Collision, Freedom, Inertia, JointKind, Limits, Mimic, Object, ObjectBody, PairRule, Robot, Scene,
     Shape,
 };
-use fingertip::kinematics::Tree;
+use fingertip::kinematics::{Kinematics, Tree};
 use nalgebra::{Isometry3, Matrix3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 
 /// The same decimal numbers, but for a rotation or two.
@@ -98,7 +100,7 @@ fn fingertips_of_hand21() {
     let hand = robot("hand21");
     for (name, centre) in expected {
         let tip = hand.links.iter().position(|link| link.name == name).unwrap();
-        let [Collision { shape, pose }] = &hand.links[tip].collisions[..] else { panic!("{name}") };
+        let [Collision { shape, pose, .. }] = &hand.links[tip].collisions[..] else { panic!("{name}") };
         assert_eq!(*shape, Shape::sphere(0.0135));
         let (mut at, mut point) = (tip, pose * Point3::origin());
         while let Some(j) = hand.joints.iter().position(|joint| joint.child == at) {
@@ -581,4 +583,40 @@ fn meshes_become_hulls() {
     let error = urdf("bad.stl").unwrap_err().to_string();
     assert!(error.contains("link \"a\"") && error.contains("bad.stl"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A base on six joints: they come first in q and u, carry the hand, and leave followers with their leaders.
+#[test]
+fn a_commanded_base() -> Result<()> {
+    let text = "[[robot]]\nname = \"r\"\nurdf = \"gripper.urdf\"\nbase = \"commanded\"\nposition = [1, 0, 0]\n\
+                stiffness = { default = 3, base_y = 7 }\nhome = { base_z = 0.2, base_yaw = 1.5707963267948966 }\n";
+    let folder = std::env::temp_dir().join(format!("fingertip-base-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let urdf = "<robot name='g'><link name='palm'/><link name='a'/><link name='b'/>\
+                <joint name='a' type='prismatic'><parent link='palm'/><child link='a'/><origin xyz='0.1 0 0'/><axis xyz='0 0 1'/>\
+                <limit lower='-1' upper='1' effort='0' velocity='0'/></joint>\
+                <joint name='b' type='prismatic'><parent link='palm'/><child link='b'/><axis xyz='0 0 1'/>\
+                <limit lower='-1' upper='1' effort='0' velocity='0'/><mimic joint='a' multiplier='2'/></joint></robot>";
+    std::fs::write(folder.join("gripper.urdf"), urdf).unwrap();
+    let scene = Scene::from_toml(text, &folder);
+    let both = Scene::from_toml(&text.replace("base =", "freedom = \"free\"\nbase ="), &folder);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let scene = scene.unwrap();
+    assert!(both.unwrap_err().to_string().contains("base: expected no freedom beside it"));
+    let robot = &scene.robots[0];
+    let names: Vec<&str> = scene.commanded().map(|(_, joint)| joint.name.as_str()).collect();
+    assert_eq!(names, ["base_x", "base_y", "base_z", "base_yaw", "base_pitch", "base_roll", "a"]);
+    assert_eq!(
+        (robot.stiffness["base_x"], robot.stiffness["base_y"], robot.stiffness["base_roll"]),
+        (1000.0, 7.0, 50.0)
+    );
+    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+    let kinematics = Kinematics::of_bodies(&model.tree, &["r/a", "r/b"], DType::F64, &Device::Cpu)?;
+    // x y z, yaw pitch roll, a.
+    let q = model.tensor(&[&[0.1, 0.2, 0.3, std::f64::consts::FRAC_PI_2, 0.0, 0.0, 0.05]])?;
+    let poses = kinematics.at(&q)?.poses.squeeze(0)?.to_vec2::<f64>()?;
+    for (pose, expected) in poses.iter().zip([[1.1, 0.3, 0.35], [1.1, 0.2, 0.4]]) {
+        assert!(pose.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-15), "{pose:?} is not {expected:?}");
+    }
+    Ok(())
 }

@@ -51,7 +51,7 @@ fn hand(overlap: f64) -> Articulation {
     Articulation {
         links: vec![link("palm", vec![palm]), link("knuckle", vec![]), link("thumb", vec![thumb])],
         joints: vec![joint("base", 0), joint("bend", 1)],
-        notes: vec![],
+        ..Articulation::default()
     }
 }
 

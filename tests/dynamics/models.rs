@@ -33,7 +33,7 @@ impl Case {
             matrix: matrix3(&j["inertia"]),
         };
         let link = |name: &str, inertia| Link { name: name.into(), inertia, collisions: vec![], visuals: vec![] };
-        let mut robot = Articulation { links: vec![link("base", None)], joints: vec![], notes: vec![] };
+        let mut robot = Articulation { links: vec![link("base", None)], ..Articulation::default() };
         let mut scene = Scene::new();
         let mut free = None;
         for j in joints {

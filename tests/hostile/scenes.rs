@@ -73,7 +73,7 @@ pub fn shape(random: &mut Random) -> Shape {
 
 fn collision(random: &mut Random) -> Collision {
     let pose = Isometry3::from_parts(Translation3::from(random.vector(0.03)), random.rotation());
-    Collision { shape: shape(random), pose }
+    Collision::new(shape(random), pose)
 }
 
 fn object(name: &str, random: &mut Random) -> Object {
@@ -133,7 +133,7 @@ fn robot(name: &str, random: &mut Random) -> Robot {
         });
     }
     let base = Isometry3::from_parts(Translation3::from(random.vector(0.15)), random.rotation());
-    Robot::new(name, Articulation { links, joints, notes: Vec::new() })
+    Robot::new(name, Articulation { links, joints, ..Articulation::default() })
         .with_base(base)
         .with_default_stiffness(random.scale(1.0, 1e3))
 }

@@ -78,7 +78,7 @@ pub fn hand() -> Scene {
     let turn = UnitQuaternion::from_scaled_axis(Vector3::new(0.3, -0.5, 0.2));
     let pose = Isometry3::from_parts(Translation3::new(-0.001, 0.0, 0.027), turn);
     let names = tips.each_ref().map(|(tip, _)| format!("finger_r_link_{tip}"));
-    let tips = names.iter().zip(tips).map(|(name, (_, shape))| (name.as_str(), Collision { shape, pose }));
+    let tips = names.iter().zip(tips).map(|(name, (_, shape))| (name.as_str(), Collision::new(shape, pose)));
     scene.robots[0].articulation.replace_collisions(tips).unwrap();
     scene
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Result as TensorResult};
-use fingertip::description::{Articulation, ObjectBody, Scene};
+use fingertip::description::Scene;
 use fingertip::scenes::{Cubes, Pills};
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
@@ -14,7 +14,7 @@ use super::names;
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
 pub struct SceneArgs {
-    /// Scene file (TOML), or the name of a scene: `fingertip scene list` lists them.
+    /// Scene file (TOML or MJCF), or the name of a scene: `fingertip scene list` lists them.
     pub scene: PathBuf,
 
     /// Numbers that replace the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
@@ -60,7 +60,7 @@ impl SceneArgs {
     /// Reads the file and compiles it without the model's own warnings; missing shapes and hovering bodies are still reported on stderr.
     pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let source = names::scene(&self.scene)?;
-        warn(&missing_shapes(&source.scene));
+        warn(&source.scene.missing_shapes());
         let step = compile(&source.scene, &self.overrides()?)?;
         for warning in step.model().hover_warnings(step.parameters())? {
             eprintln!("warning: {warning}");
@@ -96,18 +96,6 @@ pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynami
         candle_core::bail!("{NOT_NATIVE}");
     }
     Ok(step)
-}
-
-/// The collision meshes that were not found, and where they were looked for.
-fn missing_shapes(scene: &Scene) -> Vec<String> {
-    let objects = scene.objects.iter().filter_map(|object| match &object.body {
-        ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
-        ObjectBody::Rigid { .. } => None,
-    });
-    let all = objects.chain(scene.robots.iter().map(|robot| (&robot.name, &robot.articulation)));
-    let of =
-        |(name, articulation)| Articulation::missing_shapes(articulation).map(move |note| format!("{name}: {note}"));
-    all.flat_map(of).collect()
 }
 
 /// Says the first warnings, and how many there are besides.

@@ -17,7 +17,7 @@ use super::{Outcome, export, mpc, scene};
 /// goals. Live pages are served to this machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP), scene or task: a file (TOML) or a name.
+    /// Recording (MCAP), scene or task: a file (TOML, a scene also MJCF) or a name.
     #[arg(value_name = "RUN|SCENE|TASK", required_unless_present = "task")]
     what: Option<PathBuf>,
 

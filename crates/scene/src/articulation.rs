@@ -4,8 +4,8 @@ use nalgebra::{Isometry3, Vector3};
 
 use super::{Collision, Inertia, MeshFile, Shape};
 
-/// Links joined into a tree by joints, as described by a URDF.
-#[derive(Clone, Debug, PartialEq)]
+/// Links joined into a tree by joints, as described by a URDF or an MJCF.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Articulation {
     /// The links. Exactly one, the root, is not the child of a joint.
     pub links: Vec<Link>,
@@ -13,6 +13,19 @@ pub struct Articulation {
     pub joints: Vec<Joint>,
     /// Notes, one line each: contents of the file that are left out here (meshes, transmissions), and oddities.
     pub notes: Vec<String>,
+    /// Pairs of its own links that its file excludes or includes, later ones win; rules of the scene override them.
+    pub pairs: Vec<LinkPair>,
+}
+
+/// What a file says of two links of its articulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkPair {
+    /// Indices of the links.
+    pub links: [usize; 2],
+    /// The two shapes that are meant, as indices of their links' `collisions`; None: all of both links.
+    pub shapes: Option<[usize; 2]>,
+    /// Friction coefficient and torsional friction (m) of shapes that may touch, even neighbours; None excludes them.
+    pub friction: Option<[f64; 2]>,
 }
 
 /// What notes call a collision mesh that was not found.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use nalgebra::Isometry3;
 
+use crate::articulation::MISSING_SHAPE;
 use crate::{
     Articulation, Collision, Freedom, Inertia, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
     check,
@@ -24,6 +25,7 @@ impl Default for Scene {
             objects: Vec::new(),
             pairs: Vec::new(),
             script: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }
@@ -80,6 +82,17 @@ impl Scene {
         self
     }
 
+    /// The notes on collision meshes that were not found, each with its thing and the places where they were looked for.
+    pub fn missing_shapes(&self) -> Vec<String> {
+        let objects = self.objects.iter().filter_map(|object| match &object.body {
+            ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
+            ObjectBody::Rigid { .. } => None,
+        });
+        let all = objects.chain(self.robots.iter().map(|robot| (&robot.name, &robot.articulation)));
+        let rigid = self.notes.iter().filter(|note| note.contains(MISSING_SHAPE)).cloned();
+        all.flat_map(|(name, of)| of.missing_shapes().map(move |note| format!("{name}: {note}"))).chain(rigid).collect()
+    }
+
     /// Adds a keyframe to the script: commands by `"robot/joint"` at `time`, s.
     pub fn keyframe<'a>(mut self, time: f64, u: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
         let u = u.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -100,6 +113,7 @@ impl Robot {
             default_stiffness: STIFFNESS,
             stiffness: BTreeMap::new(),
             home: BTreeMap::new(),
+            actuators: Vec::new(),
         }
     }
 
@@ -158,6 +172,7 @@ impl Articulation {
     /// If a name is not a link's.
     pub fn replace_collisions<'a>(&mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<()> {
         self.links.iter_mut().for_each(|link| link.collisions.clear());
+        self.pairs.retain(|pair| pair.shapes.is_none());
         for (i, (name, collision)) in collisions.into_iter().enumerate() {
             match self.links.iter_mut().find(|link| link.name == name) {
                 Some(link) => link.collisions.push(collision),

@@ -6,7 +6,9 @@
 #![deny(missing_docs)]
 
 mod articulation;
+mod base;
 mod builder;
+mod mjcf;
 mod rest;
 mod scene;
 mod scene_file;
@@ -15,10 +17,10 @@ mod script;
 mod urdf;
 mod validate;
 
-pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Look, Mimic, Visual};
+pub use articulation::{Articulation, Joint, JointKind, Limits, Link, LinkPair, Look, Mimic, Visual};
 pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{
-    Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Triangles, check, unknown,
+    Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Surface, Triangles, check, unknown,
 };
 pub use rest::Rest;
-pub use scene::{Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};
+pub use scene::{ActuatorMap, Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};

@@ -119,7 +119,7 @@ fn rest(name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Opt
 /// The smallest of the extents of all shapes together along the body's axes, m.
 fn smallest_extent(collisions: &[Collision]) -> f64 {
     let extent = |axis: usize| {
-        let ends = collisions.iter().map(|Collision { shape, pose }| shape.ends(pose, axis));
+        let ends = collisions.iter().map(|Collision { shape, pose, .. }| shape.ends(pose, axis));
         let (low, high) =
             ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (a, b)| (low.min(a), high.max(b)));
         high - low

@@ -21,6 +21,8 @@ pub struct Scene {
     pub pairs: Vec<PairRule>,
     /// The commands of a rollout, in order of time. Without any, every joint stays at home.
     pub script: Vec<Keyframe>,
+    /// Notes, one line each: contents of its files that are left out and belong to none of its articulations.
+    pub notes: Vec<String>,
 }
 
 /// Parameters of the step.
@@ -173,6 +175,36 @@ pub struct Robot {
     pub stiffness: BTreeMap<String, f64>,
     /// Starting q by joint name; other joints start at 0, or at the limit nearest to 0.
     pub home: BTreeMap<String, f64>,
+    /// How the actuators of its MJCF command its joints; none where it comes from elsewhere.
+    pub actuators: Vec<ActuatorMap>,
+}
+
+/// An actuator of an MJCF as a command: u of its joint is the sum of gain · ctrl + offset over the joint's actuators. A joint's own
+/// spring, where there is no actuator, is one with a gain of 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActuatorMap {
+    /// The actuator's name.
+    pub name: String,
+    /// The joint that it commands.
+    pub joint: String,
+    /// Change of u, rad or m, with its control.
+    pub gain: f64,
+    /// u, rad or m, at a control of 0.
+    pub offset: f64,
+    /// The range of its control, if it has one.
+    pub range: Option<[f64; 2]>,
+}
+
+impl Robot {
+    /// The commands u by joint, rad or m, for controls of MJCF actuators by name; an actuator without one has 0.
+    pub fn commands(&self, ctrl: &BTreeMap<&str, f64>) -> BTreeMap<String, f64> {
+        let mut u = BTreeMap::new();
+        for ActuatorMap { name, joint, gain, offset, .. } in &self.actuators {
+            let ctrl = ctrl.get(name.as_str()).copied().unwrap_or(0.0);
+            *u.entry(joint.clone()).or_insert(0.0) += gain * ctrl + offset;
+        }
+        u
+    }
 }
 
 /// An object to be moved, or an obstacle.

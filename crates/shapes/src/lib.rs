@@ -21,6 +21,7 @@ mod quickhull;
 mod shape;
 mod solid;
 mod stl;
+mod surface;
 pub mod xml;
 
 pub use check::unknown;
@@ -31,5 +32,6 @@ pub use error::{Error, Findings, Result};
 pub use hull::{Hull, HullFace};
 pub use hull_side::HullSide;
 pub use inertia::{HEAVIEST, Inertia};
-pub use mesh::{MeshFile, Places, Triangles, hull, hulls};
+pub use mesh::{MeshFile, Places, Triangles, hull, hulls, vertices};
 pub use shape::{Collision, Shape};
+pub use surface::Surface;

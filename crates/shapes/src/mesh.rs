@@ -112,6 +112,14 @@ fn kind(path: &Path) -> Result<Kind> {
 pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
     check_scale(scale).map_err(place)?;
+    scaled_hull(&vertices(path)?, scale).map_err(place)
+}
+
+/// The vertices in a mesh file, each once.
+///
+/// # Errors
+/// As [`hull`], but for flat meshes.
+pub fn vertices(path: &Path) -> Result<Vec<[f64; 3]>> {
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
     let points = kind(path).and_then(|kind| match kind {
         Kind::Stl => stl::corners(&bytes),
@@ -119,7 +127,7 @@ pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
         Kind::Collada => collada_text(&bytes).and_then(collada::points),
     });
     drop(bytes);
-    hull_of(points.map_err(place)?, scale).map_err(place)
+    Ok(distinct(points.map_err(|error| error.within(path.display()))?))
 }
 
 /// The convex parts of an OBJ file: the hull of each of its objects or groups, scaled as by [`hull`].
@@ -136,7 +144,8 @@ pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Shape>> {
     if parts.is_empty() {
         return Err(place(Error::invalid("parts", "expected objects with faces, got none")));
     }
-    let part = |(name, points): (String, _)| hull_of(points, scale).map_err(|error| place(error.within(name)));
+    let part =
+        |(name, points): (String, _)| scaled_hull(&distinct(points), scale).map_err(|error| place(error.within(name)));
     parts.into_iter().map(part).collect()
 }
 
@@ -151,11 +160,15 @@ fn check_scale(scale: [f64; 3]) -> Result<()> {
     Ok(())
 }
 
-/// The hull of scaled points. A file has a vertex again for each triangle that it is in.
-fn hull_of(points: Vec<Point3<f64>>, scale: [f64; 3]) -> Result<Shape> {
+/// The points without repetition: a file has a vertex again for each triangle that it is in.
+fn distinct(points: Vec<Point3<f64>>) -> Vec<[f64; 3]> {
     let mut seen = HashSet::new();
-    let points = points.into_iter().filter(|point| seen.insert(point.coords.data.0[0].map(f64::to_bits)));
-    let points: Vec<[f64; 3]> = points.map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
+    let points = points.into_iter().map(|point| point.coords.data.0[0]);
+    points.filter(|point| seen.insert(point.map(f64::to_bits))).collect()
+}
+
+fn scaled_hull(points: &[[f64; 3]], scale: [f64; 3]) -> Result<Shape> {
+    let points: Vec<[f64; 3]> = points.iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
     Shape::hull(&points)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 
-use super::{Hull, check};
+use super::{Hull, Surface, check};
 use crate::error::{Error, Result};
 
 /// A collision shape in its own frame, centred at the frame's origin. Lengths are in metres, positive and at most 1e6.
@@ -54,6 +54,8 @@ pub struct Collision {
     pub shape: Shape,
     /// The shape's frame in the body's frame.
     pub pose: Isometry3<f64>,
+    /// What it may touch and with which friction. None: everything, with the scene's.
+    pub surface: Option<Surface>,
 }
 
 impl Shape {
@@ -159,14 +161,19 @@ impl Shape {
 }
 
 impl Collision {
+    /// A shape with this frame in the body's frame.
+    pub fn new(shape: Shape, pose: Isometry3<f64>) -> Self {
+        Self { shape, pose, surface: None }
+    }
+
     /// A shape whose frame is that of the body.
     pub fn centred(shape: Shape) -> Self {
-        Self { shape, pose: Isometry3::identity() }
+        Self::new(shape, Isometry3::identity())
     }
 
     /// A shape at this position in the body's frame, with the body's axes.
     pub fn at(shape: Shape, position: [f64; 3]) -> Self {
-        Self { shape, pose: Translation3::from(position).into() }
+        Self::new(shape, Translation3::from(position).into())
     }
 
     /// All points with normal · x ≤ offset · ‖normal‖, m. None for a zero normal.
@@ -176,7 +183,7 @@ impl Collision {
         // Half a turn about any axis across z where the normal points down.
         let turn = turn.unwrap_or_else(|| UnitQuaternion::from_axis_angle(&Vector3::x_axis(), std::f64::consts::PI));
         let pose = Isometry3::from_parts((normal.into_inner() * offset).into(), turn);
-        Some(Self { shape: Shape::HalfSpace, pose })
+        Some(Self::new(Shape::HalfSpace, pose))
     }
 
     /// Checks the shape and its pose.
@@ -185,6 +192,10 @@ impl Collision {
     /// If a length or the pose is not possible.
     pub fn validate(&self) -> Result<()> {
         self.shape.validate()?;
+        if let Some(surface) = &self.surface {
+            check::not_negative("friction", surface.mu)?;
+            check::not_negative("torsional friction", surface.torsion)?;
+        }
         check::finite_pose("shape", &self.pose)
     }
 }

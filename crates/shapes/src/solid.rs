@@ -18,9 +18,19 @@ use nalgebra::{Matrix3, Vector3};
 use super::{Collision, Inertia, Shape};
 
 impl Inertia {
+    /// A solid whose mass, kg, is its volume in m³; none for a half-space, which is infinite.
+    pub fn unit_density(shape: &Shape) -> Option<Self> {
+        if let Shape::Hull(hull) = shape {
+            return Some(hull.solid());
+        }
+        let (mass, [x, y, z]) = moments(shape)?;
+        let matrix = Matrix3::from_diagonal(&Vector3::new(y + z, z + x, x + y)) * mass;
+        Some(Self { mass, com: Vector3::zeros(), matrix })
+    }
+
     /// A solid body of uniform density, kg; none for a half-space, which is infinite.
     pub fn solid(shape: &Shape, mass: f64) -> Option<Self> {
-        let Self { mass: volume, com, matrix } = unit_density(shape)?;
+        let Self { mass: volume, com, matrix } = Self::unit_density(shape)?;
         Some(Self { mass, com, matrix: matrix * (mass / volume) })
     }
 
@@ -29,21 +39,11 @@ impl Inertia {
     pub fn solid_compound(collisions: &[Collision], mass: f64) -> Option<Self> {
         let parts = collisions
             .iter()
-            .map(|part| Some(unit_density(&part.shape)?.moved(&part.pose)))
+            .map(|part| Some(Self::unit_density(&part.shape)?.moved(&part.pose)))
             .collect::<Option<Vec<_>>>()?;
         let Self { mass: volume, com, matrix } = Self::sum(&parts)?;
         Some(Self { mass, com, matrix: matrix * (mass / volume) })
     }
-}
-
-/// A solid whose mass is its volume; none for a half-space.
-fn unit_density(shape: &Shape) -> Option<Inertia> {
-    if let Shape::Hull(hull) = shape {
-        return Some(hull.solid());
-    }
-    let (mass, [x, y, z]) = moments(shape)?;
-    let matrix = Matrix3::from_diagonal(&Vector3::new(y + z, z + x, x + y)) * mass;
-    Some(Inertia { mass, com: Vector3::zeros(), matrix })
 }
 
 /// Volume, and the mean of (x², y², z²) over a solid that is symmetric about its frame's planes; none for others.
@@ -84,8 +84,6 @@ fn grown_box(core: [f64; 3], r: f64) -> (f64, [f64; 3]) {
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::Isometry3;
-
     use super::*;
 
     /// Closed forms are exact except for rounding.
@@ -144,7 +142,7 @@ mod tests {
     #[test]
     fn two_half_boxes_make_one() {
         let half = Shape::cuboid([0.1, 0.2, 0.15]);
-        let parts = [-0.15, 0.15].map(|z| Collision { shape: half.clone(), pose: Isometry3::translation(1.0, 0.0, z) });
+        let parts = [-0.15, 0.15].map(|z| Collision::at(half.clone(), [1.0, 0.0, z]));
         let joined = Inertia::solid_compound(&parts, 2.0).unwrap();
         let whole = Inertia::solid(&Shape::cuboid([0.1, 0.2, 0.3]), 2.0).unwrap();
         assert!((joined.matrix - whole.matrix).amax() < EXACT);

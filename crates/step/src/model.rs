@@ -249,26 +249,30 @@ fn inertial(tree: &Tree) -> Vec<usize> {
 fn body_shapes(scene: &Scene, tree: &Tree) -> Vec<BodyShape> {
     let bodies: HashMap<&str, usize> =
         tree.bodies.iter().enumerate().rev().map(|(i, body)| (body.name.as_str(), i)).collect();
-    let on = |name: &str, collisions: &[Collision]| -> Vec<BodyShape> {
+    let on = |name: &str, link: usize, collisions: &[Collision]| -> Vec<BodyShape> {
         let Some(&body) = bodies.get(name) else { return Vec::new() };
-        let shape = |collision: &Collision| {
+        let shape = |(i, collision): (usize, &Collision)| {
             let rotation = collision.pose.rotation.to_rotation_matrix();
             BodyShape {
                 body,
                 shape: collision.shape.clone(),
                 rotation: std::array::from_fn(|i| std::array::from_fn(|j| rotation[(i, j)])),
                 xyz: collision.pose.translation.vector.into(),
+                surface: collision.surface,
+                place: [link, i],
             }
         };
-        collisions.iter().map(shape).collect()
+        collisions.iter().enumerate().map(shape).collect()
     };
     let mut shapes = Vec::new();
     let articulated = |name: &str, links: &[fingertip_scene::Link]| -> Vec<BodyShape> {
-        links.iter().flat_map(|link| on(&format!("{name}/{}", link.name), &link.collisions)).collect()
+        let shapes =
+            |(i, link): (usize, &fingertip_scene::Link)| on(&format!("{name}/{}", link.name), i, &link.collisions);
+        links.iter().enumerate().flat_map(shapes).collect()
     };
     for object in &scene.objects {
         match &object.body {
-            ObjectBody::Rigid { collisions, .. } => shapes.extend(on(&object.name, collisions)),
+            ObjectBody::Rigid { collisions, .. } => shapes.extend(on(&object.name, 0, collisions)),
             ObjectBody::Articulated { articulation, .. } => {
                 shapes.extend(articulated(&object.name, &articulation.links));
             }

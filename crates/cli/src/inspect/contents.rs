@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;
-use fingertip::description::{JointKind, Shape};
+use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::Coordinate;
 use fingertip::show::{self, Source};
 use fingertip::step::Quasidynamic;
@@ -26,6 +26,8 @@ pub struct Contents {
     /// Poses at home.
     pub bodies: Vec<Body>,
     pub masses: Vec<Mass>,
+    /// How controls of MJCF actuators command joints.
+    pub actuators: Vec<Actuator>,
     pub left_out: Vec<String>,
     pub warnings: Vec<String>,
     /// What may be worth a change.
@@ -98,8 +100,22 @@ pub struct Body {
 pub struct Mass {
     pub body: String,
     pub mass: f64,
-    /// xx yy zz xy xz yz.
+    /// Centre of mass in the body's frame, m.
+    pub com: [f64; 3],
+    /// About it, along the body's axes: xx yy zz xy xz yz.
     pub inertia: Vec<f64>,
+}
+
+/// u of the joint is gain · control + offset, summed over its actuators.
+#[derive(Serialize)]
+pub struct Actuator {
+    pub name: String,
+    pub joint: String,
+    pub gain: f64,
+    pub offset: f64,
+    /// Of the control.
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
 }
 
 impl Contents {
@@ -130,6 +146,7 @@ impl Contents {
             pairs: pairs(step)?,
             bodies: bodies(start.bodies, start.start),
             masses: masses(step)?,
+            actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
             warnings: model.warnings.clone(),
             hints: Vec::new(),
@@ -211,6 +228,17 @@ fn bodies(bodies: Vec<show::BodyRecord>, home: show::Configuration) -> Vec<Body>
     bodies.into_iter().zip(home.poses).skip(1).map(body).collect()
 }
 
+fn actuators(robot: &Robot) -> impl Iterator<Item = Actuator> {
+    robot.actuators.iter().map(|map| Actuator {
+        name: map.name.clone(),
+        joint: format!("{}/{}", robot.name, map.joint),
+        gain: map.gain,
+        offset: map.offset,
+        lower: map.range.map(|[lower, _]| lower),
+        upper: map.range.map(|[_, upper]| upper),
+    })
+}
+
 fn masses(step: &Quasidynamic) -> Result<Vec<Mass>> {
     let (model, parameters) = (step.model(), step.parameters());
     if model.inertial.is_empty() {
@@ -220,6 +248,7 @@ fn masses(step: &Quasidynamic) -> Result<Vec<Mass>> {
     let of = |(n, &body): (usize, &usize)| Mass {
         body: model.tree.bodies[body].name.clone(),
         mass: mass[n],
+        com: model.tree.bodies[body].inertia.as_ref().map_or([0.0; 3], |inertia| inertia.com.into()),
         inertia: inertia[6 * n..6 * (n + 1)].to_vec(),
     };
     Ok(model.inertial.iter().enumerate().map(of).collect())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::contents::{Body, Contents, Mass, Motion, Pair, Side};
+use super::contents::{Actuator, Body, Contents, Mass, Motion, Pair, Side};
 use crate::table::{short, table};
 
 pub fn text(contents: &Contents) -> String {
@@ -21,6 +21,9 @@ pub fn text(contents: &Contents) -> String {
     section("Poses at home", bodies(&contents.bodies));
     if !contents.masses.is_empty() {
         section("Masses", masses(&contents.masses));
+    }
+    if !contents.actuators.is_empty() {
+        section("Actuators of the MJCF: u = gain · control + offset", actuators(&contents.actuators));
     }
     for (title, lines) in
         [("Left out, or odd", &contents.left_out), ("Warnings", &contents.warnings), ("Hints", &contents.hints)]
@@ -110,8 +113,17 @@ fn bodies(bodies: &[Body]) -> String {
 
 fn masses(masses: &[Mass]) -> String {
     let mut table = table(&["body", "mass kg", "inertia xx yy zz xy xz yz kg·m²"], 1);
-    for Mass { body, mass, inertia } in masses {
+    for Mass { body, mass, inertia, .. } in masses {
         table.add_row([body.clone(), short(*mass), list(inertia)]);
+    }
+    table.to_string()
+}
+
+fn actuators(actuators: &[Actuator]) -> String {
+    let mut table = table(&["actuator", "joint", "gain", "offset", "lower", "upper"], 2);
+    let or_dash = |number: Option<f64>| number.map_or("–".to_owned(), short);
+    for Actuator { name, joint, gain, offset, lower, upper } in actuators {
+        table.add_row([name.clone(), joint.clone(), short(*gain), short(*offset), or_dash(*lower), or_dash(*upper)]);
     }
     table.to_string()
 }

@@ -15,7 +15,7 @@ use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
 impl Scene {
-    /// Reads a scene file and checks it. This example shows the format:
+    /// Reads a scene file and checks it. A file in MJCF is read by [`Scene::from_mjcf`]. This example shows the format of others:
     ///
     /// ```toml
     /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
@@ -25,8 +25,10 @@ impl Scene {
     ///
     /// [[robot]]
     /// name = "hand"
-    /// urdf = "../robots/hand21.urdf"       # relative to this file
+    /// urdf = "../robots/hand21.urdf"       # relative to this file; or mjcf = "hand.xml", see `Robot::from_mjcf`
     /// freedom = "fixed"                    # of the root link, this is the default; "free" is a floating base
+    /// # base = "commanded"                 # in place of freedom: the root link on six commanded joints, base_x … base_roll,
+    ///                                      # see `Robot::with_commanded_base`; stiffness = { base_x = … }
     /// packages = ["../ros/src"]            # where the packages are that it names by package://, see below
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
@@ -46,7 +48,7 @@ impl Scene {
     ///
     /// [[object]]                           # links and passive joints
     /// name = "door"
-    /// urdf = "../robots/door.urdf"
+    /// urdf = "../robots/door.urdf"         # or mjcf = "cup.xml": all its bodies, one rigid body if that is all
     /// freedom = "fixed"                    # of the root link
     /// home = { hinge = 0.1 }
     ///
@@ -93,6 +95,9 @@ impl Scene {
         let path = folder.join(&file);
         let text = folder.text(&file)?;
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        if is_xml(&text) && root_tag(&text) == Some("mujoco") {
+            return Self::from_mjcf(path);
+        }
         check_format(&text, &name)
             .and_then(|()| Self::from_toml(&text, folder.of(file)))
             .map_err(|error| error.within(path.display()))
@@ -122,9 +127,13 @@ impl Scene {
     }
 }
 
-/// XML files are robots, not scenes.
+fn is_xml(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with('<')
+}
+
+/// Other XML files are robots, not scenes.
 fn check_format(text: &str, file: &str) -> Result<()> {
-    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+    if !is_xml(text) {
         return Ok(());
     }
     let expected = "expected a scene in TOML";
@@ -197,7 +206,9 @@ impl SceneFile {
         }
         for file in self.object {
             let place = format!("object \"{}\"", file.name);
-            scene.objects.extend(findings.take(file.object(folder).map_err(|error| error.within(place))));
+            scene
+                .objects
+                .extend(findings.take(file.object(folder, &mut scene.notes).map_err(|error| error.within(place))));
         }
         scene
     }

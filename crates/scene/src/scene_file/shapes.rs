@@ -42,7 +42,7 @@ impl CollisionFile {
             sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, halfspace,
         };
         let pose = pose(self.at, self.rpy, self.quaternion)?;
-        let place = |Collision { shape, pose: own }| Collision { shape, pose: pose * own };
+        let place = |own: Collision| Collision { pose: pose * own.pose, ..own };
         Ok(keys.collisions(folder)?.ok_or_else(ShapeKeys::missing)?.into_iter().map(place).collect())
     }
 }

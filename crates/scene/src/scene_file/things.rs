@@ -16,8 +16,10 @@ use fingertip_shapes::{Error, Result};
 #[serde(deny_unknown_fields)]
 pub(super) struct RobotFile {
     pub(super) name: String,
-    urdf: String,
+    urdf: Option<String>,
+    mjcf: Option<String>,
     freedom: Option<Freedom>,
+    base: Option<Base>,
     #[serde(default)]
     packages: Vec<String>,
     position: Option<[f64; 3]>,
@@ -27,6 +29,13 @@ pub(super) struct RobotFile {
     #[serde(default)]
     home: BTreeMap<String, f64>,
     collision: Option<Vec<CollisionFile>>,
+}
+
+/// What a robot's root link stands on, other than its freedom.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Base {
+    Commanded,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +55,7 @@ pub(super) struct ObjectFile {
     rpy: Option<[f64; 3]>,
     quaternion: Option<[f64; 4]>,
     urdf: Option<String>,
+    mjcf: Option<String>,
     #[serde(default)]
     packages: Vec<String>,
     home: Option<BTreeMap<String, f64>>,
@@ -69,26 +79,55 @@ pub(super) struct ObjectFile {
 
 impl RobotFile {
     pub(super) fn robot(self, folder: &Folder) -> Result<Robot> {
-        let mut robot =
-            Robot::new(self.name, articulation(folder, &self.urdf, &self.packages, self.collision.as_deref())?);
+        let mut robot = match (&self.urdf, &self.mjcf) {
+            (Some(urdf), None) => Robot::new(self.name, read_urdf(folder, urdf, &self.packages)?),
+            (None, Some(_)) if !self.packages.is_empty() => {
+                return Err(Error::invalid("packages", "expected with a urdf only"));
+            }
+            (None, Some(mjcf)) => Robot::from_mjcf(self.name, folder.join(mjcf))?,
+            (Some(_), Some(_)) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got both")),
+            (None, None) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got none")),
+        };
+        replace_collisions(&mut robot.articulation, folder, self.collision.as_deref())?;
         robot.freedom = self.freedom.unwrap_or(robot.freedom);
-        robot.base = pose(self.position, self.rpy, self.quaternion)?;
-        robot.home = self.home;
+        robot.base = pose(self.position, self.rpy, self.quaternion)? * robot.base;
+        robot.home.extend(self.home);
         match self.stiffness {
             None => {}
-            Some(Stiffness::All(stiffness)) => robot.default_stiffness = stiffness,
+            Some(Stiffness::All(stiffness)) => {
+                robot.default_stiffness = stiffness;
+                robot.stiffness.clear();
+            }
             Some(Stiffness::ByJoint(mut stiffness)) => {
                 robot.default_stiffness = stiffness.remove("default").unwrap_or(robot.default_stiffness);
-                robot.stiffness = stiffness;
+                robot.stiffness.extend(stiffness);
             }
         }
-        Ok(robot)
+        match (self.base, self.freedom) {
+            (None, _) => Ok(robot),
+            (Some(Base::Commanded), None) => Ok(robot.with_commanded_base(Robot::BASE_STIFFNESS)),
+            (Some(Base::Commanded), Some(_)) => {
+                Err(Error::invalid("base", "expected no freedom beside it: a commanded base has joints"))
+            }
+        }
     }
 }
 
 impl ObjectFile {
-    pub(super) fn object(self, folder: &Folder) -> Result<Object> {
+    /// The object; what is left out of its MJCF is noted.
+    pub(super) fn object(self, folder: &Folder, notes: &mut Vec<String>) -> Result<Object> {
         let pose = pose(self.position, self.rpy, self.quaternion)?;
+        if let Some(mjcf) = &self.mjcf {
+            self.alone("mjcf", folder)?;
+            let (mut object, left_out) = Object::from_mjcf(&self.name, &folder.join(mjcf))?;
+            notes.extend(left_out.into_iter().map(|note| format!("{}: {note}", self.name)));
+            object.pose = pose * object.pose;
+            object.freedom = self.freedom.unwrap_or(object.freedom);
+            if let ObjectBody::Articulated { home, .. } = &mut object.body {
+                home.extend(self.home.unwrap_or_default());
+            }
+            return Ok(object);
+        }
         let body = match &self.urdf {
             Some(urdf) => self.articulated(folder, urdf)?,
             None => self.rigid(folder)?,
@@ -118,17 +157,30 @@ impl ObjectFile {
         keys.collisions(folder)
     }
 
-    fn articulated(&self, folder: &Folder, urdf: &str) -> Result<ObjectBody> {
+    /// Beside a file there may be no keys that say what it says.
+    fn alone(&self, file: &str, folder: &Folder) -> Result<()> {
+        let is_mjcf = file == "mjcf";
         let given = [
+            ("urdf", is_mjcf && self.urdf.is_some()),
+            ("packages", is_mjcf && !self.packages.is_empty()),
+            ("collision", is_mjcf && self.collision.is_some()),
             ("mass", self.mass.is_some()),
             ("inertia", self.inertia.is_some()),
             ("com", self.com.is_some()),
             ("a shape", self.shapes(folder)?.is_some()),
         ];
         if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(Error::invalid("urdf", format!("expected a URDF file alone, got {key} beside it")));
+            let message =
+                format!("expected {} file alone, got {key} beside it", if is_mjcf { "an MJCF" } else { "a URDF" });
+            return Err(Error::invalid(file, message));
         }
-        let articulation = articulation(folder, urdf, &self.packages, self.collision.as_deref())?;
+        Ok(())
+    }
+
+    fn articulated(&self, folder: &Folder, urdf: &str) -> Result<ObjectBody> {
+        self.alone("urdf", folder)?;
+        let mut articulation = read_urdf(folder, urdf, &self.packages)?;
+        replace_collisions(&mut articulation, folder, self.collision.as_deref())?;
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
@@ -188,18 +240,14 @@ fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Folder) -> Result<V
     file.collisions(folder).map_err(place)
 }
 
-/// Reads a URDF, and puts the shapes of a `collision` list in place of its own.
-fn articulation(
-    folder: &Folder,
-    urdf: &str,
-    packages: &[String],
-    list: Option<&[CollisionFile]>,
-) -> Result<Articulation> {
+fn read_urdf(folder: &Folder, urdf: &str, packages: &[String]) -> Result<Articulation> {
     let packages: Vec<PathBuf> = packages.iter().map(|package| folder.join(package)).collect();
-    let mut articulation = Articulation::from_urdf_in(folder, urdf, &packages)?;
-    let Some(list) = list else {
-        return Ok(articulation);
-    };
+    Articulation::from_urdf_in(folder, urdf, &packages)
+}
+
+/// Puts the shapes of a `collision` list, if there is one, in place of those of the links.
+fn replace_collisions(articulation: &mut Articulation, folder: &Folder, list: Option<&[CollisionFile]>) -> Result<()> {
+    let Some(list) = list else { return Ok(()) };
     let mut collisions = Vec::with_capacity(list.len());
     for (i, file) in list.iter().enumerate() {
         let place = |error: Error| error.within(format!("collision {}", i + 1));
@@ -207,6 +255,5 @@ fn articulation(
         let link = file.link.as_deref().ok_or_else(missing).map_err(place)?;
         collisions.extend(file.collisions(folder).map_err(place)?.into_iter().map(|collision| (link, collision)));
     }
-    articulation.replace_collisions(collisions)?;
-    Ok(articulation)
+    articulation.replace_collisions(collisions)
 }

@@ -81,7 +81,7 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     notes.extend(mended);
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
-    let articulation = Articulation { links, joints, notes };
+    let articulation = Articulation { links, joints, notes, ..Articulation::default() };
     articulation.validate()?;
     Ok(articulation)
 }
@@ -168,7 +168,7 @@ fn read_link(
                 }
             },
         };
-        collisions.push(Collision { shape, pose: pose(&collision.origin) });
+        collisions.push(Collision::new(shape, pose(&collision.origin)));
     }
     let mut visual = |visual: &urdf_rs::Visual| {
         if is_empty(&visual.geometry) {

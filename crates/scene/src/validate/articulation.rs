@@ -2,7 +2,7 @@
 
 use nalgebra::Vector3;
 
-use crate::{Articulation, Inertia, Joint, JointKind, Limits, Link, Look, check};
+use crate::{Articulation, Inertia, Joint, JointKind, Limits, Link, LinkPair, Look, check};
 use fingertip_shapes::{Error, Findings, Result};
 
 /// A unit axis may be this far from unit length: what rounding leaves.
@@ -28,7 +28,23 @@ impl Articulation {
             findings
                 .take(self.validate_joint(joint).map_err(|error| error.within(format!("joint \"{}\"", joint.name))));
         }
+        for (i, pair) in self.pairs.iter().enumerate() {
+            findings.take(self.validate_pair(pair).map_err(|error| error.within(format!("pair {}", i + 1))));
+        }
         findings.result()
+    }
+
+    fn validate_pair(&self, pair: &LinkPair) -> Result<()> {
+        let links = pair.links.map(|link| self.links.get(link));
+        let [Some(a), Some(b)] = links else {
+            return Err(Error::invalid("links", format!("expected indices below {}", self.links.len())));
+        };
+        if let Some([i, j]) = pair.shapes
+            && (i >= a.collisions.len() || j >= b.collisions.len())
+        {
+            return Err(Error::invalid("shapes", "expected indices of the links' collision shapes"));
+        }
+        pair.friction.iter().flatten().try_for_each(|&value| check::not_negative("friction", value))
     }
 
     fn validate_tree(&self) -> Result<()> {

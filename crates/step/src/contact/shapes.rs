@@ -1,7 +1,7 @@
 //! Collision shapes on bodies, and pairs of shapes that may touch.
 
 use crate::kinematics::FrameSpec;
-use fingertip_scene::Shape;
+use fingertip_scene::{Shape, Surface};
 
 use super::kind::PairFunction;
 
@@ -16,6 +16,10 @@ pub struct BodyShape {
     pub rotation: [[f64; 3]; 3],
     /// Position of the shape's frame in the body's frame, m.
     pub xyz: [f64; 3],
+    /// What it may touch and with which friction, where its file says so.
+    pub surface: Option<Surface>,
+    /// Index of its link in its owner's articulation, and its own among the link's shapes.
+    pub(crate) place: [usize; 2],
 }
 
 impl BodyShape {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candle_core::{Result as TensorResult, Tensor};
 
 use crate::kinematics::Tree;
-use fingertip_scene::{PairRule, Scene, Shape};
+use fingertip_scene::{Articulation, ObjectBody, PairRule, Params, Scene, Shape, Surface};
 use fingertip_shapes::{Error, Result, message};
 
 use super::contacts::Contacts;
@@ -47,7 +47,7 @@ impl PairTable {
     /// If the tables cannot be created on the device.
     pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
-        let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape.body)).collect();
+        let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape)).collect();
         for b in 0..shapes.len() {
             for a in 0..b {
                 pairs.extend(Self::pair(scene, shapes, &sides, a, b));
@@ -80,11 +80,14 @@ impl PairTable {
         let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
         let joined = side_a.owner == side_b.owner && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
-        if side_a.carrier == side_b.carrier || joined || planes {
+        if side_a.carrier == side_b.carrier || planes {
             return None;
         }
-        let Ruling { mu, torsion, enabled } = Ruling::of(scene, side_a, side_b);
-        if enabled == Some(false) {
+        // As in MuJoCo: there what is fixed in the world may touch what is joined to it.
+        let fixed = side_a.carrier.is_none() || side_b.carrier.is_none();
+        let touches_neighbours = fixed && side_a.surface.is_some() && side_b.surface.is_some();
+        let Ruling { mu, torsion, enabled, is_named } = Ruling::of(scene, side_a, side_b);
+        if enabled == Some(false) || (joined && !touches_neighbours && !is_named) {
             return None;
         }
         let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
@@ -138,22 +141,55 @@ struct Ruling {
     torsion: f64,
     /// May the bodies touch? `None` if no rule says.
     enabled: Option<bool>,
+    /// Does their own file name the two shapes?
+    is_named: bool,
 }
 
 impl Ruling {
-    /// Applies the scene's rules to a pair of bodies in order; later rules override earlier ones.
+    /// Applies what the surfaces, the file of both and the scene's rules say to a pair, in this order; later ones override earlier
+    /// ones.
     fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
-        let mut ruling = Self { mu: scene.params.mu, torsion: scene.params.torsion, enabled: None };
+        let [a, b] = [side_a, side_b].map(|side| side.surface.unwrap_or_else(|| usual(&scene.params)));
+        let [mu, torsion] = a.with(&b).friction();
+        let mut ruling = Self { mu, torsion, enabled: (!a.meets(&b)).then_some(false), is_named: false };
+        let own = side_a.owner.filter(|_| side_a.owner == side_b.owner).and_then(|owner| articulation(scene, owner));
+        for pair in own.iter().flat_map(|own| &own.pairs) {
+            let is = |x: &Side, y: &Side| {
+                pair.links == [x.place[0], y.place[0]] && pair.shapes.is_none_or(|it| it == [x.place[1], y.place[1]])
+            };
+            if is(side_a, side_b) || is(side_b, side_a) {
+                ruling = match pair.friction {
+                    Some([mu, torsion]) => Self { mu, torsion, enabled: None, is_named: true },
+                    None => Self { enabled: Some(false), is_named: false, ..ruling },
+                };
+            }
+        }
         for (rule, (a, b)) in scene.pairs.iter().zip(side_a.called.iter().zip(&side_b.called)) {
             if (a[0] && b[1]) || (b[0] && a[1]) {
                 ruling = Self {
                     mu: rule.mu.unwrap_or(ruling.mu),
                     torsion: rule.torsion.unwrap_or(ruling.torsion),
                     enabled: rule.enabled.or(ruling.enabled),
+                    ..ruling
                 };
             }
         }
         ruling
+    }
+}
+
+/// The surface of a shape that has none of its own: it touches everything, with the scene's friction.
+fn usual(params: &Params) -> Surface {
+    let condim = if params.torsion > 0.0 { 4 } else { 3 };
+    Surface { contype: !0, conaffinity: !0, priority: 0, condim, mu: params.mu, torsion: params.torsion }
+}
+
+/// The links of an owner, by its index in the tree; none of a rigid object.
+fn articulation(scene: &Scene, owner: usize) -> Option<&Articulation> {
+    match scene.objects.get(owner).map(|object| &object.body) {
+        Some(ObjectBody::Articulated { articulation, .. }) => Some(articulation),
+        Some(ObjectBody::Rigid { .. }) => None,
+        None => scene.robots.get(owner - scene.objects.len()).map(|robot| &robot.articulation),
     }
 }
 
@@ -187,8 +223,11 @@ fn leave_out(
     Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
 }
 
-/// The properties of a shape's body that decide which shapes it may touch.
+/// The properties of a shape and its body that decide which shapes it may touch.
 struct Side {
+    surface: Option<Surface>,
+    /// As [`BodyShape::place`].
+    place: [usize; 2],
     owner: Option<usize>,
     /// The body that this one moves with, see [`Tree::carrier`].
     carrier: Option<usize>,
@@ -202,7 +241,8 @@ struct Side {
 
 impl Side {
     /// Looks up a body's owner, carrier and rank, and which rules name it.
-    fn new(scene: &Scene, tree: &Tree, body: usize) -> Self {
+    fn new(scene: &Scene, tree: &Tree, shape: &BodyShape) -> Self {
+        let body = shape.body;
         let owner = tree.bodies[body].owner;
         let carrier = tree.carrier(body);
         let rank = match (owner.is_some_and(|owner| tree.owners[owner].robot), carrier) {
@@ -211,6 +251,8 @@ impl Side {
             (false, None) => 0,
         };
         Self {
+            surface: shape.surface,
+            place: shape.place,
             owner,
             carrier,
             above: carrier.and_then(|carrier| tree.carrier(tree.bodies[carrier].parent)),

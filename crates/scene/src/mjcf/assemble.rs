@@ -1,0 +1,353 @@
+//! Links and joints of some of a file's trees: robots, and objects.
+
+use std::collections::{BTreeMap, HashMap};
+
+use nalgebra::{Isometry3, Translation3, Vector3};
+
+use super::actuator::Actuator;
+use super::body::{Body, Joint as FileJoint, WORLD};
+use super::geom::{Form, Geom};
+use super::relation::Coupling;
+use super::{Mjcf, springs};
+use crate::articulation::MISSING_SHAPE;
+use crate::{Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Surface, Visual};
+use fingertip_shapes::Result;
+
+/// Offsets of an axis, m, that move nothing.
+const ON_AXIS: f64 = 1e-15;
+
+/// Some trees as one articulation.
+pub(super) struct Assembly {
+    pub(super) articulation: Articulation,
+    pub(super) freedom: Freedom,
+    pub(super) base: Isometry3<f64>,
+    /// The link of each body.
+    links: HashMap<usize, usize>,
+}
+
+impl Mjcf<'_> {
+    /// The links and joints of the trees with these roots.
+    pub(super) fn assemble(&self, roots: &[usize]) -> Result<Assembly> {
+        let bodies = &self.tree.bodies;
+        let mut assembly = Assembly {
+            articulation: Articulation::default(),
+            freedom: Freedom::Fixed,
+            base: Isometry3::identity(),
+            links: HashMap::new(),
+        };
+        let is_alone = |root: usize| bodies[root].joints.iter().all(|joint| joint.kind == JointKind::Floating);
+        match roots {
+            &[root] if is_alone(root) => {
+                assembly.base = bodies[root].pose;
+                assembly.freedom = if bodies[root].joints.is_empty() { Freedom::Fixed } else { Freedom::Free };
+            }
+            _ => {
+                assembly.articulation.links.push(bare(WORLD));
+                assembly.links.insert(0, 0);
+            }
+        }
+        let mut missing = Vec::new();
+        for (b, body) in bodies.iter().enumerate().skip(1) {
+            if roots.contains(&self.tree.root_of(b)) {
+                let link = self.link(body, &mut assembly.articulation.notes, &mut missing)?;
+                assembly.add(b, body, link);
+            }
+        }
+        let notes = &mut assembly.articulation.notes;
+        if let Some(first) = missing.first() {
+            notes.push(format!("visual meshes: {} left out: there is no file {first}", missing.len()));
+        }
+        couple(&mut assembly.articulation, &self.couplings, self);
+        self.pair(&mut assembly);
+        for joint in &mut assembly.articulation.joints {
+            let acts = |actuator: &&Actuator| actuator.length.iter().any(|(name, _)| *name == joint.name);
+            let efforts = self.actuators.iter().filter(acts).map(|actuator| actuator.effort);
+            joint.effort = joint.effort.min(efforts.reduce(|sum, effort| sum + effort).unwrap_or(f64::INFINITY));
+        }
+        Ok(assembly)
+    }
+
+    /// A body's link, without its joint.
+    fn link(&self, body: &Body, notes: &mut Vec<String>, missing: &mut Vec<String>) -> Result<Link> {
+        let mut link = Link { inertia: body.inertia.clone(), ..bare(&body.name) };
+        for geom in &body.geoms {
+            let place = |what: &str| format!("link \"{}\": {what}", body.name);
+            if let Some(note) = self.absent(geom) {
+                if body.by_geoms && geom.has_mass() {
+                    notes.push(place(&format!("its mass lacks that of a geom: {note}")));
+                }
+                match &geom.form {
+                    Form::Mesh(mesh) if !self.is_solid(geom) => {
+                        missing.extend(self.meshes.get(*mesh).missing().map(|path| path.display().to_string()));
+                    }
+                    _ => notes.push(place(&note)),
+                }
+                continue;
+            }
+            if self.is_solid(geom) {
+                link.collisions.extend(self.collision(geom)?);
+            }
+            if geom.is_visible()
+                && let Some((look, pose)) = geom.look(&self.meshes)?
+            {
+                link.visuals.push(Visual { look, pose: geom.pose * pose, rgba: geom.rgba });
+            }
+        }
+        Ok(link)
+    }
+
+    /// May it touch anything, by its groups or by a pair that names it?
+    pub(super) fn is_solid(&self, geom: &Geom) -> bool {
+        let is_named = |name: &String| self.geom_pairs.iter().any(|pair| pair.geoms.contains(name));
+        geom.touches() || geom.name.as_ref().is_some_and(is_named)
+    }
+
+    /// Its shape; none of a kind that is not read.
+    pub(super) fn collision(&self, geom: &Geom) -> Result<Option<Collision>> {
+        let shape = match &geom.form {
+            Form::Mesh(mesh) => self.meshes.get(*mesh).hull()?,
+            Form::Shape(shape) => shape.clone(),
+            Form::Other(_) => return Ok(None),
+        };
+        Ok(Some(Collision { surface: Some(geom.surface), ..Collision::new(shape, geom.pose) }))
+    }
+
+    /// The link and the number of the shape of the geom with this name.
+    fn place(&self, assembly: &Assembly, name: &str) -> Option<([usize; 2], Surface)> {
+        for (b, body) in self.tree.bodies.iter().enumerate() {
+            let there = |geom: &&Geom| self.is_solid(geom) && self.absent(geom).is_none();
+            for (i, geom) in body.geoms.iter().filter(there).enumerate() {
+                if geom.name.as_deref() == Some(name) {
+                    return Some(([*assembly.links.get(&b)?, i], geom.surface));
+                }
+            }
+        }
+        None
+    }
+
+    /// Why a geom is left out, if it is.
+    pub(super) fn absent(&self, geom: &Geom) -> Option<String> {
+        match &geom.form {
+            Form::Mesh(mesh) => {
+                let path = self.meshes.get(*mesh).missing()?.display();
+                let what = if self.is_solid(geom) { MISSING_SHAPE } else { "visual mesh" };
+                Some(format!("{what} {path} left out: there is no such file"))
+            }
+            Form::Shape(_) => None,
+            Form::Other(kind) => Some(format!("geom of type {kind} left out")),
+        }
+    }
+
+    /// Exclusions and pairs within an articulation.
+    fn pair(&self, assembly: &mut Assembly) {
+        let body = |name: &String| self.tree.bodies.iter().position(|body| body.name == *name);
+        let mut pairs = Vec::new();
+        for [a, b] in &self.exclusions {
+            let link = |name| body(name).and_then(|body| assembly.links.get(&body)).copied();
+            if let (Some(a), Some(b)) = (link(a), link(b)) {
+                pairs.push(LinkPair { links: [a, b], shapes: None, friction: None });
+            }
+        }
+        for pair in &self.geom_pairs {
+            let [a, b] = pair.geoms.each_ref().map(|name| self.place(assembly, name));
+            if let (Some(([a, i], first)), Some(([b, j], second))) = (a, b) {
+                let friction = Some(pair.friction(&first, &second));
+                pairs.push(LinkPair { links: [a, b], shapes: Some([i, j]), friction });
+            }
+        }
+        assembly.articulation.pairs = pairs;
+    }
+
+    /// The robot of some trees.
+    pub(super) fn robot(&self, name: &str, roots: &[usize]) -> Result<Robot> {
+        let Assembly { articulation, freedom, base, .. } = self.assemble(roots)?;
+        let mut robot = Robot { freedom, base, ..Robot::new(name, articulation) };
+        let joints = &robot.articulation.joints;
+        let own = self.tree.joints().filter(|(_, joint)| joint.stiffness > 0.0);
+        let own: BTreeMap<String, [f64; 2]> =
+            own.map(|(_, joint)| (joint.name.clone(), [joint.stiffness, joint.rest])).collect();
+        let springs = springs::springs(joints, &own, &self.actuators);
+        robot.stiffness = springs.stiffness;
+        robot.actuators = springs.actuators;
+        let (home, root) = self.home();
+        let commandable = joints.iter().filter(|joint| joint.is_commandable());
+        let mut notes = springs.notes;
+        for joint in commandable {
+            let Some(&value) = home.get(joint.name.as_str()) else { continue };
+            let within = joint.limits.map_or(value, |limits| value.max(limits.lower).min(limits.upper));
+            // Without a keyframe a joint starts at the value nearest to 0 by itself.
+            if value != 0.0 && (within - value).abs() > 1e-9 {
+                notes.push(format!("joint \"{}\": home {value} is beyond its limits, here it is {within}", joint.name));
+            }
+            if value != 0.0 {
+                robot.home.insert(joint.name.clone(), within);
+            }
+        }
+        if let (Freedom::Free, [only]) = (robot.freedom, roots) {
+            robot.base = root.get(only).copied().unwrap_or(robot.base);
+        }
+        robot.articulation.notes.extend(notes);
+        Ok(robot)
+    }
+
+    /// q by joint, and the poses of free bodies, in the keyframe, or else as the file describes them.
+    pub(super) fn home(&self) -> (HashMap<&str, f64>, HashMap<usize, Isometry3<f64>>) {
+        let (mut home, mut poses) = (HashMap::new(), HashMap::new());
+        let qpos = self.key.as_ref().map_or(&[][..], |key| &key.qpos);
+        let mut at = 0;
+        let n: usize = self.tree.joints().map(|(_, joint)| joint.kind.nq()).sum();
+        let qpos = if qpos.len() == n { qpos } else { &[] };
+        for (body, joint) in self.tree.joints() {
+            let numbers = qpos.get(at..at + joint.kind.nq());
+            at += joint.kind.nq();
+            match numbers {
+                Some(&[q]) => drop(home.insert(joint.name.as_str(), q)),
+                Some(&[x, y, z, w, i, j, k]) => {
+                    let turn = super::compiler::quaternion([w, i, j, k]).unwrap_or_default();
+                    poses.insert(body, Isometry3::from_parts([x, y, z].into(), turn));
+                }
+                _ if joint.kind != JointKind::Floating => drop(home.insert(joint.name.as_str(), joint.reference)),
+                _ => {}
+            }
+        }
+        (home, poses)
+    }
+}
+
+impl super::relation::GeomPair {
+    /// The coefficients that hold between the two geoms.
+    pub(super) fn friction(&self, a: &Surface, b: &Surface) -> [f64; 2] {
+        let both = a.with(b);
+        let [mu, torsion] = self.friction.unwrap_or([both.mu, both.torsion]);
+        Surface { condim: self.condim.unwrap_or(both.condim), mu, torsion, ..both }.friction()
+    }
+}
+
+fn bare(name: &str) -> Link {
+    Link { name: name.to_owned(), inertia: None, collisions: Vec::new(), visuals: Vec::new() }
+}
+
+impl Assembly {
+    /// Adds a body's link with its joints: one after the other, with a massless link between two, and where the axis does not pass
+    /// through the body's origin.
+    fn add(&mut self, b: usize, body: &Body, link: Link) {
+        let Articulation { links, joints, .. } = &mut self.articulation;
+        let parent = self.links.get(&body.parent).copied();
+        let Some(mut at) = parent else {
+            // The root of a single tree, whose joint is that of the base.
+            self.links.insert(b, links.len());
+            links.push(link);
+            return;
+        };
+        let mut origin = body.pose;
+        let mut left = body.joints.len();
+        let mut shift = Vector3::zeros();
+        for joint in &body.joints {
+            left -= 1;
+            shift = offset(joint);
+            let turned = match joint.kind {
+                JointKind::Revolute => Isometry3::rotation(joint.axis * -joint.reference),
+                JointKind::Prismatic => Translation3::from(joint.axis * -joint.reference).into(),
+                _ => Isometry3::identity(),
+            };
+            origin = origin * Translation3::from(shift) * turned;
+            let is_last = left == 0 && shift == Vector3::zeros();
+            let child = links.len();
+            links.push(if is_last { link.clone() } else { bare(&format!("{}:{}", body.name, joint.name)) });
+            joints.push(moving(joint, at, child, origin));
+            (at, origin) = (child, Translation3::from(-shift).into());
+        }
+        if body.joints.is_empty() || shift != Vector3::zeros() {
+            let child = links.len();
+            links.push(link);
+            joints.push(fixed(&body.name, at, child, origin));
+            at = child;
+        }
+        self.links.insert(b, at);
+    }
+}
+
+/// A point of the axis as seen from the body's origin, as near to that as can be; zero where it makes no difference.
+fn offset(joint: &FileJoint) -> Vector3<f64> {
+    let across = joint.anchor - joint.axis * joint.axis.dot(&joint.anchor);
+    let matters = joint.kind == JointKind::Revolute && across.norm() > ON_AXIS;
+    if matters { across } else { Vector3::zeros() }
+}
+
+fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>) -> Joint {
+    let is_endless = joint.kind == JointKind::Revolute && joint.limits.is_none();
+    Joint {
+        name: joint.name.clone(),
+        kind: if is_endless { JointKind::Continuous } else { joint.kind },
+        parent,
+        child,
+        origin,
+        axis: joint.axis,
+        limits: joint.limits,
+        effort: joint.effort,
+        damping: joint.damping,
+        friction: joint.friction,
+        mimic: None,
+    }
+}
+
+fn fixed(body: &str, parent: usize, child: usize, origin: Isometry3<f64>) -> Joint {
+    Joint {
+        name: format!("{body}:fixed"),
+        kind: JointKind::Fixed,
+        parent,
+        child,
+        origin,
+        axis: Vector3::x(),
+        limits: None,
+        effort: f64::INFINITY,
+        damping: 0.0,
+        friction: 0.0,
+        mimic: None,
+    }
+}
+
+/// Makes joints follow others. Of two that are coupled, the one with an actuator of its own leads.
+fn couple(articulation: &mut Articulation, couplings: &[Coupling], file: &Mjcf) {
+    let Articulation { joints, notes, .. } = articulation;
+    let index =
+        |joints: &[Joint], name: &str| joints.iter().position(|joint| joint.name == name && joint.kind.is_single());
+    let reference =
+        |name: &str| file.tree.joints().find(|(_, joint)| joint.name == name).map_or(0.0, |(_, j)| j.reference);
+    let is_driven = |name: &str| {
+        file.actuators.iter().any(|actuator| matches!(&actuator.length[..], [(joint, _)] if joint == name))
+    };
+    for Coupling { follower, leader, line: [constant, slope] } in couplings {
+        let (Some(mut f), Some(mut l)) = (index(joints, follower), index(joints, leader)) else { continue };
+        // q_f − r_f = c + s (q_l − r_l).
+        let mut multiplier = *slope;
+        let mut offset = reference(follower) + constant - slope * reference(leader);
+        let swaps = (is_driven(follower) && !is_driven(leader)) || joints[f].mimic.is_some();
+        if swaps && *slope != 0.0 {
+            (f, l) = (l, f);
+            (multiplier, offset) = (1.0 / slope, -offset / slope);
+        }
+        // What is led by the follower is led by its leader from now on.
+        let at = joints[l].mimic;
+        let through = at.map_or(Mimic { joint: l, multiplier, offset }, |at| Mimic {
+            joint: at.joint,
+            multiplier: multiplier * at.multiplier,
+            offset: multiplier * at.offset + offset,
+        });
+        if joints[f].mimic.is_some() || through.joint == f {
+            notes
+                .push(format!("equality of joints \"{follower}\" and \"{leader}\" left out: they are coupled already"));
+            continue;
+        }
+        joints[f].mimic = Some(through);
+        for joint in joints.iter_mut() {
+            if let Some(mimic) = joint.mimic.filter(|mimic| mimic.joint == f) {
+                joint.mimic = Some(Mimic {
+                    joint: through.joint,
+                    multiplier: mimic.multiplier * through.multiplier,
+                    offset: mimic.multiplier * through.offset + mimic.offset,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! An MJCF and what it includes as one tree of elements, and which of its attributes are read.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::node::Node;
+use fingertip_shapes::{Error, Result, file, xml};
+
+/// Files that one may include.
+const MOST_FILES: usize = 1000;
+/// Elements within elements, those of included files counted.
+const DEEPEST: usize = 200;
+
+/// An element with those in it.
+pub(super) struct Element {
+    pub(super) tag: String,
+    pub(super) attributes: Vec<(String, String)>,
+    pub(super) children: Vec<Element>,
+    /// Its file's place in [`Document::files`], and its line from 1.
+    pub(super) file: usize,
+    pub(super) line: usize,
+}
+
+/// A file with what it includes in the places of its `<include>`s.
+pub(super) struct Document {
+    root: Element,
+    pub(super) files: Vec<PathBuf>,
+    /// Attributes that something has asked for, by their element's tag.
+    read: RefCell<BTreeSet<(String, String)>>,
+}
+
+impl Document {
+    /// Reads a file and what it includes.
+    pub(super) fn load(path: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        let root = open(path.to_owned(), &mut files, 0)?;
+        if root.tag != "mujoco" {
+            return Err(Error::invalid(path.display().to_string(), format!("expected <mujoco>, got <{}>", root.tag)));
+        }
+        Ok(Self { root, files, read: RefCell::default() })
+    }
+
+    /// The main file's folder.
+    pub(super) fn folder(&self) -> &Path {
+        folder(&self.files[0])
+    }
+
+    pub(super) fn root(&self) -> Node<'_> {
+        Node::new(self, &self.root)
+    }
+
+    /// All elements of sections with this tag, in the order of the document.
+    pub(super) fn sections<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = Node<'a>> {
+        self.note_read(tag, "");
+        self.root().children().filter(move |node| node.tag() == tag)
+    }
+
+    pub(super) fn note_read(&self, tag: &str, attribute: &str) {
+        let mut read = self.read.borrow_mut();
+        let key = (tag.to_owned(), attribute.to_owned());
+        if !read.contains(&key) {
+            read.insert(key);
+        }
+    }
+
+    /// What nothing has asked for: a line for each tag, with its attributes or, if none of them was asked for, the whole element.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let read = self.read.borrow();
+        let mut unread: BTreeMap<String, (usize, BTreeSet<&str>)> = BTreeMap::new();
+        self.collect(&self.root, &read, "", &mut unread);
+        let line = |(name, (n, attributes)): (String, (usize, BTreeSet<&str>))| {
+            let attributes: Vec<&str> = attributes.into_iter().collect();
+            match &attributes[..] {
+                [] => format!("<{name}>: {n} left out"),
+                all => format!("<{name}>: {} left out", all.join(", ")),
+            }
+        };
+        unread.into_iter().map(line).collect()
+    }
+
+    fn collect<'a>(
+        &'a self,
+        element: &'a Element,
+        read: &BTreeSet<(String, String)>,
+        within: &str,
+        unread: &mut BTreeMap<String, (usize, BTreeSet<&'a str>)>,
+    ) {
+        for child in &element.children {
+            let is_known = |name: &str| read.contains(&(child.tag.clone(), name.to_owned()));
+            let is_read = |(tag, _): &&(String, String)| *tag == child.tag;
+            // An element is known if some attribute of its tag is asked for, or it stands for itself.
+            if !read.iter().any(|entry| is_read(&entry)) {
+                let name = if within.is_empty() { child.tag.clone() } else { format!("{within}/{}", child.tag) };
+                unread.entry(name).or_default().0 += 1;
+                continue;
+            }
+            let missed: Vec<&str> =
+                child.attributes.iter().map(|(name, _)| name.as_str()).filter(|name| !is_known(name)).collect();
+            if !missed.is_empty() {
+                let entry = unread.entry(child.tag.clone()).or_default();
+                entry.0 += 1;
+                entry.1.extend(missed);
+            }
+            let within = if element.tag == self.root.tag { child.tag.as_str() } else { within };
+            self.collect(child, read, within, unread);
+        }
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// A file's root element.
+fn open(path: PathBuf, files: &mut Vec<PathBuf>, depth: usize) -> Result<Element> {
+    let text = file::text(&path)?;
+    let place = |error: Error| error.within(path.display());
+    xml::check_depth(&text).map_err(place)?;
+    let document =
+        roxmltree::Document::parse(&text).map_err(|error| place(Error::invalid("XML", error.to_string())))?;
+    if files.len() == MOST_FILES {
+        return Err(place(Error::invalid("include", format!("expected at most {MOST_FILES} files"))));
+    }
+    files.push(path.clone());
+    let (index, root) = (files.len() - 1, document.root_element());
+    let children = children(&document, root, index, files, depth)?;
+    let tag = root.tag_name().name().to_owned();
+    Ok(Element { tag, attributes: attributes(root), children, file: index, line: 1 })
+}
+
+fn attributes(node: roxmltree::Node) -> Vec<(String, String)> {
+    node.attributes().map(|attribute| (attribute.name().to_owned(), attribute.value().to_owned())).collect()
+}
+
+/// The elements below one, what they include in its place.
+fn children(
+    document: &roxmltree::Document,
+    node: roxmltree::Node,
+    file: usize,
+    files: &mut Vec<PathBuf>,
+    depth: usize,
+) -> Result<Vec<Element>> {
+    let mut elements = Vec::new();
+    for child in node.children().filter(roxmltree::Node::is_element) {
+        let line = document.text_pos_at(child.range().start).row as usize;
+        let place = |message: String| {
+            Error::invalid(format!("{}: line {line}: {}", files[file].display(), child.tag_name().name()), message)
+        };
+        if depth == DEEPEST {
+            return Err(place(format!("expected elements at most {DEEPEST} deep")));
+        }
+        if !child.has_tag_name("include") {
+            let tag = child.tag_name().name().to_owned();
+            let children = children(document, child, file, files, depth + 1)?;
+            elements.push(Element { tag, attributes: attributes(child), children, file, line });
+            continue;
+        }
+        let name = child.attribute("file").ok_or_else(|| place("expected a file, got none".to_owned()))?;
+        // Relative to the file that names it, as people write them, or to the main one, as MuJoCo says.
+        let places = [folder(&files[file]).join(name), folder(&files[0]).join(name)];
+        let found = places.iter().find(|path| path.is_file()).cloned();
+        let path = found.ok_or_else(|| place(format!("there is no file {}", places[1].display())))?;
+        if files.contains(&path) {
+            return Err(place(format!("expected a file once, but \"{name}\" is included already")));
+        }
+        let included = open(path, files, depth + 1)?;
+        if included.tag != "mujoco" && included.tag != "mujocoinclude" {
+            let (file, tag) = (files[included.file].display().to_string(), included.tag);
+            return Err(Error::invalid(file, format!("expected <mujoco> or <mujocoinclude>, got <{tag}>")));
+        }
+        elements.extend(included.children);
+    }
+    Ok(elements)
+}

@@ -1,0 +1,241 @@
+//! Mesh assets: where their vertices are, their hulls, and their mass.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use nalgebra::{Isometry3, Matrix3, Point3, UnitQuaternion, Vector3};
+
+use super::compiler::{Compiler, quaternion};
+use super::defaults::Defaults;
+use super::document::Document;
+use super::node::Node;
+use crate::{Inertia, Look, MeshFile, Shape, Triangles};
+use fingertip_shapes::{Error, Result, unknown, vertices};
+
+/// How a mesh's mass is distributed.
+#[derive(Clone, Copy, PartialEq)]
+enum Filling {
+    /// The solid within the surface.
+    Exact,
+    /// The same with all volumes positive, as seen from the middle of the surface: MuJoCo's default.
+    Legacy,
+    /// The hull.
+    Convex,
+}
+
+enum Source {
+    File(PathBuf),
+    /// Vertices and, if there are faces, their corners.
+    Inline(Vec<[f64; 3]>, Vec<[usize; 3]>),
+}
+
+/// A mesh asset. Its vertices are S R⁻¹ (v − p) with those of its file, v.
+pub(super) struct Mesh<'a> {
+    node: Node<'a>,
+    name: String,
+    source: Source,
+    scale: [f64; 3],
+    position: Vector3<f64>,
+    rotation: UnitQuaternion<f64>,
+    filling: Filling,
+    hull: OnceCell<Shape>,
+}
+
+/// All mesh assets.
+pub(super) struct Meshes<'a> {
+    meshes: Vec<Mesh<'a>>,
+    by_name: HashMap<String, usize>,
+}
+
+impl<'a> Meshes<'a> {
+    pub(super) fn read(document: &'a Document, compiler: &Compiler, defaults: &Defaults<'a>) -> Result<Self> {
+        let (mut meshes, mut by_name) = (Vec::new(), HashMap::new());
+        for asset in document.sections("asset") {
+            for node in asset.children().filter(|node| node.tag() == "mesh") {
+                let mesh = Mesh::read(defaults.apply(node, None)?, document, compiler)?;
+                by_name.insert(mesh.name.clone(), meshes.len());
+                meshes.push(mesh);
+            }
+        }
+        Ok(Self { meshes, by_name })
+    }
+
+    /// The index of the mesh that an element names.
+    pub(super) fn find(&self, node: &Node, name: &str) -> Result<usize> {
+        let message = || unknown("mesh", name, self.by_name.keys().map(String::as_str));
+        self.by_name.get(name).copied().ok_or_else(|| node.invalid("mesh", message()))
+    }
+
+    pub(super) fn get(&self, index: usize) -> &Mesh<'a> {
+        &self.meshes[index]
+    }
+}
+
+impl<'a> Mesh<'a> {
+    fn read(node: Node<'a>, document: &Document, compiler: &Compiler) -> Result<Self> {
+        let file = node.own("file");
+        let stem = file.and_then(|file| Path::new(file).file_stem()).map(|stem| stem.to_string_lossy().into_owned());
+        let name = node.own("name").map(str::to_owned).or(stem);
+        let name = name.ok_or_else(|| node.invalid("name", "expected a name or a file, got none"))?;
+        let source = match (file, node.list("vertex")?) {
+            (Some(file), _) => {
+                let file = Path::new(file);
+                let file = if compiler.strip_path { file.file_name().map_or(file, Path::new) } else { file };
+                Source::File(document.folder().join(&compiler.meshes).join(file))
+            }
+            (None, Some(numbers)) => Source::Inline(triples(&node, "vertex", numbers)?, faces(&node)?),
+            (None, None) => return Err(node.invalid("", "expected a file or vertices, got none")),
+        };
+        let turned = node.numbers("refquat")?.map(|numbers| {
+            quaternion(numbers).ok_or_else(|| node.invalid("refquat", "expected some length, got none"))
+        });
+        let filling = match node.word("inertia", &["legacy", "exact", "convex", "shell"])? {
+            Some("exact") => Filling::Exact,
+            Some("convex") => Filling::Convex,
+            Some("shell") => {
+                return Err(node.invalid("inertia", "expected legacy, exact or convex; a shell's mass is not read"));
+            }
+            _ => Filling::Legacy,
+        };
+        Ok(Self {
+            name,
+            source,
+            scale: node.numbers("scale")?.unwrap_or([1.0; 3]),
+            position: node.numbers::<3>("refpos")?.unwrap_or_default().into(),
+            rotation: turned.transpose()?.unwrap_or_default(),
+            filling,
+            hull: OnceCell::new(),
+            node,
+        })
+    }
+
+    /// The file that is not there, if it is not.
+    pub(super) fn missing(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File(path) if !path.is_file() => Some(path),
+            _ => None,
+        }
+    }
+
+    fn placed(&self, vertex: [f64; 3]) -> [f64; 3] {
+        let turned = self.rotation.inverse() * (Vector3::from(vertex) - self.position);
+        std::array::from_fn(|k| turned[k] * self.scale[k])
+    }
+
+    /// The convex hull of its vertices.
+    pub(super) fn hull(&self) -> Result<Shape> {
+        if let Some(hull) = self.hull.get() {
+            return Ok(hull.clone());
+        }
+        let points = match &self.source {
+            Source::File(path) => vertices(path).map_err(|error| self.within(error))?,
+            Source::Inline(points, _) => points.clone(),
+        };
+        let points: Vec<[f64; 3]> = points.into_iter().map(|point| self.placed(point)).collect();
+        let hull = Shape::hull(&points).map_err(|error| self.within(error))?;
+        Ok(self.hull.get_or_init(|| hull).clone())
+    }
+
+    /// How it looks, and its frame in that of a geom.
+    pub(super) fn look(&self) -> Result<(Look, Isometry3<f64>)> {
+        let [x, y, z] = self.scale;
+        let turns = self.rotation.angle() != 0.0;
+        match &self.source {
+            // A turn and a scale by axis are no pose.
+            Source::File(path) if !turns || (x == y && y == z) => {
+                let shift = Vector3::from(self.placed([0.0; 3]));
+                let mesh = MeshFile { path: path.clone(), scale: self.scale };
+                Ok((Look::Mesh(mesh), Isometry3::from_parts(shift.into(), self.rotation.inverse())))
+            }
+            _ => Ok((Look::Shape(self.hull()?), Isometry3::identity())),
+        }
+    }
+
+    /// The body of density 1 that it encloses.
+    pub(super) fn solid(&self) -> Result<Inertia> {
+        let triangles = match &self.source {
+            _ if self.filling == Filling::Convex => None,
+            Source::File(path) => {
+                let mesh = MeshFile { path: path.clone(), scale: [1.0; 3] };
+                Some(mesh.read().map_err(|error| self.within(error))?)
+            }
+            Source::Inline(_, faces) if faces.is_empty() => None,
+            Source::Inline(vertices, faces) => Some(Triangles { vertices: vertices.clone(), faces: faces.clone() }),
+        };
+        let solid = match triangles {
+            Some(mesh) => {
+                let vertices: Vec<Point3<f64>> = mesh.vertices.iter().map(|&v| self.placed(v).into()).collect();
+                enclosed(&vertices, &mesh.faces, self.filling == Filling::Legacy)
+            }
+            None => Inertia::unit_density(&self.hull()?),
+        };
+        solid.ok_or_else(|| self.node.invalid("", "expected a mesh that encloses a volume"))
+    }
+
+    fn within(&self, error: Error) -> Error {
+        error.within(self.node.place())
+    }
+}
+
+/// Numbers in threes.
+fn triples(node: &Node, name: &str, numbers: Vec<f64>) -> Result<Vec<[f64; 3]>> {
+    match numbers.as_chunks::<3>() {
+        (triples, []) => Ok(triples.to_vec()),
+        _ => Err(node.invalid(name, format!("expected three numbers for each, got {} in all", numbers.len()))),
+    }
+}
+
+fn faces(node: &Node) -> Result<Vec<[usize; 3]>> {
+    let numbers = node.list("face")?.unwrap_or_default();
+    let faces = triples(node, "face", numbers)?;
+    let n = node.list("vertex")?.map_or(0, |numbers| numbers.len() / 3);
+    let corner = |x: f64| (0..n).find(|&i| i as f64 == x);
+    let face = |face: [f64; 3]| Some([corner(face[0])?, corner(face[1])?, corner(face[2])?]);
+    let message = || node.invalid("face", format!("expected indices of the {n} vertices"));
+    faces.into_iter().map(face).collect::<Option<_>>().ok_or_else(message)
+}
+
+/// The body of density 1 within triangles, from tetrahedra with their tips in the middle of the surface; with `legacy`, all of them
+/// count as positive (MuJoCo's `inertia="legacy"`). None without a volume.
+fn enclosed(vertices: &[Point3<f64>], faces: &[[usize; 3]], legacy: bool) -> Option<Inertia> {
+    let corners = |face: &[usize; 3]| face.map(|i| vertices[i].coords);
+    let (mut area, mut middle) = (0.0, Vector3::zeros());
+    for [a, b, c] in faces.iter().map(corners) {
+        let of_face = (b - a).cross(&(c - a)).norm() / 2.0;
+        area += of_face;
+        middle += (a + b + c) * (of_face / 3.0);
+    }
+    if area <= 0.0 {
+        return None;
+    }
+    middle /= area;
+    let volume_of = |[a, b, c]: [Vector3<f64>; 3], tip: &Vector3<f64>| {
+        let volume = (a - tip).dot(&(b - tip).cross(&(c - tip))) / 6.0;
+        if legacy { volume.abs() } else { volume }
+    };
+    let (mut volume, mut com) = (0.0, Vector3::zeros());
+    for face @ [a, b, c] in faces.iter().map(corners) {
+        let of_face = volume_of(face, &middle);
+        volume += of_face;
+        com += (a + b + c + middle) * (of_face / 4.0);
+    }
+    if volume <= 0.0 {
+        return None;
+    }
+    com /= volume;
+    // Seen from the centre of mass, the volume is another one with `legacy`; this one counts in MuJoCo.
+    // ∫ x xᵀ over a tetrahedron with its tip at 0 is V/20 (Σ xᵢ xᵢᵀ + Σ xᵢ Σ xᵢᵀ).
+    let mut moments = Matrix3::zeros();
+    volume = 0.0;
+    for face in faces.iter().map(corners) {
+        let of_face = volume_of(face, &com);
+        volume += of_face;
+        let own = face.map(|corner| corner - com);
+        let sum: Vector3<f64> = own.iter().sum();
+        let squares: Matrix3<f64> = own.iter().map(|x| x * x.transpose()).sum();
+        moments += (squares + sum * sum.transpose()) * (of_face / 20.0);
+    }
+    let matrix = Matrix3::identity() * moments.trace() - moments;
+    Some(Inertia { mass: volume, com, matrix })
+}
