@@ -43,9 +43,14 @@ fn bare(what: &Path) -> Option<&str> {
     (what.components().count() == 1 && is_toml).then_some(name)
 }
 
+/// Is there a file? A folder hides no name.
+fn is_there(what: &Path) -> bool {
+    what.exists() && !(what.is_dir() && bare(what).is_some())
+}
+
 /// The file, or what comes with the program under this name.
 fn find(kind: Kind, what: &Path) -> Result<Place> {
-    if what.exists() {
+    if is_there(what) {
         return Ok(Place { folder: Folder::from(""), file: what.to_owned() });
     }
     let Some(name) = bare(what) else {
@@ -64,7 +69,7 @@ pub fn scene(what: &Path) -> Result<Source> {
     if let Some(source) = made(what)? {
         return Ok(source);
     }
-    let is_task = || bare(what).filter(|_| !what.exists()).is_some_and(|name| Kind::Task.find(name).is_ok());
+    let is_task = || bare(what).filter(|_| !is_there(what)).is_some_and(|name| Kind::Task.find(name).is_ok());
     let mut place = match find(Kind::Scene, what) {
         Err(_) if is_task() => find(Kind::Task, what)?,
         place => place?,
@@ -80,7 +85,7 @@ pub fn scene(what: &Path) -> Result<Source> {
 
 /// Reads a task: of a file, or by its name.
 pub fn task(what: &Path) -> Result<Task> {
-    let is_scene = || bare(what).filter(|_| !what.exists()).is_some_and(|name| Kind::Scene.find(name).is_ok());
+    let is_scene = || bare(what).filter(|_| !is_there(what)).is_some_and(|name| Kind::Scene.find(name).is_ok());
     let place = match find(Kind::Task, what) {
         Err(_) if is_scene() || made(what)?.is_some() => return Err(a_scene(what)),
         place => place?,
@@ -109,7 +114,7 @@ fn a_scene(what: &Path) -> Error {
 pub fn thing(what: &Path) -> Result<Thing> {
     let has =
         |endings: &[&str]| what.extension().is_some_and(|own| endings.iter().any(|e| own.eq_ignore_ascii_case(e)));
-    if what.exists() {
+    if is_there(what) {
         return Ok(match has(&["toml", "urdf", "xml"]) {
             true if Folder::from("").text(what).is_ok_and(|text| Task::scene_of(&text).is_some()) => Thing::Task,
             true => Thing::Scene,

@@ -113,7 +113,7 @@ const NEAR: f64 = 0.1;
 
 /// The name of a scene that is made on the spot: its kind, and how many things it is to have.
 fn parts(path: &Path) -> Option<(&str, Option<&str>)> {
-    let name = path.to_str().filter(|_| !path.exists())?;
+    let name = path.to_str().filter(|_| !path.is_file())?;
     let (kind, count) = name.split_once(':').map_or((name, None), |(kind, count)| (kind, Some(count)));
     ["cubes", "pills"].contains(&kind).then_some((kind, count))
 }
