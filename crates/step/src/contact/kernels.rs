@@ -50,7 +50,7 @@ pub(crate) enum Method {
     /// A formula whose contacts all have weight 1.
     Formula(PairFunction),
     /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs of this method.
-    Convex(ConvexPair, usize),
+    Convex(Box<ConvexPair>, usize),
 }
 
 impl PairKernel {
@@ -70,7 +70,7 @@ impl PairKernels {
         let mut convex = |pair: &Pair| {
             n_convex += 1;
             let convex = ConvexPair::new(&shapes[pair.a].shape, &shapes[pair.b].shape);
-            Method::Convex(convex.within(reach), n_convex - 1)
+            Method::Convex(Box::new(convex.within(reach)), n_convex - 1)
         };
         let of = |pair: &Pair| {
             let method = pair.formula.map_or_else(|| convex(pair), Method::Formula);
