@@ -60,3 +60,22 @@ fn plants_that_cannot_be() {
         assert!(!output.status.success() && message.contains(expected), "{option} {value}: {message}");
     }
 }
+
+/// A posture that holds the object off its goal is told from the goal.
+#[test]
+fn side_costs_that_win_are_said() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets");
+    let text =
+        std::fs::read_to_string(format!("{root}/tasks/two_arms.toml")).unwrap().replace("\"..", &format!("\"{root}"));
+    let path = std::env::temp_dir().join(format!("fingertip-posture-{}.toml", std::process::id()));
+    let warnings = |text: String| {
+        std::fs::write(&path, text).unwrap();
+        let output = fingertip(&["mpc", path.to_str().unwrap(), "--episodes", "1", "--cap", "40"], "");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let held_off = warnings(text.replace("[weights]", "[weights]\nposture = 1.0"));
+    assert!(held_off.contains("warning: at the end of episode 0 `posture` costs"), "{held_off}");
+    let free = warnings(text);
+    assert!(!free.contains("posture") && !free.contains("at the start"), "{free}");
+    std::fs::remove_file(&path).unwrap();
+}

@@ -79,12 +79,12 @@ impl Pilot {
         (self.n_steps, self.u, self.last) = (0, u, None);
         self.goals = GoalRecord::of_episode(&self.task, &self.episode)?;
         self.measure(&q)?;
-        self.ask(Some(self.episode.clone()), q, None)
+        self.ask(Some(self.episode.clone()), q, false)
     }
 
-    fn ask(&mut self, episode: Option<Episode>, q: Vec<f64>, u: Option<Vec<f64>>) -> Result<()> {
+    fn ask(&mut self, episode: Option<Episode>, q: Vec<f64>, is_ahead: bool) -> Result<()> {
         self.round += 1;
-        self.planner.ask(Ask { round: self.round, episode, q, u })
+        self.planner.ask(Ask { round: self.round, episode, q, is_ahead })
     }
 
     fn measure(&mut self, q: &[f64]) -> Result<()> {
@@ -101,7 +101,7 @@ impl Pilot {
             let Some(answer) = self.planner.answer(self.round)? else { return Ok(None) };
             self.u.clone_from(&answer.u);
             self.last = Some((answer.outcome.name(), answer.seconds));
-            self.ask(None, q.to_vec(), Some(answer.u.clone()))?;
+            self.ask(None, q.to_vec(), true)?;
             new = Some(answer);
         }
         self.n_steps = (self.n_steps + 1) % self.task.simulator().hold();

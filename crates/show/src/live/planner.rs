@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use candle_core::Result;
 
 use fingertip_plan::mpc::task::Episode;
-use fingertip_plan::mpc::{Answer, Controller, Task};
+use fingertip_plan::mpc::{Answer, Controller, Measured, Task};
 
 /// A question for the command of the coming period.
 pub struct Ask {
@@ -17,8 +17,8 @@ pub struct Ask {
     pub episode: Option<Episode>,
     /// The state now (nq).
     pub q: Vec<f64>,
-    /// The command of the period that begins now (nu), if the answer is for the one after it.
-    pub u: Option<Vec<f64>>,
+    /// Is the answer for the period after the one that begins now, with the command that was answered last?
+    pub is_ahead: bool,
 }
 
 /// A thread with a controller.
@@ -77,15 +77,11 @@ fn gone() -> candle_core::Error {
 
 /// The command for where the model will be at the end of the period that begins now, or for where it is.
 fn answer(task: &Task, controller: &mut Option<Controller>, ask: Ask) -> Result<Answer> {
-    let Ask { episode, mut q, u, .. } = ask;
+    let Ask { episode, q, is_ahead, .. } = ask;
     if let Some(episode) = episode {
         *controller = Some(task.controller(&episode)?);
     }
     let controller = controller.as_mut().ok_or_else(|| candle_core::Error::msg("expected an episode first"))?;
-    if let Some(u) = u {
-        let held = task.simulator().advance(&q, &u, &[])?;
-        let nq = q.len();
-        q = held.q[held.q.len() - nq..].to_vec();
-    }
-    controller.command(&q, None)
+    let latency = Some(if is_ahead { task.period() } else { 0.0 });
+    controller.answer(&Measured { q, latency, ..Measured::default() }, None)
 }
