@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use fingertip::description::{Articulation, Joint, Scene};
+use fingertip::description::{Joint, Robot, Scene};
 use fingertip::shipped::{self, Kind};
 use fingertip::show::Source;
 use fingertip::{Error, Overrides};
@@ -29,9 +29,9 @@ enum What {
     List,
     /// Writes a scene with a robot, a ball and the ground, with comments, to be changed.
     New {
-        /// Robot (URDF), or the name of one that comes with the program.
+        /// Robot (URDF or MJCF), or the name of one that comes with the program.
         robot: PathBuf,
-        /// The new file, in a folder from which the URDF can be reached [default: the robot's name].
+        /// The new file, in a folder from which the robot's file can be reached [default: the robot's name].
         #[arg(long, short, value_name = "FILE")]
         out: Option<PathBuf>,
     },
@@ -90,17 +90,16 @@ fn new(robot: &Path, out: Option<&Path>) -> Outcome {
     let stem = file.file_stem().map_or_else(|| "robot".into(), |stem| stem.to_string_lossy().into_owned());
     let out = out.map_or_else(|| PathBuf::from(&stem).with_extension("toml"), Path::to_owned);
     let folder = out.parent().unwrap_or(Path::new("")).to_owned();
-    let urdf = if is_file { relative(robot, &folder)? } else { folder.join(&file) };
+    let place = if is_file { relative(robot, &folder)? } else { folder.join(&file) };
     // A robot of the program is written beside the scene, unless a file of its name is there.
-    if !is_file && !urdf.exists() {
+    if !is_file && !place.exists() {
         let (texts, file) = own()?;
-        fs::write(&urdf, texts.text(file)?).map_err(|error| Error::file(&urdf, error))?;
-        println!("robot      {}", urdf.display());
+        fs::write(&place, texts.text(file)?).map_err(|error| Error::file(&place, error))?;
+        println!("robot      {}", place.display());
     }
-    let named = if is_file { urdf } else { file };
-    let articulation = Articulation::from_urdf(folder.join(&named))?;
+    let named = if is_file { place } else { file };
     let name: String = stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
-    let text = template(&name, &named.to_string_lossy(), &articulation, &folder)?;
+    let text = template(&Given::read(name, &named, &folder)?, &folder)?;
     let mut file = fs::File::create_new(&out).map_err(|error| Error::file(&out, error))?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Error::file(&out, error))?;
     let path = out.display();
@@ -127,18 +126,40 @@ const TRIES: usize = 40;
 /// The ground is this far below the lowest shape, m.
 const BELOW: f64 = 1e-3;
 
+/// The robot that a scene is written for.
+struct Given {
+    name: String,
+    /// Its file, relative to the scene's folder, and the key of a scene for files of this kind.
+    file: String,
+    key: &'static str,
+    robot: Robot,
+}
+
+impl Given {
+    fn read(name: String, file: &Path, folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(file);
+        let is_mjcf = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
+        let (key, robot) = if is_mjcf {
+            ("mjcf", Robot::from_mjcf(name.clone(), path)?)
+        } else {
+            ("urdf", Robot::from_urdf(name.clone(), path)?)
+        };
+        Ok(Self { name, file: file.to_string_lossy().into_owned(), key, robot })
+    }
+
+    /// Where a joint starts.
+    fn home(&self, joint: &Joint) -> f64 {
+        joint.home(self.robot.home.get(&joint.name).copied())
+    }
+}
+
 /// The text of a scene with a robot in which nothing touches the ball yet.
-fn template(
-    name: &str,
-    urdf: &str,
-    articulation: &Articulation,
-    folder: &Path,
-) -> Result<String, Box<dyn std::error::Error>> {
-    let alone = text(name, urdf, articulation, None);
+fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let alone = text(robot, None);
     let scene = Scene::from_toml(&alone, folder)?;
     let contents = |scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
         let step = compile(&scene, &Overrides::default())?;
-        Ok(Contents::of(&Source { name: name.to_owned(), text: String::new(), scene }, &step)?)
+        Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &step)?)
     };
     let bodies = contents(scene)?.bodies;
     let [x, y, _] = bodies.last().map_or([0.0; 3], |body| body.position);
@@ -147,7 +168,7 @@ fn template(
     // Gaps say how far the ground has to sink and whether the ball is clear of the robot.
     for k in 0..TRIES {
         let ball = [x + AWAY * k as f64, y, ground + RADIUS];
-        let all = text(name, urdf, articulation, Some((ball, ground)));
+        let all = text(robot, Some((ball, ground)));
         let pairs = contents(Scene::from_toml(&all, folder)?)?.pairs;
         let gap = |a: &str, b: &str| {
             let is = |pair: &&super::inspect::Pair| {
@@ -162,7 +183,7 @@ fn template(
             return Ok(all);
         }
     }
-    Ok(text(name, urdf, articulation, Some(([x, y, ground + RADIUS], ground))))
+    Ok(text(robot, Some(([x, y, ground + RADIUS], ground))))
 }
 
 /// A number with at most four decimals.
@@ -173,8 +194,12 @@ fn plain(x: f64) -> String {
 }
 
 /// The scene's text; `things`: the ball's position and the ground's height.
-fn text(name: &str, urdf: &str, articulation: &Articulation, things: Option<([f64; 3], f64)>) -> String {
+fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
+    let Given { name, file, key, .. } = robot;
+    let articulation = &robot.robot.articulation;
     let joints: Vec<&Joint> = articulation.joints.iter().filter(|joint| joint.is_commandable()).collect();
+    // What an MJCF says of these is kept.
+    let own = if *key == "mjcf" { "# " } else { "" };
     let mut text = format!(
         "# {name} and a ball. All numbers are SI and radians. `fingertip view` shows this scene, `fingertip inspect` lists it.\n\n\
          [params]\n\
@@ -184,9 +209,9 @@ fn text(name: &str, urdf: &str, articulation: &Articulation, things: Option<([f6
          # contact_distance = 0.05      # m: pairs farther apart take no part, which saves time where many may touch\n\n\
          [[robot]]\n\
          name = \"{name}\"\n\
-         urdf = '{urdf}'\n\
-         freedom = \"fixed\"              # of its root link; \"free\" is a floating base\n\
-         stiffness = {{ default = 10.0 }} # N·m/rad or N/m, of the springs that pull the joints to their commands; or by joint:\n"
+         {key} = '{file}'\n\
+         {own}freedom = \"fixed\"              # of its root link; \"free\" is a floating base\n\
+         {own}stiffness = {{ default = 10.0 }} # N·m/rad or N/m, of the springs that pull the joints to their commands; or by joint:\n"
     );
     for joint in &joints {
         let unit = joint.kind.coordinates()[0].1;
@@ -195,7 +220,7 @@ fn text(name: &str, urdf: &str, articulation: &Articulation, things: Option<([f6
         let _ = writeln!(text, "#   {}: {}, {limits} {unit}", joint.name, joint.kind.motion());
     }
     if let Some(joint) = joints.first() {
-        let _ = writeln!(text, "home = {{ \"{}\" = {} }}", joint.name, plain(joint.home(None)));
+        let _ = writeln!(text, "{own}home = {{ \"{}\" = {} }}", joint.name, plain(robot.home(joint)));
     }
     let Some(([x, y, z], ground)) = things else { return text };
     let _ = write!(
@@ -219,7 +244,7 @@ fn text(name: &str, urdf: &str, articulation: &Articulation, things: Option<([f6
         plain(ground)
     );
     if let Some(joint) = joints.first() {
-        let from = joint.home(None);
+        let from = robot.home(joint);
         let to = joint.limits.map_or(from + 0.1, |limits| from + 0.2 * (limits.upper - from));
         let _ = write!(
             text,
