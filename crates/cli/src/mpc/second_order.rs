@@ -31,7 +31,9 @@ impl SecondOrder {
         let mut scene = scene.clone();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
         let finer = (scene.params.h / H).ceil().max(1.0) as usize;
-        scene.params.h /= finer as f64;
+        // Friction creeps by so much in each step: in finer steps contact is harder.
+        let h = scene.params.h / finer as f64;
+        scene.params = scene.params.with_step(h);
         scene.params.friction = Friction::Coulomb;
         let undamped = Model::new(&scene, DType::F64, &Device::Cpu)?;
         let parameters = overrides.parameters(&undamped, &undamped.parameters)?;
