@@ -240,6 +240,8 @@ def golden() -> dict:
                 q = random_pose(model, random)
                 followed = coupled(model, q, {"left"})
                 ctrl = random.uniform(-0.5, 0.5, model.nu)
+                limited = model.actuator_ctrllimited == 1
+                ctrl[limited] = np.clip(ctrl, *model.actuator_ctrlrange.T)[limited]
                 data.qpos[:], data.ctrl[:], data.qvel[:] = followed, ctrl, 0.0
                 mujoco.mj_forward(model, data)
                 force = data.qfrc_actuator + data.qfrc_passive
