@@ -109,6 +109,11 @@ def allowed(model: mujoco.MjModel) -> list[tuple[int, int, float, float]]:
     return pairs
 
 
+def shortened(text: str) -> str:
+    """The first notes, where there are very many."""
+    return text if len(text) < 900 else text[:900].rsplit("; ", 1)[0] + "; …"
+
+
 def inspect(binary: Path, file: Path, freedom: str, home: dict[str, float]) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         scene = Path(folder) / "scene.toml"
@@ -190,7 +195,7 @@ def compare(binary: Path, file: Path, random: np.random.Generator) -> str:
     fine = max(pose_error, mass_error, inertia_error) < TOLERANCE and wrong == 0
     usual = ("fixed joints", "links have no", "joint limits: not constraints", "has no place in q")
     notes = (note.removeprefix("r: ") for note in own["left_out"] if not any(part in note for part in usual))
-    left_out = "; ".join(notes).replace("<", "`<").replace(">:", ">`:").replace("|", "\\|")
+    left_out = shortened("; ".join(notes)).replace("<", "`<").replace(">:", ">`:").replace("|", "\\|")
     pairs = f"{mine.total()}" + (f", {wrong} differ" if wrong else "") + (f" (+{overlapping} that overlap)" if overlapping else "")
     errors = " | ".join(f"{error:.0e}" for error in (pose_error, mass_error, inertia_error))
     name = f"{file.parent.name}/{file.name}"
@@ -235,6 +240,8 @@ def golden() -> dict:
                 q = random_pose(model, random)
                 followed = coupled(model, q, {"left"})
                 ctrl = random.uniform(-0.5, 0.5, model.nu)
+                limited = model.actuator_ctrllimited == 1
+                ctrl[limited] = np.clip(ctrl, *model.actuator_ctrlrange.T)[limited]
                 data.qpos[:], data.ctrl[:], data.qvel[:] = followed, ctrl, 0.0
                 mujoco.mj_forward(model, data)
                 force = data.qfrc_actuator + data.qfrc_passive
