@@ -68,7 +68,7 @@ class Coordinate:
 
 @final
 class Model:
-    """A scene compiled for simulation, from a TOML file or text, or a URDF. It does not change, and it pickles: as the
+    """A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
     scene's text and folder, so files that the scene names must be there where it is unpickled.
 
     `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
@@ -76,8 +76,9 @@ class Model:
     {"ball": 0.05}}`."""
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], overrides: _Overrides | None = None) -> Model:
-        """Reads a scene file (TOML)."""
+    def load(cls, path: str | os.PathLike[str], overrides: _Overrides | str | None = None) -> Model:
+        """Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package, as
+        `"hand_ball"`."""
     @classmethod
     def from_toml(
         cls, text: str, folder: str | os.PathLike[str] = ..., overrides: _Overrides | str | None = None

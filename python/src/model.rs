@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf, absolute};
 use candle_core::{DType, Device};
 use fingertip::description::Scene;
 use fingertip::kinematics::Coordinate as Place;
-use fingertip::{Model as Compiled, Overrides, Parameters};
+use fingertip::{Model as Compiled, Overrides, Parameters, shipped};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice, PyType};
+use pyo3::types::{PyDict, PySlice, PyTuple, PyType};
 
 use crate::arrays::{Array, Numbers, array, count, shown};
 use crate::error::{Error, OrRaise, detached};
 use crate::parameters::dictionary;
 
-/// A scene compiled for simulation, from a TOML file or text, or a URDF. It does not change, and it pickles: as the
+/// A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
 /// scene's text and folder, so files that the scene names must be there where it is unpickled.
 ///
 /// `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
@@ -28,11 +28,10 @@ pub struct Model {
     scene: Scene,
     text: String,
     folder: PathBuf,
+    /// What `load` reads the scene from again, if not its text in its folder.
+    source: Option<PathBuf>,
     overrides: Option<String>,
 }
-
-/// A scene's text and folder, and overrides as JSON.
-type Origin = (String, PathBuf, Option<String>);
 
 /// Where one joint or movable object is in q, v and u.
 #[pyclass(frozen, module = "fingertip")]
@@ -50,14 +49,18 @@ impl Model {
             scene.params = changes.params(&scene.params)?;
             let of = Compiled::new(&scene, DType::F64, &Device::Cpu)?;
             let parameters = changes.parameters(&of, &of.parameters)?;
-            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, overrides })
+            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, source: None, overrides })
         })
     }
 }
 
-/// Overrides as JSON.
-fn json(overrides: Option<&Bound<PyDict>>) -> PyResult<Option<String>> {
-    let text = |given: &Bound<PyDict>| {
+/// Overrides as JSON; a pickled model has them as that.
+fn json(overrides: Option<&Bound<PyAny>>) -> PyResult<Option<String>> {
+    let text = |given: &Bound<PyAny>| {
+        if let Ok(text) = given.extract::<String>() {
+            return Ok(text);
+        }
+        let given = given.cast::<PyDict>()?;
         let py = given.py();
         let options = PyDict::new(py);
         options.set_item("default", py.import("builtins")?.getattr("float")?)?;
@@ -70,19 +73,30 @@ fn json(overrides: Option<&Bound<PyDict>>) -> PyResult<Option<String>> {
 
 #[pymethods]
 impl Model {
-    /// Reads a scene file (TOML).
+    /// Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package, as
+    /// `"hand_ball"`.
     #[classmethod]
     #[pyo3(signature = (path, overrides=None))]
-    fn load(cls: &Bound<PyType>, path: PathBuf, overrides: Option<&Bound<PyDict>>) -> PyResult<Self> {
+    fn load(cls: &Bound<PyType>, path: PathBuf, overrides: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let overrides = json(overrides)?;
+        let name = path.to_str().filter(|name| !path.exists() && Path::new(name).components().count() == 1);
         let read = || {
+            if let Some(name) = name.filter(|_| path.extension().is_none()) {
+                let (folder, file) = shipped::Kind::Scene.find(name)?;
+                return fingertip::Result::Ok((Scene::read(&folder, file)?, folder.text(file)?));
+            }
             let scene = Scene::load(&path)?;
             let text = std::fs::read_to_string(&path).map_err(|error| fingertip::Error::file(&path, error))?;
-            fingertip::Result::Ok((scene, text))
+            Ok((scene, text))
         };
         let (scene, text) = detached(cls.py(), read)?;
+        let is_toml = !text.trim_start_matches('\u{feff}').trim_start().starts_with('<');
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self::compiled(cls.py(), scene, text, folder, overrides)
+        let source = match name {
+            Some(_) => Some(path.clone()),
+            None => (!is_toml).then(|| absolute(&path).unwrap_or_else(|_| path.clone())),
+        };
+        Ok(Self { source, ..Self::compiled(cls.py(), scene, text, folder, overrides)? })
     }
 
     /// Reads a scene's text (TOML). The files that it names are relative to `folder`.
@@ -94,12 +108,7 @@ impl Model {
         folder: PathBuf,
         overrides: Option<&Bound<PyAny>>,
     ) -> PyResult<Self> {
-        // A pickled model has them as JSON.
-        let overrides = match overrides.map(|given| given.extract::<String>().map_err(|_| given)) {
-            Some(Ok(text)) => Some(text),
-            Some(Err(given)) => json(Some(given.cast()?))?,
-            None => None,
-        };
+        let overrides = json(overrides)?;
         let scene = detached(cls.py(), || Scene::from_toml(&text, &folder))?;
         Self::compiled(cls.py(), scene, text, &folder, overrides)
     }
@@ -260,10 +269,13 @@ impl Model {
         &self.folder
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Origin)> {
-        let own = slf.get();
-        let make = slf.get_type().getattr("from_toml")?;
-        Ok((make, (own.text.clone(), own.folder.clone(), own.overrides.clone())))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (own, py) = (slf.get(), slf.py());
+        let (make, of) = match &own.source {
+            Some(source) => ("load", (source, &own.overrides).into_pyobject(py)?),
+            None => ("from_toml", (&own.text, &own.folder, &own.overrides).into_pyobject(py)?),
+        };
+        Ok((slf.get_type().getattr(make)?, of))
     }
 
     fn __repr__(&self) -> String {

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Array, Numbers, Worlds, array, count, or_none, shown};
+use crate::arrays::{Array, Numbers, Worlds, array, count, or_none};
 use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};

@@ -80,6 +80,24 @@ def test_relative_path(monkeypatch, tmp_path, hand):
     assert pickle.loads(data).q_names == hand.q_names
 
 
+def test_names(monkeypatch, tmp_path, hand):
+    monkeypatch.chdir(tmp_path)
+    model = ft.Model.load("hand_ball", {"mass": {"ball": 0.3}})
+    assert np.array_equal(model.home(), hand.home()) and model.text == hand.text
+    assert pickle.loads(pickle.dumps(model)).params["mass"].tolist() == [[0.3]]
+    with pytest.raises(ValueError, match='did you mean "hand_ball"'):
+        ft.Model.load("hand_bal")
+
+
+def test_mjcf(monkeypatch):
+    monkeypatch.chdir(ROOT / "tests/mjcf")
+    model = ft.Model.load("actuators.xml")
+    assert model.nu > 0
+    data = pickle.dumps(model)
+    monkeypatch.chdir(ROOT)
+    assert pickle.loads(data).u_names == model.u_names
+
+
 def test_warnings(hand):
     assert all(isinstance(line, str) for line in hand.warnings)
 
