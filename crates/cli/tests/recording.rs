@@ -198,7 +198,8 @@ fn python_reads_it() {
     let path = scratch("python.mcap");
     recording.write(&path).unwrap();
     let text = include_str!("../../show/docs/recordings.md");
-    let program = text.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut programs = text.split("```python\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let program = programs.find(|program| program.contains("import make_reader")).unwrap();
     let output = Command::new("python3").args(["-c", program, path.to_str().unwrap()]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -522,10 +522,10 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
     let mut rates = Rates::<R, AT_ONCE, NUMBERS>::new();
     let set = inlined(
         #[inline(always)]
-        |to: &mut R, value: R| *to = R::select(is_needed, value, *to),
+        |mask: R::Mask, to: &mut R, value: R| *to = R::select(mask, value, *to),
     );
     let (of_b, own) = out.split_at_mut(1);
-    set(&mut of_b[0], R::select(pair.swapped, R::zero(), R::one()));
+    set(is_needed, &mut of_b[0], R::select(pair.swapped, R::zero(), R::one()));
     for part in R::parts(0..6 / AT_ONCE) {
         let mut moved = [[R::zero(); AT_ONCE]; VARIABLES];
         for k in 0..AT_ONCE {
@@ -560,19 +560,20 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
                 let Spot { contact: Contact { normal, point_a, point_b, phi }, weight } = places.spots[point];
                 let own = &mut own[OWN_RATES * point..OWN_RATES * (point + 1)];
                 let rates = Contact {
-                    normal: scale(there[point], vector(normal)),
-                    point_a: scale(there[point], vector(point_a)),
-                    point_b: scale(there[point], vector(point_b)),
+                    normal: vector(normal),
+                    point_a: vector(point_a),
+                    point_b: vector(point_b),
                     phi: rate(phi),
                 };
                 let rates = exchanged(pair.swapped, rates);
+                let mask = is_needed.and(there[point].gt(R::zero()));
                 for i in 0..3 {
-                    set(&mut own[6 * i + motion], rates.normal[i]);
-                    set(&mut own[18 + 6 * i + motion], rates.point_a[i]);
-                    set(&mut own[36 + 6 * i + motion], rates.point_b[i]);
+                    set(mask, &mut own[6 * i + motion], rates.normal[i]);
+                    set(mask, &mut own[18 + 6 * i + motion], rates.point_a[i]);
+                    set(mask, &mut own[36 + 6 * i + motion], rates.point_b[i]);
                 }
-                set(&mut own[54 + motion], rates.phi);
-                set(&mut own[60 + motion], rate(weight));
+                set(mask, &mut own[54 + motion], rates.phi);
+                set(mask, &mut own[60 + motion], rate(weight));
             }
         }
     }
