@@ -12,6 +12,8 @@ __all__ = [
     "Distance",
     "Dynamic",
     "DynamicGradient",
+    "DynamicLinearization",
+    "DynamicRollout",
     "DynamicStep",
     "Error",
     "Gradient",

@@ -81,6 +81,14 @@ fn a_new_scene_of_a_robot_runs_as_it_is() {
         assert_eq!(status, Some(0), "{robot}: {err}");
         assert!(out.contains("all solved"), "{robot}: {out}");
     }
+    // An MJCF keeps its own stiffnesses and homes.
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/mjcf/hand.xml"), here.join("fingers.xml")).unwrap();
+    let (status, _, err) = run(&here, &["scene", "new", "fingers.xml"]);
+    assert_eq!(status, Some(0), "{err}");
+    let text = fs::read_to_string(here.join("fingers.toml")).unwrap();
+    assert!(text.contains("mjcf = 'fingers.xml'") && text.contains("\n# stiffness ="), "{text}");
+    let (status, out, err) = run(&here, &["rollout", "fingers.toml"]);
+    assert!(status == Some(0) && out.contains("all solved"), "{out}{err}");
     // A URDF elsewhere, and a file that is there already.
     fs::create_dir(here.join("mine")).unwrap();
     let (status, _, err) = run(&here, &["scene", "new", "hand21.urdf", "--out", "mine/scene.toml"]);
