@@ -114,6 +114,8 @@ fn meshes_and_numbers_that_cannot_be_are_errors() {
     let error = |mesh: &Triangles, how: Decompose| mesh.decompose(&how).unwrap_err().to_string();
     let flat = Triangles { vertices: vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], faces: vec![[0, 1, 2]] };
     assert!(error(&flat, Decompose::within(1e-3)).contains("hull"));
+    let missing = Triangles { faces: vec![[0, 1, 3]], ..flat.clone() };
+    assert!(error(&missing, Decompose::within(1e-3)).contains("got vertex 3"));
     assert!(error(&Triangles::default(), Decompose::within(1e-3)).contains("expected triangles"));
     assert!(error(&cup(), Decompose::within(f64::NAN)).contains("tolerance"));
     assert!(error(&cup(), Decompose { parts: 0, ..Decompose::within(1e-3) }).contains("parts"));

@@ -192,7 +192,9 @@ impl<'a> Surface<'a> {
             return Err(empty());
         }
         let points: Vec<Vector> = mesh.vertices.iter().map(|&[x, y, z]| Vector::new(x, y, z)).collect();
-        let index = |i: usize| u32::try_from(i).map_err(|_| Error::invalid("mesh", "expected fewer vertices"));
+        let n = mesh.vertices.len();
+        let missing = |i: usize| Error::invalid("mesh", format!("expected faces of its {n} vertices, got vertex {i}"));
+        let index = |i: usize| u32::try_from(i).ok().filter(|_| i < n).ok_or_else(|| missing(i));
         let face = |&[a, b, c]: &[usize; 3]| Ok([index(a)?, index(b)?, index(c)?]);
         let faces = mesh.faces.iter().map(face).collect::<Result<Vec<_>>>()?;
         let tree = TriMesh::new(points.clone(), faces.clone()).map_err(|_| empty())?;

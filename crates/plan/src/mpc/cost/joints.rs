@@ -10,6 +10,7 @@ use crate::mpc::Simulator;
 use crate::mpc::command::within;
 use fingertip_scene::{check, unknown};
 use fingertip_shapes::Error;
+use fingertip_shapes::largest::largest;
 use fingertip_step::kinematics::Coordinate;
 use fingertip_step::model::Model;
 
@@ -57,9 +58,9 @@ impl Posture {
         Ok(Self { joints, follows: false })
     }
 
-    /// The distance of the joint that is farthest from the posture, rad or m.
+    /// The distance of the joint that is farthest from the posture, rad or m; NaN if a joint's position is.
     pub fn error(&self, q: &[f64]) -> f64 {
-        self.joints.iter().map(|&(at, _, x)| (q[at] - x).abs()).fold(0.0, f64::max)
+        largest(self.joints.iter().map(|&(at, _, x)| q[at] - x))
     }
 }
 
