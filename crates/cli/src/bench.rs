@@ -19,20 +19,25 @@ use super::scene::{self, SceneArgs, TargetArgs};
 use super::table::table;
 use super::{Outcome, hints};
 
-/// Steps of a rollout.
+/// Steps of a rollout, and of one of a scene whose step takes longer than `SLOW`, s.
 const STEPS: usize = 50;
+const FEWER_STEPS: usize = 10;
+const SLOW: f64 = 0.02;
+/// Batches, as far as a rollout takes less than `LONG`, s.
+const WORLDS: [usize; 5] = [1, 8, 64, 256, 1024];
+const LONG: f64 = 2.0;
 /// Worlds differ by up to this in each tangent coordinate and command, rad or m.
 const NOISE: f64 = 5e-3;
 /// A scene without a script is measured this far from its start, s.
 const WITHOUT_SCRIPT: f64 = 0.5;
-/// Calls are timed until this much time has passed, s, and no less often than this.
+/// Calls are timed until this much time has passed, s, and no less often than this; calls longer than `LONG` once.
 const LEAST_TIME: f64 = 0.3;
 const LEAST_CALLS: usize = 5;
 
 /// Times the step, its rollout, its gradient and its Jacobians.
 ///
 /// Worlds start around the middle of the scene's script, each a little different. Times are medians, in µs per world:
-/// `step` is one cold step, `rollout` one step of a rollout of 50, `backward` that step's share of the reverse pass
+/// `step` is one cold step, `rollout` one step of a rollout of 50 (10 where a step takes more than 20 ms), `backward` that step's share of the reverse pass
 /// (without the forward pass), `linearize` a step with A, B, C and D. A second table says what the same takes with a
 /// `contact_distance`, and without the contacts of two things.
 #[derive(clap::Args)]
@@ -40,8 +45,8 @@ pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
 
-    /// Worlds in a batch, one row each.
-    #[arg(long, value_name = "B,…", value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1024])]
+    /// Worlds in a batch, one row each [default: 1, 8, 64, 256, 1024, as far as a rollout takes less than 2 s].
+    #[arg(long, value_name = "B,…", value_delimiter = ',')]
     worlds: Vec<usize>,
 
     /// Threads, one row each [default: 1, and as many as there are cores].
@@ -107,6 +112,9 @@ struct Row {
     /// Newton iterations of a cold step and of one of a rollout, mean over the worlds.
     iterations: f64,
     rollout_iterations: f64,
+    /// What a whole rollout takes, s.
+    #[serde(skip)]
+    seconds: f64,
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -142,19 +150,25 @@ pub fn run(args: &Args) -> Outcome {
         rows: Vec::new(),
         savings: Vec::new(),
     };
+    let all = if args.worlds.is_empty() { &WORLDS[..] } else { &args.worlds };
     for n_threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?;
-        for &worlds in &args.worlds {
+        for &worlds in all {
             for (step, native) in [(Some(&step), false), (native.as_ref(), true)] {
                 let Some(step) = step else { continue };
                 let work = Work::new(&source, &double, worlds)?.with(step)?;
                 let row = pool.install(|| work.measure(n_threads))?;
                 report.rows.push(Row { native, ..row });
             }
+            let is_long = report.rows.last().is_some_and(|row| row.seconds > LONG);
+            if is_long && args.worlds.is_empty() {
+                break;
+            }
         }
     }
     if is_cpu && !args.tensor_program {
-        report.savings = savings(args, &source, &double)?;
+        let quick = report.rows.iter().filter(|row| row.seconds <= LONG).map(|row| row.worlds);
+        report.savings = savings(args, &source, &double, quick.max().unwrap_or(1).min(SAVING_WORLDS))?;
     }
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
@@ -164,7 +178,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Worlds in a batch of a changed scene.
+/// Worlds in a batch of a changed scene, at most.
 const SAVING_WORLDS: usize = 64;
 /// Scenes with fewer contacts are quick as they are.
 const FEW_CONTACTS: usize = 12;
@@ -172,7 +186,12 @@ const FEW_CONTACTS: usize = 12;
 const LEFT_OUT: usize = 3;
 
 /// What the scene takes as it is, and with less to do, from the same states.
-fn savings(args: &Args, source: &Source, step: &Quasidynamic) -> Result<Vec<Saving>, Box<dyn std::error::Error>> {
+fn savings(
+    args: &Args,
+    source: &Source,
+    step: &Quasidynamic,
+    worlds: usize,
+) -> Result<Vec<Saving>, Box<dyn std::error::Error>> {
     let contents = Contents::of(source, step)?;
     if contents.nc < FEW_CONTACTS {
         return Ok(Vec::new());
@@ -193,10 +212,10 @@ fn savings(args: &Args, source: &Source, step: &Quasidynamic) -> Result<Vec<Savi
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let measure = |(change, scene): (String, Scene)| -> Result<Saving, Box<dyn std::error::Error>> {
         let other = scene::compile(&scene, &args.scene.overrides()?)?;
-        let work = Work::new(source, step, SAVING_WORLDS)?.with(&other)?;
+        let work = Work::new(source, step, worlds)?.with(&other)?;
         let row = pool.install(|| work.measure(1))?;
         let contacts = other.model().nc();
-        Ok(Saving { change, worlds: SAVING_WORLDS, contacts, rollout: row.rollout, backward: row.backward })
+        Ok(Saving { change, worlds, contacts, rollout: row.rollout, backward: row.backward })
     };
     changed.into_iter().map(measure).collect()
 }
@@ -227,6 +246,9 @@ impl<'a> Work<'a> {
         let before = ((middle / h).round() as usize).max(1);
         let path = rollout(step, &model.home(1)?, &commands(0.0, before)?)?.q;
         let there = path.narrow(1, before, 1)?.squeeze(1)?;
+        let start = Instant::now();
+        step.step(&there, &commands(middle, 1)?.squeeze(1)?)?;
+        let steps = if start.elapsed().as_secs_f64() > SLOW { FEWER_STEPS } else { STEPS };
 
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut noise = |n: usize| -> TensorResult<Tensor> {
@@ -235,7 +257,7 @@ impl<'a> Work<'a> {
         };
         let there = there.broadcast_as((worlds, model.nq()))?.contiguous()?;
         let q = Manifold::new(&model.tree, &model.device)?.integrate(&there, &noise(model.nv())?)?;
-        let controls = commands(middle, STEPS)?.broadcast_add(&noise(model.nu())?.unsqueeze(1)?)?;
+        let controls = commands(middle, steps)?.broadcast_add(&noise(model.nu())?.unsqueeze(1)?)?;
         let u = controls.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
         Ok(Self { step, q, u, controls: Var::from_tensor(&controls)? })
     }
@@ -249,7 +271,7 @@ impl<'a> Work<'a> {
 
     fn measure(&self, threads: usize) -> TensorResult<Row> {
         let Self { step, q, u, controls } = self;
-        let worlds = q.dim(0)?;
+        let (worlds, steps) = (q.dim(0)?, controls.dim(1)?);
         let constant = controls.detach();
         let one = |seconds: f64| 1e6 * seconds / worlds as f64;
         let cold = step.step(q, u)?;
@@ -260,23 +282,30 @@ impl<'a> Work<'a> {
         let median = |call: &dyn Fn() -> TensorResult<()>| median(|| call().and_then(|()| device.synchronize()));
         let forward = median(&|| rollout(step, q, controls).map(drop))?;
         let both = median(&|| rollout(step, q, controls)?.q.sum_all()?.backward().map(drop))?;
+        let seconds = median(&|| rollout(step, q, &constant).map(drop))?;
         Ok(Row {
             worlds,
             threads,
             native: false,
             step: one(median(&|| step.step(q, u).map(drop))?),
-            rollout: one(median(&|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
-            backward: one(both - forward) / STEPS as f64,
+            rollout: one(seconds) / steps as f64,
+            backward: one(both - forward) / steps as f64,
             linearize: one(median(&|| step.linearize(q, u).map(drop))?),
             iterations: cold.reports.iter().map(|report| report.iterations).sum::<usize>() as f64 / worlds as f64,
-            rollout_iterations: of_rollout as f64 / (worlds * STEPS) as f64,
+            rollout_iterations: of_rollout as f64 / (worlds * steps) as f64,
+            seconds,
         })
     }
 }
 
 /// Median time of a call, s; the first one, which warms up, does not count.
 fn median(call: impl Fn() -> TensorResult<()>) -> TensorResult<f64> {
+    let start = Instant::now();
     call()?;
+    let first = start.elapsed().as_secs_f64();
+    if first > LONG {
+        return Ok(first);
+    }
     let mut times = Vec::new();
     let start = Instant::now();
     while times.len() < LEAST_CALLS || start.elapsed().as_secs_f64() < LEAST_TIME {
@@ -352,7 +381,8 @@ impl Report {
         if self.savings.is_empty() {
             return String::new();
         }
-        let mut table = table(&["with less to do, 64 worlds, 1 thread", "contacts", "rollout step", "its backward"], 1);
+        let of = format!("with less to do, {} worlds, 1 thread", self.savings[0].worlds);
+        let mut table = table(&[&of, "contacts", "rollout step", "its backward"], 1);
         for Saving { change, contacts, rollout, backward, .. } in &self.savings {
             table.add_row([change.clone(), contacts.to_string(), format!("{rollout:.2}"), format!("{backward:.2}")]);
         }

@@ -1,12 +1,13 @@
-//! Allocation of working memory for programs. Each thread keeps one small block of memory for its next program.
+//! Allocation of working memory for programs. Each thread keeps one block of memory for its next program.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
 
 use super::lane::{Arithmetic, Packed, WIDTH};
 
-/// The largest memory that a thread keeps, in blocks. Clearing that much takes as long as a short program.
-const SPARE: usize = 1 << 14;
+/// The largest memory that a thread keeps, in blocks: 64 MiB, a world of a hundred thousand contacts. Fresh pages for that much take as
+/// long as a step.
+const SPARE: usize = 1 << 20;
 
 thread_local! {
     /// The spare memory of this thread, for its next program.

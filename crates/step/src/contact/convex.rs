@@ -11,8 +11,8 @@ use fingertip_shapes::collision::{
 };
 use fingertip_shapes::largest::USABLE;
 
-use super::bound::{Bound, Far};
 use super::kind::WeightedKind;
+use super::lanes::bound::Bound;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
 
@@ -23,7 +23,8 @@ pub(crate) struct ConvexPair {
     contacts: usize,
     /// The formula of the pair, if it has one, and whether the pair's A and B are the formula's B and A.
     formula: Option<(WeightedKind, bool)>,
-    /// Shapes without a formula that are farther apart than this, m, are taken for the balls around them.
+    bounds: [Bound; 2],
+    /// Shapes that are farther apart than this, m, are taken for their bounds.
     reach: f64,
 }
 
@@ -34,7 +35,6 @@ struct Side {
     /// The collider of a shape whose sizes do not vary (a hull or half-space). It is made once, so that threads do not contend for
     /// a hull's reference count.
     collider: Option<Collider>,
-    bound: Bound,
 }
 
 /// The pose and sizes of a shape in one world: twelve numbers of the pose, [`Shape::SIZES`] of the sizes.
@@ -59,7 +59,7 @@ impl Side {
     fn new(shape: &Shape) -> Self {
         let is_fixed = matches!(shape, Shape::Hull(_) | Shape::HalfSpace);
         let collider = is_fixed.then(|| Collider::new(shape));
-        Self { shape: shape.clone(), collider, bound: Bound::new(shape) }
+        Self { shape: shape.clone(), collider }
     }
 
     /// The shape in one world; `None` if a number is out of the usable range.
@@ -81,7 +81,8 @@ impl ConvexPair {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b));
         let contacts = formula.map_or_else(searched, |(kind, _)| kind.contacts());
-        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, reach: f64::INFINITY }
+        let bounds = [Bound::new(a), Bound::new(b)];
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, bounds, reach: f64::INFINITY }
     }
 
     /// This pair in a model in which contacts farther away than `reach`, m, have no weight.
@@ -89,11 +90,9 @@ impl ConvexPair {
         Self { reach, ..self }
     }
 
-    /// The distance of the balls around the shapes, if that is beyond `reach`.
-    fn far(&self, at: &[Placement; 2]) -> Option<Far> {
-        let [a, b] = &self.sides;
-        (self.reach < f64::INFINITY && at.iter().all(Placement::is_usable))
-            .then(|| Far::new([(&a.bound, &a.shape), (&b.bound, &b.shape)], at, self.reach))?
+    /// What the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
+    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
+        (self.reach < f64::INFINITY).then_some((&self.bounds, self.reach))
     }
 
     /// The number of contacts that the pair has room for.
@@ -118,18 +117,9 @@ impl ConvexPair {
     }
 
     /// Computes the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Unused contacts
-    /// repeat the first one, with φ = [`UNUSED`] and weight 0. Of shapes that are out of reach the only contact is that of the balls
-    /// around them. All are NaN if a pose or size is not usable. Returns the distance of the shapes, for the derivatives.
+    /// repeat the first one, with φ = [`UNUSED`] and weight 0. All are NaN if a pose or size is not usable. Returns the distance of the
+    /// shapes, for the derivatives.
     pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
-        if let Some(Far { distance, .. }) = self.far(at) {
-            let Distance { normal, point_a, point_b, phi } = &distance;
-            for (slot, out) in out.chunks_exact_mut(WEIGHTED_GEOMETRY).enumerate() {
-                let vectors = [normal, point_a, point_b].into_iter().flat_map(|v| v.iter());
-                out.iter_mut().zip(vectors).for_each(|(out, x)| *out = *x);
-                (out[9], out[10]) = if slot == 0 { (*phi, 1.0) } else { (UNUSED, 0.0) };
-            }
-            return Some(distance);
-        }
         let found =
             self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
         let Some((Manifold { distance, points }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
@@ -158,12 +148,8 @@ impl ConvexPair {
             ManifoldGradient { contact, weight: grad[10] }
         };
         let gradients: Vec<ManifoldGradient> = grad.chunks_exact(WEIGHTED_GEOMETRY).map(gradient).collect();
-        let pulled = if let Some(far) = self.far(at) {
-            far.pull(&gradients)
-        } else {
-            let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
-            distance.pull_manifold((a, pose_a), (b, pose_b), &gradients)
-        };
+        let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
+        let pulled = distance.pull_manifold((a, pose_a), (b, pose_b), &gradients);
         pulled.iter().all(finite).then_some(pulled)
     }
 

@@ -8,10 +8,11 @@ use crate::contact::convex::{ConvexPair, Placement};
 use crate::contact::kind::WeightedKind;
 use crate::contact::numbers::{GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY};
 use crate::kinematics::{POSE, Pose};
-use fingertip_lanes::lane::{Lane, Number, Real};
+use fingertip_lanes::lane::{Lane, Mask, Number, Real};
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::{BodyGradient, Distance, MANIFOLD};
 
+use super::bound::Bounds;
 use super::sides::{Reaction, Side};
 use super::{box_capsule, boxes, capsule_capsule, formula, half_space_cylinder};
 
@@ -50,13 +51,47 @@ pub(crate) fn witness<R: Lane>(
     weights: &mut [R],
     nearest: &mut [R],
 ) {
+    let Some((bounds, reach)) = pair.bounds() else {
+        return near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
+    };
+    let bounds = Bounds::new(bounds, &sides(places));
+    let far = bounds.are_far(reach);
+    let near = far.not();
+    R::when(
+        near,
+        &mut (&mut *contacts, &mut *weights, nearest),
+        #[inline(always)]
+        |(contacts, weights, nearest)| near_witness(pair, places, near, [contacts, weights, nearest]),
+    );
+    R::when(
+        far,
+        &mut (contacts, weights),
+        #[inline(always)]
+        |(contacts, weights)| bounds.put(far, contacts, weights),
+    );
+}
+
+/// [`witness`] in worlds of the mask. Others get any numbers.
+#[inline(always)]
+fn near_witness<R: Lane>(
+    pair: &ConvexPair,
+    places: Places<R>,
+    near: R::Mask,
+    [contacts, weights, nearest]: [&mut [R]; 3],
+) {
     if let Some((kind, swapped)) = pair.formula() {
         return of_kind!(kind, witness(&sides(places), swapped, contacts, weights));
     }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
-    R::exchange([pose_a, size_a, pose_b, size_b], [contacts, weights, nearest], |places, out| {
-        witness_worlds(pair, Worlds { width: R::WIDTH, places }, out);
-    });
+    let needed = [indicator(near)];
+    R::exchange(
+        [pose_a, size_a, pose_b, size_b, &needed],
+        [contacts, weights, nearest],
+        |[pose_a, size_a, pose_b, size_b, needed], out| {
+            let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
+            witness_worlds(pair, worlds, needed, out);
+        },
+    );
 }
 
 /// Vector-Jacobian product of [`witness`]: sets the wrenches on both shapes (force, then moment about the shape's origin) and the
@@ -71,24 +106,47 @@ pub(crate) fn pull<R: Lane>(
     wrenches: &mut [[R; 6]; 2],
     sizes: &mut [[R; Shape::SIZES]; 2],
 ) {
+    let mut most = R::zero();
+    for gradient in contacts.iter().chain(weights) {
+        most = most.max(gradient.abs());
+    }
+    let mut needed = most.gt(R::zero());
+    let mut reactions = (Reaction::none(), Reaction::none());
+    if let Some((bounds, reach)) = pair.bounds() {
+        let sides = &sides(places);
+        let placed = Bounds::new(bounds, sides);
+        let far = placed.are_far(reach).and(needed);
+        R::when(
+            far,
+            &mut reactions,
+            #[inline(always)]
+            |(on_a, on_b)| placed.pull(far, contacts, (bounds, sides), [on_a, on_b]),
+        );
+        needed = needed.and(far.not());
+    }
     let [on_a, on_b] = wrenches;
     let [grow_a, grow_b] = sizes;
     if let Some((kind, swapped)) = pair.formula() {
-        let mut reactions = (Reaction::none(), Reaction::none());
-        of_kind!(kind, pull(&sides(places), swapped, (contacts, weights), &mut reactions));
-        reactions.0.add_to(on_a, grow_a);
-        reactions.1.add_to(on_b, grow_b);
-        return;
+        of_kind!(kind, pull(&self::sides(places), swapped, needed, (contacts, weights), &mut reactions));
+    } else {
+        let [(pose_a, size_a), (pose_b, size_b)] = places;
+        R::exchange(
+            [pose_a, size_a, pose_b, size_b, nearest, contacts, weights, &[indicator(needed)]],
+            [&mut *on_a, &mut *grow_a, &mut *on_b, &mut *grow_b],
+            |[pose_a, size_a, pose_b, size_b, nearest, contacts, weights, needed], [on_a, grow_a, on_b, grow_b]| {
+                let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
+                pull_worlds(pair, worlds, (nearest, needed), (contacts, weights), [(on_a, grow_a), (on_b, grow_b)]);
+            },
+        );
     }
-    let [(pose_a, size_a), (pose_b, size_b)] = places;
-    R::exchange(
-        [pose_a, size_a, pose_b, size_b, nearest, contacts, weights],
-        [on_a, grow_a, on_b, grow_b],
-        |[pose_a, size_a, pose_b, size_b, nearest, contacts, weights], [on_a, grow_a, on_b, grow_b]| {
-            let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
-            pull_worlds(pair, worlds, nearest, (contacts, weights), [(on_a, grow_a), (on_b, grow_b)]);
-        },
-    );
+    reactions.0.add_to(on_a, grow_a);
+    reactions.1.add_to(on_b, grow_b);
+}
+
+/// 1 in worlds of the mask, 0 in the others.
+#[inline(always)]
+fn indicator<R: Real>(mask: R::Mask) -> R {
+    R::select(mask, R::one(), R::zero())
 }
 
 /// Jacobian of [`witness`] by the motion of one shape, in the layout of [`ConvexPair::rates`]. In worlds where `needed` is not
@@ -159,12 +217,17 @@ fn placed(at: &[[f64; PLACE]; 2]) -> [Placement<'_>; 2] {
     at.each_ref().map(|at| Placement { pose: &at[..POSE], sizes: &at[POSE..] })
 }
 
-/// [`witness`] for a pair without a formula, world by world.
+/// [`witness`] for a pair without a formula, world by world, where `needed` is positive.
 #[inline(never)]
-fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, weights, nearest]: [&mut [N]; 3]) {
+fn witness_worlds<N: Number>(
+    pair: &ConvexPair,
+    worlds: Worlds<N>,
+    needed: &[N],
+    [contacts, weights, nearest]: [&mut [N]; 3],
+) {
     let mut found = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
     let found = &mut found[..WEIGHTED_GEOMETRY * pair.contacts()];
-    for world in 0..worlds.width {
+    for world in (0..worlds.width).filter(|&world| needed[world].value() > 0.0) {
         let distance = pair.witness(&placed(&worlds.at(world)), found);
         for (k, contact) in found.as_chunks::<WEIGHTED_GEOMETRY>().0.iter().enumerate() {
             worlds.scatter(world, &contact[..GEOMETRY], &mut contacts[worlds.width * GEOMETRY * k..]);
@@ -177,24 +240,21 @@ fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, we
     }
 }
 
-/// [`pull`] for a pair without a formula, world by world.
+/// [`pull`] for a pair without a formula, world by world, where `needed` is positive.
 #[inline(never)]
 fn pull_worlds<N: Number>(
     pair: &ConvexPair,
     worlds: Worlds<N>,
-    nearest: &[N],
+    (nearest, needed): (&[N], &[N]),
     (contacts, weights): (&[N], &[N]),
     mut to: [(&mut [N], &mut [N]); 2],
 ) {
     let mut gradients = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
     let gradients = &mut gradients[..WEIGHTED_GEOMETRY * pair.contacts()];
-    for world in 0..worlds.width {
+    for world in (0..worlds.width).filter(|&world| needed[world].value() > 0.0) {
         for (k, contact) in gradients.as_chunks_mut::<WEIGHTED_GEOMETRY>().0.iter_mut().enumerate() {
             worlds.gather(world, &contacts[worlds.width * GEOMETRY * k..], &mut contact[..GEOMETRY]);
             worlds.gather(world, &weights[worlds.width * k..], &mut contact[GEOMETRY..]);
-        }
-        if gradients.iter().all(|&gradient| gradient == 0.0) {
-            continue;
         }
         let pulled = worlds
             .distance(world, nearest)

@@ -12,6 +12,7 @@
 //! ```
 
 mod block;
+pub(super) mod bound;
 mod box_capsule;
 mod box_half_space;
 mod boxes;

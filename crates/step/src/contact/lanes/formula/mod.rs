@@ -325,20 +325,16 @@ impl Places {
     }
 }
 
-/// Vector-Jacobian product of [`witness`]: adds to the reactions on A and B, given the gradients of the contacts and their weights.
-/// Worlds where those are all zero are skipped.
+/// Vector-Jacobian product of [`witness`]: adds to the reactions on A and B, given the gradients of the contacts and their weights,
+/// in worlds where it is needed.
 #[inline(always)]
 pub(super) fn pull<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
     swapped: bool,
+    is_needed: R::Mask,
     (contacts, weights): (&[R], &[R]),
     reactions: &mut (Reaction<R>, Reaction<R>),
 ) {
-    let mut most = R::zero();
-    for gradient in contacts.iter().chain(weights) {
-        most = most.max(gradient.abs());
-    }
-    let is_needed = most.gt(R::zero());
     let contacts = &Gradients { numbers: contacts, swapped: false };
     R::when(
         is_needed,

@@ -1,0 +1,403 @@
+//! Balls around shapes, on lanes of worlds. Two shapes whose balls are farther apart than `contact_distance` have one contact, that of
+//! the balls: nothing nearer is computed.
+
+use fingertip_lanes::lane::{Mask, Real};
+use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, rotate_back, scale, splat, sub};
+use fingertip_scene::Shape;
+
+use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
+use crate::contact::numbers::{GEOMETRY, UNUSED};
+
+/// What a shape lies within, in its own frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    /// A ball about the origin. Its radius follows from the sizes.
+    Ball(Round),
+    /// A ball about this centre with this radius, m.
+    Fixed(Vec3<f64>, f64),
+    /// The half-space itself.
+    HalfSpace,
+}
+
+/// A shape whose sizes may vary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Round {
+    Sphere,
+    Capsule,
+    Cylinder,
+    Box,
+    Ellipsoid,
+}
+
+impl Bound {
+    pub(crate) fn new(shape: &Shape) -> Self {
+        match shape {
+            Shape::Sphere { .. } => Self::Ball(Round::Sphere),
+            Shape::Capsule { .. } => Self::Ball(Round::Capsule),
+            Shape::Cylinder { .. } => Self::Ball(Round::Cylinder),
+            Shape::Box { .. } => Self::Ball(Round::Box),
+            Shape::Ellipsoid { .. } => Self::Ball(Round::Ellipsoid),
+            Shape::HalfSpace => Self::HalfSpace,
+            Shape::Hull(hull) => {
+                let points = hull.vertices();
+                let centre = std::array::from_fn(|k| {
+                    let low = points.iter().map(|point| point[k]).fold(f64::INFINITY, f64::min);
+                    let high = points.iter().map(|point| point[k]).fold(f64::NEG_INFINITY, f64::max);
+                    (low + high) / 2.0
+                });
+                let from_centre =
+                    |point: &Vec3<f64>| (0..3).map(|k| (point[k] - centre[k]).powi(2)).sum::<f64>().sqrt();
+                Self::Fixed(centre, points.iter().map(from_centre).fold(0.0, f64::max))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn placed<R: Real>(&self, side: &Side<R>) -> Placed<R> {
+        let Side { pose, size } = side;
+        match *self {
+            Self::HalfSpace => Placed::HalfSpace { normal: pose.axes[2], origin: pose.p },
+            Self::Fixed(centre, radius) => {
+                let arm = rotate_back(&pose.axes, splat(centre));
+                Placed::Ball { centre: add(pose.p, arm), radius: R::splat(radius), arm: Some(arm) }
+            }
+            Self::Ball(round) => Placed::Ball { centre: pose.p, radius: round.radius(size), arm: None },
+        }
+    }
+}
+
+impl Round {
+    /// The radius of the least ball about the origin that holds a shape with these sizes.
+    #[inline(always)]
+    fn radius<R: Real>(self, &[x, y, z, _]: &[R; Shape::SIZES]) -> R {
+        match self {
+            Self::Sphere => x,
+            Self::Capsule => x + y,
+            Self::Cylinder => x.mul_add(x, y * y).sqrt(),
+            Self::Box => dot([x, y, z], [x, y, z]).sqrt(),
+            Self::Ellipsoid => x.max(y).max(z),
+        }
+    }
+
+    /// The gradient of the sizes from that of [`Round::radius`]. Of equally long axes of an ellipsoid the first one takes it.
+    #[inline(always)]
+    fn pull<R: Real>(self, size: &[R; Shape::SIZES], by_radius: R) -> [R; Shape::SIZES] {
+        let ([x, y, z, _], none) = (*size, R::zero());
+        let radius = self.radius(size);
+        match self {
+            Self::Sphere => [by_radius, none, none, none],
+            Self::Capsule => [by_radius, by_radius, none, none],
+            Self::Cylinder => [by_radius * x / radius, by_radius * y / radius, none, none],
+            Self::Box => [by_radius * x / radius, by_radius * y / radius, by_radius * z / radius, none],
+            Self::Ellipsoid => {
+                let [of_x, of_y] = [x.lt(radius).not(), y.lt(radius).not()];
+                let rest = R::select(of_x, none, by_radius);
+                [by_radius - rest, R::select(of_y, rest, none), R::select(of_y, none, rest), none]
+            }
+        }
+    }
+}
+
+/// The bound of one side of a pair in the world.
+#[derive(Clone, Copy)]
+enum Placed<R> {
+    /// A ball, and its centre from the frame's origin if that is elsewhere.
+    Ball {
+        centre: Vec3<R>,
+        radius: R,
+        arm: Option<Vec3<R>>,
+    },
+    HalfSpace {
+        normal: Vec3<R>,
+        origin: Vec3<R>,
+    },
+}
+
+/// The bounds of a pair's two sides.
+pub(super) struct Bounds<R> {
+    sides: [Placed<R>; 2],
+    contact: Contact<R>,
+}
+
+impl<R: Real> Bounds<R> {
+    #[inline(always)]
+    pub(super) fn new(bounds: &[Bound; 2], sides: &[Side<R>; 2]) -> Self {
+        let sides = [bounds[0].placed(&sides[0]), bounds[1].placed(&sides[1])];
+        let (normal, [point_a, point_b]) = match sides {
+            [Placed::Ball { centre: a, radius: r_a, .. }, Placed::Ball { centre: b, radius: r_b, .. }] => {
+                let between = sub(b, a);
+                let normal = scale(R::one() / dot(between, between).sqrt(), between);
+                (normal, [axpy(r_a, normal, a), axpy(-r_b, normal, b)])
+            }
+            [Placed::HalfSpace { normal, origin }, Placed::Ball { centre, radius, .. }] => {
+                let height = dot(normal, sub(centre, origin));
+                (normal, [axpy(-height, normal, centre), axpy(-radius, normal, centre)])
+            }
+            [Placed::Ball { centre, radius, .. }, Placed::HalfSpace { normal, origin }] => {
+                let height = dot(normal, sub(centre, origin));
+                (scale(-R::one(), normal), [axpy(-radius, normal, centre), axpy(-height, normal, centre)])
+            }
+            // Two half-spaces are no pair: they are never far.
+            [Placed::HalfSpace { normal, origin: a }, Placed::HalfSpace { origin: b, .. }] => (normal, [a, b]),
+        };
+        let phi = dot(normal, sub(point_b, point_a));
+        Self { sides, contact: Contact { normal, point_a, point_b, phi } }
+    }
+
+    /// Worlds in which the bounds are farther apart than `reach`, m. Numbers that cannot be used are never far.
+    #[inline(always)]
+    pub(super) fn are_far(&self, reach: f64) -> R::Mask {
+        let phi = self.contact.phi;
+        phi.gt(R::splat(reach)).and(phi.doubt(R::zero()).is_finite())
+    }
+
+    /// In worlds of the mask, puts the contact of the bounds in place of all contacts of a pair: the first has its distance and weight 1,
+    /// the others are unused.
+    #[inline(always)]
+    pub(super) fn put(&self, far: R::Mask, contacts: &mut [R], weights: &mut [R]) {
+        for k in 0..weights.len() {
+            let (phi, weight) = if k == 0 { (self.contact.phi, R::one()) } else { (R::splat(UNUSED), R::zero()) };
+            let mut numbers = [R::zero(); GEOMETRY];
+            Contacts { numbers: &mut numbers, swapped: false }.set(0, Contact { phi, ..self.contact });
+            for i in 0..GEOMETRY {
+                let to = &mut contacts[GEOMETRY * k + i];
+                *to = R::select(far, numbers[i], *to);
+            }
+            weights[k] = R::select(far, weight, weights[k]);
+        }
+    }
+
+    /// Vector-Jacobian product of [`Bounds::put`]: adds to the reactions on both sides in worlds of the mask, given the gradients of a
+    /// pair's contacts. All have the normal and points of the bounds; the first has their distance.
+    #[inline(always)]
+    pub(super) fn pull(
+        &self,
+        far: R::Mask,
+        gradients: &[R],
+        (bounds, sides): (&[Bound; 2], &[Side<R>; 2]),
+        to: [&mut Reaction<R>; 2],
+    ) {
+        let gradients = Gradients { numbers: gradients, swapped: false };
+        let mut sum = gradients.get(0);
+        for k in 1..gradients.numbers.len() / GEOMETRY {
+            let Contact { normal, point_a, point_b, .. } = gradients.get(k);
+            sum.normal = add(sum.normal, normal);
+            sum.point_a = add(sum.point_a, point_a);
+            sum.point_b = add(sum.point_b, point_b);
+        }
+        let Contact { normal: n, phi, .. } = self.contact;
+        let mut pulled = [Reaction::none(), Reaction::none()];
+        match self.sides {
+            [Placed::Ball { radius: r_a, .. }, Placed::Ball { radius: r_b, .. }] => {
+                // The points are a + r_a n and b − r_b n, φ = |b − a| − r_a − r_b, and n turns with the centres.
+                let by_n = add(sum.normal, sub(scale(r_a, sum.point_a), scale(r_b, sum.point_b)));
+                let across = axpy(-dot(n, by_n), n, by_n);
+                let force = axpy(sum.phi, n, scale(R::one() / (phi + r_a + r_b), across));
+                let [on_a, on_b] = [dot(sum.point_a, n) - sum.phi, -dot(sum.point_b, n) - sum.phi];
+                pulled[0] = self.on_ball(0, sub(sum.point_a, force), on_a, (bounds, sides));
+                pulled[1] = self.on_ball(1, add(sum.point_b, force), on_b, (bounds, sides));
+            }
+            [Placed::HalfSpace { .. }, Placed::Ball { .. }] => {
+                let by = [sum.normal, sum.point_a, sum.point_b];
+                (pulled[0], pulled[1]) = self.on_plane([0, 1], by, sum.phi, (bounds, sides));
+            }
+            [Placed::Ball { .. }, Placed::HalfSpace { .. }] => {
+                let by = [scale(-R::one(), sum.normal), sum.point_b, sum.point_a];
+                (pulled[1], pulled[0]) = self.on_plane([1, 0], by, sum.phi, (bounds, sides));
+            }
+            [Placed::HalfSpace { .. }, Placed::HalfSpace { .. }] => {}
+        }
+        let none = Reaction::none();
+        for (to, pulled) in to.into_iter().zip(&pulled) {
+            to.accumulate(far, pulled, &none);
+        }
+    }
+
+    /// The reaction on a ball, from the gradients of its centre and radius.
+    #[inline(always)]
+    fn on_ball(
+        &self,
+        side: usize,
+        force: Vec3<R>,
+        by_radius: R,
+        (bounds, sides): (&[Bound; 2], &[Side<R>; 2]),
+    ) -> Reaction<R> {
+        let mut on = Reaction::none();
+        on.push(force);
+        if let Placed::Ball { arm: Some(arm), .. } = self.sides[side] {
+            on.turn(arm, force);
+        }
+        if let Bound::Ball(round) = bounds[side] {
+            on.size = round.pull(&sides[side].size, by_radius);
+        }
+        on
+    }
+
+    /// The reactions on a half-space with normal m through o and a ball at c with radius r. With d = m·(c − o) the points are c − m d
+    /// and c − m r, and φ = d − r.
+    #[inline(always)]
+    fn on_plane(
+        &self,
+        [plane, ball]: [usize; 2],
+        [by_normal, on_plane, on_ball]: [Vec3<R>; 3],
+        by_phi: R,
+        of: (&[Bound; 2], &[Side<R>; 2]),
+    ) -> (Reaction<R>, Reaction<R>) {
+        let (Placed::HalfSpace { normal: m, origin: o }, Placed::Ball { centre, radius: r, .. }) =
+            (self.sides[plane], self.sides[ball])
+        else {
+            return (Reaction::none(), Reaction::none());
+        };
+        let from = sub(centre, o);
+        let d = dot(m, from);
+        let by_d = by_phi - dot(on_plane, m);
+        let by_m = axpy(by_d, from, axpy(-r, on_ball, axpy(-d, on_plane, by_normal)));
+        let mut on = Reaction::none();
+        on.push(scale(-by_d, m));
+        on.moment = cross(m, by_m);
+        (on, self.on_ball(ball, axpy(by_d, m, add(on_plane, on_ball)), -dot(on_ball, m) - by_phi, of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::super::convex;
+    use crate::contact::convex::ConvexPair;
+    use crate::contact::numbers::GEOMETRY;
+    use fingertip_lanes::lane::{Packed, Real, Single};
+    use fingertip_lanes::vector::Vec3;
+    use fingertip_scene::Shape;
+
+    type R = Single<f64, true>;
+    /// Poses and sizes of both shapes.
+    type Placed = [(Isometry3<f64>, [f64; Shape::SIZES]); 2];
+
+    fn lanes(of: impl IntoIterator<Item = f64>) -> Vec<R> {
+        of.into_iter().map(R::splat).collect()
+    }
+
+    fn plain(of: &[R]) -> Vec<f64> {
+        of.iter().map(|x| x.get(0)).collect()
+    }
+
+    /// Poses and sizes as a kernel takes them.
+    fn places(of: &Placed) -> [(Vec<R>, Vec<R>); 2] {
+        of.each_ref().map(|(pose, sizes)| {
+            let axes = pose.rotation.to_rotation_matrix();
+            (lanes(pose.translation.vector.iter().chain(axes.matrix().iter()).copied()), lanes(*sizes))
+        })
+    }
+
+    /// Contacts, weights and the nearest points.
+    fn witness(pair: &ConvexPair, of: &Placed) -> [Vec<R>; 3] {
+        let places = places(of);
+        let places = places.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
+        let mut out = [GEOMETRY * pair.contacts(), pair.contacts(), GEOMETRY].map(|n| vec![R::zero(); n]);
+        let [contacts, weights, nearest] = &mut out;
+        convex::witness(pair, places, contacts, weights, nearest);
+        out
+    }
+
+    /// The gradients of both shapes' poses, by twists about their origins, and sizes.
+    fn pull(pair: &ConvexPair, of: &Placed, nearest: &[R], gradient: &[f64]) -> ([Vec<f64>; 2], [Vec<f64>; 2]) {
+        let places = places(of);
+        let places = places.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
+        let (contacts, weights) = gradient.split_at(GEOMETRY * pair.contacts());
+        let gradient = (&lanes(contacts.iter().copied())[..], &lanes(weights.iter().copied())[..]);
+        let (mut wrenches, mut sizes) = ([[R::zero(); 6]; 2], [[R::zero(); Shape::SIZES]; 2]);
+        convex::pull(pair, places, nearest, gradient, &mut wrenches, &mut sizes);
+        (wrenches.map(|on| plain(&on)), sizes.map(|on| plain(&on)))
+    }
+
+    /// Moves a pose by a twist (v, ω) about its origin.
+    fn moved(of: &Isometry3<f64>, k: usize, by: f64) -> Isometry3<f64> {
+        let mut twist = [0.0; 6];
+        twist[k] = by;
+        let turn = UnitQuaternion::from_scaled_axis(Vector3::new(twist[3], twist[4], twist[5]));
+        let to = of.translation.vector + Vector3::new(twist[0], twist[1], twist[2]);
+        Isometry3::from_parts(Translation3::from(to), turn * of.rotation)
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_no_nearer_than_its_ball_and_has_the_balls_gradient() {
+        let hull = Shape::hull(&[[0.0; 3], [0.1, 0.0, 0.0], [0.0, 0.07, 0.0], [0.02, 0.01, 0.12]]).unwrap();
+        let shapes = [
+            hull,
+            Shape::HalfSpace,
+            Shape::sphere(0.03),
+            Shape::capsule(0.01, 0.04),
+            Shape::cylinder(0.02, 0.03),
+            Shape::cuboid([0.02, 0.03, 0.04]),
+            Shape::ellipsoid([0.02, 0.05, 0.03]),
+        ];
+        let (mut random, mut far) = (ChaCha8Rng::seed_from_u64(3), 0);
+        let reach = 0.05;
+        for (a, b) in shapes.iter().flat_map(|a| shapes.iter().map(move |b| (a, b))) {
+            if [a, b] == [&Shape::HalfSpace; 2] {
+                continue;
+            }
+            let (near, cut) = (ConvexPair::new(a, b), ConvexPair::new(a, b).within(reach));
+            let n = GEOMETRY * cut.contacts();
+            for _ in 0..20 {
+                let mut place = |shape: &Shape| {
+                    let away = if *shape == Shape::HalfSpace { 0.02 } else { 0.4 };
+                    let mut vector =
+                        |most: f64| -> Vec3<f64> { std::array::from_fn(|_| random.random_range(-most..most)) };
+                    let (at, turn) = (vector(away), vector(2.0));
+                    (Isometry3::new(at.into(), Vector3::from(turn)), shape.sizes())
+                };
+                let at = [place(a), place(b)];
+                let (exact, found) = (witness(&near, &at), witness(&cut, &at));
+                let least = |of: &[Vec<R>; 3]| {
+                    let phi = plain(&of[0]).into_iter().skip(9).step_by(GEOMETRY);
+                    phi.zip(plain(&of[1]))
+                        .filter(|(_, weight)| *weight > 0.0)
+                        .map(|(phi, _)| phi)
+                        .fold(f64::INFINITY, f64::min)
+                };
+                let [true_distance, distance] = [&exact, &found].map(least);
+                if plain(&exact[0]) == plain(&found[0]) {
+                    continue;
+                }
+                far += 1;
+                assert!(
+                    distance > reach && distance <= true_distance + 1e-12,
+                    "{a:?} {b:?} {distance} {true_distance}"
+                );
+                let gradient: Vec<f64> = (0..n + cut.contacts()).map(|_| random.random_range(-1.0..1.0)).collect();
+                // The φ of unused contacts and the weights are constants.
+                let loss = |at: &Placed| {
+                    let contacts = plain(&witness(&cut, at)[0]);
+                    let of = contacts.iter().zip(&gradient).enumerate().filter(|(k, _)| k % GEOMETRY < 9 || *k == 9);
+                    of.map(|(_, (x, g))| x * g).sum::<f64>()
+                };
+                let (wrenches, sizes) = pull(&cut, &at, &found[2], &gradient);
+                let step = 1e-6;
+                let slope = |of: &dyn Fn(&mut Placed, f64)| {
+                    let [plus, minus] = [step, -step].map(|by| {
+                        let mut at = at;
+                        of(&mut at, by);
+                        loss(&at)
+                    });
+                    (plus - minus) / (2.0 * step)
+                };
+                for side in 0..2 {
+                    for k in 0..6 {
+                        let slope = slope(&|at, by| at[side].0 = moved(&at[side].0, k, by));
+                        assert!((slope - wrenches[side][k]).abs() < 1e-6, "{slope} {}", wrenches[side][k]);
+                    }
+                    let fixed = matches!([a, b][side], Shape::Hull(_) | Shape::HalfSpace);
+                    for k in 0..if fixed { 0 } else { 3 } {
+                        let slope = slope(&|at, by| at[side].1[k] += by);
+                        assert!((slope - sizes[side][k]).abs() < 1e-6, "{slope} {}", sizes[side][k]);
+                    }
+                }
+            }
+        }
+        assert!(far > 200, "{far}");
+    }
+}
