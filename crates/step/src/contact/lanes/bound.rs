@@ -208,9 +208,9 @@ impl<R: Real> Bounds<R> {
             [Placed::HalfSpace { .. }, Placed::HalfSpace { .. }] => {}
         }
         let none = Reaction::none();
-        for (to, pulled) in to.into_iter().zip(&pulled) {
-            to.accumulate(far, pulled, &none);
-        }
+        let [on_a, on_b] = to;
+        on_a.accumulate(far, &pulled[0], &none);
+        on_b.accumulate(far, &pulled[1], &none);
     }
 
     /// The reaction on a ball, from the gradients of its centre and radius.
