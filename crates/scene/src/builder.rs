@@ -1,6 +1,6 @@
 //! Building a scene in code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use nalgebra::Isometry3;
 use crate::articulation::MISSING_SHAPE;
 use crate::{
     Articulation, Collision, Freedom, Inertia, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
-    check,
+    Tendon, check,
 };
 use fingertip_shapes::{Error, Result};
 
@@ -113,6 +113,8 @@ impl Robot {
             default_stiffness: STIFFNESS,
             stiffness: BTreeMap::new(),
             home: BTreeMap::new(),
+            passive: BTreeSet::new(),
+            tendons: Vec::new(),
             actuators: Vec::new(),
         }
     }
@@ -152,6 +154,23 @@ impl Robot {
     /// Sets the starting value of one joint, rad or m.
     pub fn with_home(mut self, joint: impl Into<String>, value: f64) -> Self {
         self.home.insert(joint.into(), value);
+        self
+    }
+
+    /// Leaves a joint without a command.
+    pub fn with_passive(mut self, joint: impl Into<String>) -> Self {
+        self.passive.insert(joint.into());
+        self
+    }
+
+    /// Lets the command of `joint` pull others too, by their ratios: see [`Tendon`]. Those that have no command of their own are passive.
+    pub fn with_tendon<'a>(
+        mut self,
+        joint: impl Into<String>,
+        others: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Self {
+        let others = others.into_iter().map(|(name, ratio)| (name.to_owned(), ratio)).collect();
+        self.tendons.push(Tendon { joint: joint.into(), others });
         self
     }
 

@@ -1,10 +1,10 @@
 //! A scene: robots, objects, pairs, parameters. Build it with the methods here or read it with [`Scene::load`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Collision, Inertia, JointKind};
+use super::{Articulation, Collision, Inertia, Joint, JointKind};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,11 @@ pub struct Params {
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
+    /// Do damping and armature of commanded joints act in the quasi-dynamic step? Without, a command pulls as if its controller made up
+    /// for them, as it does for the weight and the inertia of the links: many files give numbers that are no more than a guess, and a
+    /// joint with damping d under stiffness K lags by d/K seconds. Joints without a command, and those that one tendon pulls together,
+    /// have them in any case, and so has every joint in the second-order step.
+    pub joint_damping: bool,
     /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
     /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
     /// lies on fixed cylinders and capsules, differ.
@@ -117,6 +122,7 @@ impl Default for Params {
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,
+            joint_damping: false,
             rolling: true,
             max_iterations: 200,
         }
@@ -175,12 +181,26 @@ pub struct Robot {
     pub stiffness: BTreeMap<String, f64>,
     /// Starting q by joint name; other joints start at 0, or at the limit nearest to 0.
     pub home: BTreeMap<String, f64>,
+    /// Joints that nothing commands, by name. Their springs and damping, tendons and the inertia of what they carry hold them, and
+    /// weight acts on them unless a tendon pulls them.
+    pub passive: BTreeSet<String>,
+    /// Commands that pull several joints.
+    pub tendons: Vec<Tendon>,
     /// How the actuators of its MJCF command its joints; none where it comes from elsewhere.
     pub actuators: Vec<ActuatorMap>,
 }
 
-/// An actuator of an MJCF as a command: u of its joint is the sum of gain · ctrl + offset over the joint's actuators. A joint's own
-/// spring, where there is no actuator, is one with a gain of 0.
+/// A command that pulls several joints: the spring of `joint`'s command is as long as q_joint + Σ ratio · q_other, in place of q_joint
+/// alone. With stiffness K it adds K c cᵀ to P, c being 1 and the ratios, and u commands that length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tendon {
+    /// The joint whose command it is, by name.
+    pub joint: String,
+    /// Ratios of the other joints, by name. Those that are passive need a spring, damping or armature of their own.
+    pub others: BTreeMap<String, f64>,
+}
+
+/// An actuator of an MJCF as a command: u of its joint is the sum of gain · ctrl + offset over the joint's actuators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActuatorMap {
     /// The actuator's name.
@@ -196,6 +216,26 @@ pub struct ActuatorMap {
 }
 
 impl Robot {
+    /// Is this a joint of its own that has a command: one with a coordinate of its own, and not passive?
+    pub fn is_commanded(&self, joint: &Joint) -> bool {
+        joint.is_commandable() && !self.passive.contains(&joint.name)
+    }
+
+    /// The tendon that the command of the joint with this name pulls, if it pulls more than the joint.
+    pub fn tendon(&self, joint: &str) -> Option<&Tendon> {
+        self.tendons.iter().find(|tendon| tendon.joint == joint)
+    }
+
+    /// The command that holds a commanded joint at home, rad or m: its home, or the length there of the tendon that it pulls.
+    pub fn home_command(&self, joint: &Joint) -> f64 {
+        let home = |joint: &Joint| joint.home(self.home.get(&joint.name).copied());
+        let other = |(name, ratio): (&String, &f64)| {
+            let joint = self.articulation.joints.iter().find(|joint| joint.name == *name);
+            joint.map_or(0.0, |joint| ratio * home(joint))
+        };
+        home(joint) + self.tendon(&joint.name).map_or(0.0, |tendon| tendon.others.iter().map(other).sum())
+    }
+
     /// The commands u by joint, rad or m, for controls of MJCF actuators by name; an actuator without one has 0.
     pub fn commands(&self, ctrl: &BTreeMap<&str, f64>) -> BTreeMap<String, f64> {
         let mut u = BTreeMap::new();

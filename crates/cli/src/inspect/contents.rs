@@ -1,6 +1,9 @@
 //! The contents of a scene as data for `inspect`, in SI units.
 
+use std::collections::BTreeMap;
+
 use candle_core::{Result, Tensor};
+use fingertip::Model;
 use fingertip::contact::UNUSED;
 use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::Coordinate;
@@ -65,6 +68,16 @@ pub struct Motion {
     pub home: Vec<f64>,
     pub stiffness: Option<f64>,
     pub stiffness_unit: &'static str,
+    /// The other joints that its command pulls, and their ratios.
+    pub tendon: BTreeMap<String, f64>,
+    /// The joint's own spring, damping, armature and dry friction.
+    pub spring: f64,
+    pub spring_rest: f64,
+    pub damping: f64,
+    pub armature: f64,
+    pub friction: f64,
+    /// Do damping and armature act in the quasi-dynamic step?
+    pub resisted: bool,
 }
 
 #[derive(Serialize)]
@@ -142,7 +155,7 @@ impl Contents {
                 joint_limits: model.params.joint_limits,
                 rolling: model.params.rolling,
             },
-            coordinates: model.tree.coordinates.iter().map(|coordinate| Motion::of(coordinate, &stiffness)).collect(),
+            coordinates: model.tree.coordinates.iter().map(|c| Motion::of(model, c, &stiffness)).collect(),
             pairs: pairs(step)?,
             bodies: bodies(start.bodies, start.start),
             masses: masses(step)?,
@@ -157,8 +170,9 @@ impl Contents {
 }
 
 impl Motion {
-    fn of(coordinate: &Coordinate, stiffness: &[f64]) -> Self {
-        let kind = coordinate.kind;
+    fn of(model: &Model, coordinate: &Coordinate, stiffness: &[f64]) -> Self {
+        let (tree, kind) = (&model.tree, coordinate.kind);
+        let others = coordinate.others.iter().map(|&(other, ratio)| (tree.coordinates[other].name.clone(), ratio));
         Self {
             name: coordinate.name.clone(),
             motion: kind.motion(),
@@ -173,6 +187,13 @@ impl Motion {
             home: coordinate.home.clone(),
             stiffness: coordinate.u.map(|u| stiffness[u]),
             stiffness_unit: kind.stiffness_unit(),
+            tendon: others.collect(),
+            spring: coordinate.spring.stiffness,
+            spring_rest: coordinate.spring.rest,
+            damping: coordinate.damping,
+            armature: coordinate.armature,
+            friction: coordinate.friction,
+            resisted: tree.is_resisted(coordinate, model.params.joint_damping),
         }
     }
 }

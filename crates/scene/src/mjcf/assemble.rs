@@ -1,6 +1,6 @@
 //! Links and joints of some of a file's trees: robots, and objects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use nalgebra::{Isometry3, Translation3, Vector3};
 
@@ -10,7 +10,9 @@ use super::geom::{Form, Geom};
 use super::relation::Coupling;
 use super::{Mjcf, springs};
 use crate::articulation::MISSING_SHAPE;
-use crate::{Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Surface, Visual};
+use crate::{
+    Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Spring, Surface, Visual,
+};
 use fingertip_shapes::Result;
 
 /// Offsets of an axis, m, that move nothing.
@@ -163,11 +165,10 @@ impl Mjcf<'_> {
         let Assembly { articulation, freedom, base, .. } = self.assemble(roots)?;
         let mut robot = Robot { freedom, base, ..Robot::new(name, articulation) };
         let joints = &robot.articulation.joints;
-        let own = self.tree.joints().filter(|(_, joint)| joint.stiffness > 0.0);
-        let own: BTreeMap<String, [f64; 2]> =
-            own.map(|(_, joint)| (joint.name.clone(), [joint.stiffness, joint.rest])).collect();
-        let springs = springs::springs(joints, &own, &self.actuators);
+        let springs = springs::springs(&robot.articulation, &self.actuators);
         robot.stiffness = springs.stiffness;
+        robot.passive = springs.passive;
+        robot.tendons = springs.tendons;
         robot.actuators = springs.actuators;
         let (home, root) = self.home();
         let commandable = joints.iter().filter(|joint| joint.is_commandable());
@@ -287,6 +288,8 @@ fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>
         effort: joint.effort,
         damping: joint.damping,
         friction: joint.friction,
+        spring: joint.spring,
+        armature: joint.armature,
         mimic: None,
     }
 }
@@ -303,6 +306,8 @@ fn fixed(body: &str, parent: usize, child: usize, origin: Isometry3<f64>) -> Joi
         effort: f64::INFINITY,
         damping: 0.0,
         friction: 0.0,
+        spring: Spring::default(),
+        armature: 0.0,
         mimic: None,
     }
 }

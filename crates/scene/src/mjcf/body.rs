@@ -10,7 +10,7 @@ use super::document::Document;
 use super::geom::Geom;
 use super::mesh::Meshes;
 use super::node::Node;
-use crate::{Inertia, JointKind, Limits};
+use crate::{Inertia, JointKind, Limits, Spring};
 use fingertip_shapes::{Error, Result};
 
 /// Replicas of one element.
@@ -34,9 +34,8 @@ pub(super) struct Joint {
     pub(super) effort: f64,
     pub(super) damping: f64,
     pub(super) friction: f64,
-    pub(super) stiffness: f64,
-    /// q at which the joint's own spring is at rest.
-    pub(super) rest: f64,
+    pub(super) spring: Spring,
+    pub(super) armature: f64,
 }
 
 pub(super) struct Body {
@@ -235,8 +234,8 @@ impl<'a> Reader<'a, '_> {
             effort: forces.filter(|_| has_forces).map_or(f64::INFINITY, largest),
             damping: first("damping")?,
             friction: node.number("frictionloss")?.unwrap_or(0.0),
-            stiffness: first("stiffness")?,
-            rest: angle(node.number("springref")?.unwrap_or(0.0)),
+            spring: Spring { stiffness: first("stiffness")?, rest: angle(node.number("springref")?.unwrap_or(0.0)) },
+            armature: node.number("armature")?.unwrap_or(0.0),
         };
         self.bodies[around.body].joints.push(joint);
         Ok(())

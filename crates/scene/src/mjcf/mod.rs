@@ -275,15 +275,11 @@ impl<'a> Mjcf<'a> {
         Ok(scene)
     }
 
-    /// The commands at the start: those of the keyframe's controls, if it has some, and of springs without an actuator.
+    /// The commands at the start: those of the keyframe's controls, if it has some.
     fn start(&self, robot: &Robot) -> Option<Keyframe> {
-        let ctrl = self.key.as_ref().map_or(&[][..], |key| &key.ctrl);
-        let is_given = ctrl.len() == self.actuators.len();
+        let ctrl = &self.key.as_ref().filter(|key| key.ctrl.len() == self.actuators.len())?.ctrl;
         let names = self.actuators.iter().map(|actuator| actuator.name.as_str());
-        let mut u = robot.commands(&names.zip(ctrl.iter().copied()).collect());
-        u.retain(|joint, _| {
-            is_given || robot.actuators.iter().any(|actuator| actuator.joint == *joint && actuator.gain == 0.0)
-        });
+        let u = robot.commands(&names.zip(ctrl.iter().copied()).collect());
         (!u.is_empty()).then_some(Keyframe { time: 0.0, u })
     }
 
@@ -293,10 +289,6 @@ impl<'a> Mjcf<'a> {
         let (home, poses) = self.home();
         if let (Freedom::Free, [only]) = (freedom, roots) {
             base = poses.get(only).copied().unwrap_or(base);
-        }
-        let own = self.tree.joints().filter(|(body, _)| roots.contains(&self.tree.root_of(*body)));
-        for (_, joint) in own.filter(|(_, joint)| joint.stiffness != 0.0) {
-            notes.push(format!("{name}: joint \"{}\": stiffness left out, as this is no robot", joint.name));
         }
         if let ([link], []) = (&mut articulation.links[..], &articulation.joints[..]) {
             let body =

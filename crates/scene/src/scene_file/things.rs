@@ -1,13 +1,14 @@
 //! Robots and objects as scene files spell them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
+use super::joints::{JointKeys, Numbers, SpringFile, TendonFile};
 use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
-use crate::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape};
+use crate::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
 
@@ -25,9 +26,17 @@ pub(super) struct RobotFile {
     position: Option<[f64; 3]>,
     rpy: Option<[f64; 3]>,
     quaternion: Option<[f64; 4]>,
-    stiffness: Option<Stiffness>,
+    stiffness: Option<Numbers>,
     #[serde(default)]
     home: BTreeMap<String, f64>,
+    #[serde(default)]
+    passive: BTreeSet<String>,
+    #[serde(default)]
+    tendons: Vec<TendonFile>,
+    #[serde(default)]
+    spring: BTreeMap<String, SpringFile>,
+    damping: Option<Numbers>,
+    armature: Option<Numbers>,
     collision: Option<Vec<CollisionFile>>,
 }
 
@@ -36,13 +45,6 @@ pub(super) struct RobotFile {
 #[serde(rename_all = "lowercase")]
 enum Base {
     Commanded,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number or a table of numbers by joint name")]
-enum Stiffness {
-    All(f64),
-    ByJoint(BTreeMap<String, f64>),
 }
 
 /// An entry of `[[object]]`.
@@ -59,6 +61,10 @@ pub(super) struct ObjectFile {
     #[serde(default)]
     packages: Vec<String>,
     home: Option<BTreeMap<String, f64>>,
+    #[serde(default)]
+    spring: BTreeMap<String, SpringFile>,
+    damping: Option<Numbers>,
+    armature: Option<Numbers>,
     sphere: Option<f64>,
     r#box: Option<[f64; 3]>,
     rounding: Option<f64>,
@@ -89,16 +95,22 @@ impl RobotFile {
             (None, None) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got none")),
         };
         replace_collisions(&mut robot.articulation, folder, self.collision.as_deref())?;
+        let (damping, armature) = (self.damping.as_ref(), self.armature.as_ref());
+        JointKeys { spring: &self.spring, damping, armature }.apply(&mut robot.articulation)?;
         robot.freedom = self.freedom.unwrap_or(robot.freedom);
         robot.base = pose(self.position, self.rpy, self.quaternion)? * robot.base;
         robot.home.extend(self.home);
+        robot.passive.extend(self.passive);
+        for TendonFile { joint, others } in self.tendons {
+            robot.tendons.push(Tendon { joint, others });
+        }
         match self.stiffness {
             None => {}
-            Some(Stiffness::All(stiffness)) => {
+            Some(Numbers::All(stiffness)) => {
                 robot.default_stiffness = stiffness;
                 robot.stiffness.clear();
             }
-            Some(Stiffness::ByJoint(mut stiffness)) => {
+            Some(Numbers::ByJoint(mut stiffness)) => {
                 robot.default_stiffness = stiffness.remove("default").unwrap_or(robot.default_stiffness);
                 robot.stiffness.extend(stiffness);
             }
@@ -123,8 +135,13 @@ impl ObjectFile {
             notes.extend(left_out.into_iter().map(|note| format!("{}: {note}", self.name)));
             object.pose = pose * object.pose;
             object.freedom = self.freedom.unwrap_or(object.freedom);
-            if let ObjectBody::Articulated { home, .. } = &mut object.body {
-                home.extend(self.home.unwrap_or_default());
+            let given = self.joint_keys().given();
+            match &mut object.body {
+                ObjectBody::Articulated { articulation, home } => {
+                    self.joint_keys().apply(articulation)?;
+                    home.extend(self.home.unwrap_or_default());
+                }
+                ObjectBody::Rigid { .. } => without_joints(given)?,
             }
             return Ok(object);
         }
@@ -133,6 +150,10 @@ impl ObjectFile {
             None => self.rigid(folder)?,
         };
         Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose })
+    }
+
+    fn joint_keys(&self) -> JointKeys<'_> {
+        JointKeys { spring: &self.spring, damping: self.damping.as_ref(), armature: self.armature.as_ref() }
     }
 
     /// What the file says; what holds a half-space can only be fixed.
@@ -181,6 +202,7 @@ impl ObjectFile {
         self.alone("urdf", folder)?;
         let mut articulation = read_urdf(folder, urdf, &self.packages)?;
         replace_collisions(&mut articulation, folder, self.collision.as_deref())?;
+        self.joint_keys().apply(&mut articulation)?;
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
@@ -191,6 +213,7 @@ impl ObjectFile {
         if self.home.is_some() {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
         }
+        without_joints(self.joint_keys().given())?;
         let collisions = match (self.shapes(folder)?, &self.collision) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid("shape", "expected one shape or collision = […], got both"));
@@ -230,6 +253,11 @@ impl ObjectFile {
         inertia.com = self.com.map_or(inertia.com, Into::into);
         Ok(Some(inertia))
     }
+}
+
+/// One rigid body may have no keys of joints.
+fn without_joints(given: Option<&str>) -> Result<()> {
+    given.map_or(Ok(()), |key| Err(Error::invalid(key, "expected with joints only; this object is one rigid body")))
 }
 
 fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Folder) -> Result<Vec<Collision>> {

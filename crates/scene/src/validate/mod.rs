@@ -9,7 +9,7 @@ use nalgebra::{Isometry3, Vector3};
 use self::articulation::validate_passive;
 use super::{
     Articulation, Freedom, Inertia, Joint, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
-    Shape, check,
+    Shape, Tendon, check,
 };
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -148,9 +148,48 @@ impl Robot {
             findings.take(found.map_err(|error| error.within("stiffness")));
         }
         findings.take(validate_home(&self.articulation, &self.home));
+        for name in &self.passive {
+            findings.take(find_joint(&self.articulation, name).map_err(|error| error.within("passive")));
+        }
+        for (i, tendon) in self.tendons.iter().enumerate() {
+            let place = format!("tendon of joint \"{}\"", tendon.joint);
+            findings.take(self.validate_tendon(i, tendon).map_err(|error| error.within(place)));
+        }
         // Joints of several coordinates are not commanded: only inertia holds them.
-        findings.take(validate_passive_joints(&self.articulation, |kind| !kind.is_single()));
+        let is_pulled = |joint: &Joint| self.tendons.iter().any(|tendon| tendon.others.contains_key(&joint.name));
+        findings.take(validate_passive_joints(&self.articulation, |joint| {
+            !joint.kind.is_single() || (self.passive.contains(&joint.name) && !is_pulled(joint))
+        }));
         findings.result()
+    }
+
+    fn validate_tendon(&self, i: usize, tendon: &Tendon) -> Result<()> {
+        let find = |name: &str| -> Result<usize> {
+            find_joint(&self.articulation, name)?;
+            let all = &self.articulation.joints;
+            Ok(all.iter().position(|joint| joint.name == name).unwrap_or(all.len()))
+        };
+        find(&tendon.joint)?;
+        if self.passive.contains(&tendon.joint) {
+            return Err(Error::invalid("joint", "expected one with a command, but it is passive"));
+        }
+        if self.tendons[..i].iter().any(|other| other.joint == tendon.joint) {
+            return Err(Error::invalid("joint", "expected one tendon for a command, got several"));
+        }
+        for (name, &ratio) in &tendon.others {
+            let (j, place) = (find(name)?, format!("joint \"{name}\""));
+            check::finite(&place, ratio)?;
+            check::at_most(&place, ratio, check::LONGEST, "in size")?;
+            if *name == tendon.joint {
+                return Err(Error::invalid(place, "expected other joints than the one whose command it is"));
+            }
+            if self.passive.contains(name) && !self.articulation.resistance(j).holds() {
+                let message =
+                    "expected a spring, damping or armature of its own, as the tendon holds no more than a sum";
+                return Err(Error::invalid(place, message));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -196,14 +235,18 @@ fn validate_root(freedom: Freedom, pose: &Isometry3<f64>, whole: Option<&Inertia
     validate_passive(freedom.joint(), &z, whole)
 }
 
-fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
-    let counts = |joint: &&Joint| joint.kind != JointKind::Fixed && joint.mimic.is_none() && is_passive(joint.kind);
-    let mut joints = articulation.joints.iter().filter(counts).peekable();
+/// Has what inertia alone holds some? Springs, damping and armature hold what has none.
+fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(&Joint) -> bool) -> Result<()> {
+    let counts = |(j, joint): &(usize, &Joint)| {
+        let moves = joint.kind != JointKind::Fixed && joint.mimic.is_none();
+        moves && is_passive(joint) && !articulation.resistance(*j).holds()
+    };
+    let mut joints = articulation.joints.iter().enumerate().filter(counts).peekable();
     if joints.peek().is_none() {
         return Ok(());
     }
     let composites = articulation.composites();
-    for joint in joints {
+    for (_, joint) in joints {
         validate_passive(joint.kind, &joint.axis, composites[joint.child].as_ref())
             .map_err(|error| error.within(format!("joint \"{}\"", joint.name)))?;
     }
