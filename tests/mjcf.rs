@@ -41,7 +41,7 @@ fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
 }
 
-/// Every body at three random configurations.
+/// Every body and every site at three random configurations.
 #[test]
 fn poses_of_bodies() -> Result<()> {
     let golden = golden();
@@ -58,7 +58,13 @@ fn poses_of_bodies() -> Result<()> {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let kinematics = Kinematics::of_bodies(&model.tree, &names, DType::F64, &Device::Cpu)?;
             let poses = kinematics.at(&model.tensor(&[&q])?)?.poses.squeeze(0)?.to_vec2::<f64>()?;
-            for ((name, expected), pose) in bodies.iter().zip(poses) {
+            let sites = pose["sites"].as_object().unwrap();
+            let names: Vec<String> = sites.keys().map(|name| format!("r/{name}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            assert_eq!(names.len(), model.tree.sites.len());
+            let of_sites = Kinematics::of_sites(&model.tree, &names, DType::F64, &Device::Cpu)?;
+            let of_sites = of_sites.at(&model.tensor(&[&q])?)?.poses.squeeze(0)?.to_vec2::<f64>()?;
+            for ((name, expected), pose) in bodies.iter().zip(poses).chain(sites.iter().zip(of_sites)) {
                 // Ours has the columns of the rotation, MuJoCo's the rows.
                 let rows = (0..3).flat_map(|i| (0..3).map(move |j| 3 + 3 * j + i));
                 let ours: Vec<f64> = (0..3).chain(rows).map(|k| pose[k]).collect();
@@ -282,7 +288,6 @@ fn what_is_left_out_is_said_once() {
     let expected = [
         "equality connect \"loop\" of a and b left out: nothing holds them together here",
         "tendons that are not fixed: 1 left out: rope",
-        "<default/site>: 1 left out",
         "<geom>: solimp, solref left out",
         "<option>: integrator, timestep left out",
         "<position>: kv left out",
@@ -290,7 +295,8 @@ fn what_is_left_out_is_said_once() {
         "<tendon/spatial>: 1 left out",
         "<equality/connect>: 1 left out",
         "<worldbody/light>: 1 left out",
-        "<worldbody/site>: 2 left out",
+        "<site>: size left out",
+        "sites of the world left out: w",
     ];
     let mut notes = scene.notes.clone();
     notes.sort();

@@ -214,7 +214,8 @@ def golden() -> dict:
             data.qpos[:] = q
             mujoco.mj_kinematics(model, data)
             bodies = {body_name(model, b): [*data.xpos[b], *data.xmat[b]] for b in range(1, model.nbody)}
-            entry["poses"].append({"q": q.tolist(), "bodies": bodies})
+            sites = {model.site(s).name: [*data.site_xpos[s], *data.site_xmat[s]] for s in range(model.nsite)}
+            entry["poses"].append({"q": q.tolist(), "bodies": bodies, "sites": sites})
         for b in range(1, model.nbody):
             mass, com, matrix = inertias(model, b)
             entry["masses"][body_name(model, b)] = [mass, *com, *matrix]

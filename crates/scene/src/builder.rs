@@ -8,8 +8,8 @@ use nalgebra::Isometry3;
 
 use crate::articulation::MISSING_SHAPE;
 use crate::{
-    Articulation, Collision, Freedom, Inertia, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
-    Tendon, check,
+    Articulation, Collision, Freedom, Inertia, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene,
+    Shape, Site, Tendon, check,
 };
 use fingertip_shapes::{Error, Result};
 
@@ -110,12 +110,14 @@ impl Robot {
             articulation,
             freedom: Freedom::Fixed,
             base: Isometry3::identity(),
+            mount: None,
             default_stiffness: STIFFNESS,
             stiffness: BTreeMap::new(),
             home: BTreeMap::new(),
             passive: BTreeSet::new(),
             tendons: Vec::new(),
             actuators: Vec::new(),
+            sites: Vec::new(),
         }
     }
 
@@ -136,6 +138,18 @@ impl Robot {
     /// With its root link at this pose in the world; the starting pose if it may move.
     pub fn with_base(mut self, base: Isometry3<f64>) -> Self {
         self.base = base;
+        self
+    }
+
+    /// Welds its root link to a link of another robot, which is added to the scene before this one; the base is a pose in that link's frame.
+    pub fn with_mount(mut self, robot: impl Into<String>, link: impl Into<String>) -> Self {
+        self.mount = Some(Mount { robot: robot.into(), link: link.into() });
+        self
+    }
+
+    /// Adds a named point on a link, at a pose in the link's frame.
+    pub fn with_site(mut self, name: impl Into<String>, link: impl Into<String>, pose: Isometry3<f64>) -> Self {
+        self.sites.push(Site { name: name.into(), link: Some(link.into()), pose });
         self
     }
 
@@ -215,13 +229,13 @@ impl Object {
     pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
         let inertia = Inertia::solid_compound(&collisions, mass);
         let body = ObjectBody::Rigid { inertia, collisions };
-        Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity() }
+        Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity(), sites: Vec::new() }
     }
 
     /// A fixed shape.
     pub fn fixed(name: impl Into<String>, shape: Shape) -> Self {
         let body = ObjectBody::Rigid { inertia: None, collisions: vec![Collision::centred(shape)] };
-        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity(), sites: Vec::new() }
     }
 
     /// A fixed half-space: everything below z = `height`, m.
@@ -232,7 +246,7 @@ impl Object {
     /// Links and passive joints, with the root link fixed in the world's origin.
     pub fn articulated(name: impl Into<String>, articulation: Articulation) -> Self {
         let body = ObjectBody::Articulated { articulation, home: BTreeMap::new() };
-        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity(), sites: Vec::new() }
     }
 
     /// Sets the freedom of the body or the root link.

@@ -25,4 +25,6 @@ pub use fingertip_shapes::{
     Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Surface, Triangles, check, unknown,
 };
 pub use rest::Rest;
-pub use scene::{ActuatorMap, Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene, Tendon};
+pub use scene::{
+    ActuatorMap, Freedom, Friction, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene, Site, Tendon,
+};

@@ -25,6 +25,20 @@ pub struct Scene {
     pub notes: Vec<String>,
 }
 
+impl Scene {
+    /// A robot and those that are mounted on it, one on the other.
+    pub(super) fn carried<'a>(&'a self, robot: &'a Robot) -> impl Iterator<Item = &'a Robot> {
+        let mut carried = vec![robot];
+        // Carriers stand before what they carry.
+        for other in &self.robots {
+            if other.mount.as_ref().is_some_and(|mount| carried.iter().any(|robot| robot.name == mount.robot)) {
+                carried.push(other);
+            }
+        }
+        carried.into_iter()
+    }
+}
+
 /// Parameters of the step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -173,8 +187,10 @@ pub struct Robot {
     /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
     /// the joints in q, and are not commanded.
     pub freedom: Freedom,
-    /// Pose of the root link in the world, or its starting pose if it may move.
+    /// Pose of the root link in the world, or its starting pose if it may move; in the frame of the link that it is mounted on, if it is.
     pub base: Isometry3<f64>,
+    /// The link of another robot that the root link is welded to, if it does not stand in the world.
+    pub mount: Option<Mount>,
     /// Stiffness of joints without an entry below, N·m/rad or N/m; positive.
     pub default_stiffness: f64,
     /// Stiffness by joint name.
@@ -188,6 +204,29 @@ pub struct Robot {
     pub tendons: Vec<Tendon>,
     /// How the actuators of its MJCF command its joints; none where it comes from elsewhere.
     pub actuators: Vec<ActuatorMap>,
+    /// Named points on its links.
+    pub sites: Vec<Site>,
+}
+
+/// A link of another robot, which stands before the mounted one in [`Scene::robots`].
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// The other robot's name.
+    pub robot: String,
+    /// The name of its link.
+    pub link: String,
+}
+
+/// A named point with axes. It has no effect on the step; kinematics give its pose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// The name, unique within its robot or object.
+    pub name: String,
+    /// The link that it is on; none for the root link, or for an object that is one rigid body.
+    pub link: Option<String>,
+    /// Its pose in the frame of the link or the body.
+    pub pose: Isometry3<f64>,
 }
 
 /// A command that pulls several joints: the spring of `joint`'s command is as long as q_joint + Σ ratio · q_other, in place of q_joint
@@ -258,6 +297,8 @@ pub struct Object {
     pub freedom: Freedom,
     /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
+    /// Named points on it.
+    pub sites: Vec<Site>,
 }
 
 /// The body or bodies of an object.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::contact::UNUSED;
 use fingertip::description::{JointKind, Robot, Shape};
-use fingertip::kinematics::Coordinate;
+use fingertip::kinematics::{Coordinate, Kinematics, POSE};
 use fingertip::show::{self, Source};
 use fingertip::step::Quasidynamic;
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
 use serde::Serialize;
 
 use super::notes::left_out;
@@ -29,6 +30,8 @@ pub struct Contents {
     /// Poses at home.
     pub bodies: Vec<Body>,
     pub masses: Vec<Mass>,
+    /// Named points, where they are at home.
+    pub sites: Vec<Site>,
     /// How controls of MJCF actuators command joints.
     pub actuators: Vec<Actuator>,
     pub left_out: Vec<String>,
@@ -110,6 +113,15 @@ pub struct Body {
 }
 
 #[derive(Serialize)]
+pub struct Site {
+    pub name: String,
+    pub body: String,
+    pub position: [f64; 3],
+    /// w, x, y, z.
+    pub quaternion: [f64; 4],
+}
+
+#[derive(Serialize)]
 pub struct Mass {
     pub body: String,
     pub mass: f64,
@@ -159,6 +171,7 @@ impl Contents {
             pairs: pairs(step)?,
             bodies: bodies(start.bodies, start.start),
             masses: masses(step)?,
+            sites: sites(model)?,
             actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
             warnings: model.warnings.clone(),
@@ -247,6 +260,28 @@ fn bodies(bodies: Vec<show::BodyRecord>, home: show::Configuration) -> Vec<Body>
         quaternion: rotation,
     };
     bodies.into_iter().zip(home.poses).skip(1).map(body).collect()
+}
+
+fn sites(model: &Model) -> Result<Vec<Site>> {
+    let tree = &model.tree;
+    let names: Vec<&str> = tree.sites.iter().map(|site| site.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kinematics = Kinematics::of_sites(tree, &names, DType::F64, &Device::Cpu)?;
+    let home = Tensor::from_vec(tree.home(), (1, tree.nq), &Device::Cpu)?;
+    let poses = numbers(&kinematics.at(&home)?.poses)?;
+    let site = |(site, pose): (&fingertip::kinematics::Site, &[f64])| {
+        let axes = Rotation3::from_matrix_unchecked(Matrix3::from_column_slice(&pose[3..]));
+        let q = UnitQuaternion::from_rotation_matrix(&axes);
+        Site {
+            name: site.name.clone(),
+            body: tree.bodies[site.body].name.clone(),
+            position: [pose[0], pose[1], pose[2]],
+            quaternion: [q.w, q.i, q.j, q.k],
+        }
+    };
+    Ok(tree.sites.iter().zip(poses.chunks_exact(POSE)).map(site).collect())
 }
 
 fn actuators(robot: &Robot) -> impl Iterator<Item = Actuator> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::contents::{Actuator, Body, Contents, Mass, Motion, Pair, Side};
+use super::contents::{Actuator, Body, Contents, Mass, Motion, Pair, Side, Site};
 use crate::table::{short, table};
 
 pub fn text(contents: &Contents) -> String {
@@ -21,6 +21,9 @@ pub fn text(contents: &Contents) -> String {
     section("Poses at home", bodies(&contents.bodies));
     if !contents.masses.is_empty() {
         section("Masses", masses(&contents.masses));
+    }
+    if !contents.sites.is_empty() {
+        section("Sites at home", sites(&contents.sites));
     }
     if !contents.actuators.is_empty() {
         section("Actuators of the MJCF: u = gain · control + offset", actuators(&contents.actuators));
@@ -126,6 +129,15 @@ fn bodies(bodies: &[Body]) -> String {
     for Body { name, position, quaternion } in bodies {
         let numbers = position.iter().chain(quaternion).map(|&x| short(x));
         table.add_row(std::iter::once(name.clone()).chain(numbers));
+    }
+    table.to_string()
+}
+
+fn sites(sites: &[Site]) -> String {
+    let mut table = table(&["site", "body", "x m", "y", "z", "qw", "qx", "qy", "qz"], 2);
+    for Site { name, body, position, quaternion } in sites {
+        let numbers = position.iter().chain(quaternion).map(|&x| short(x));
+        table.add_row([name.clone(), body.clone()].into_iter().chain(numbers));
     }
     table.to_string()
 }

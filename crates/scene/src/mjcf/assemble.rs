@@ -11,7 +11,7 @@ use super::relation::Coupling;
 use super::{Mjcf, springs};
 use crate::articulation::MISSING_SHAPE;
 use crate::{
-    Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Spring, Surface, Visual,
+    Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Site, Spring, Surface, Visual,
 };
 use fingertip_shapes::Result;
 
@@ -23,6 +23,7 @@ pub(super) struct Assembly {
     pub(super) articulation: Articulation,
     pub(super) freedom: Freedom,
     pub(super) base: Isometry3<f64>,
+    pub(super) sites: Vec<Site>,
     /// The link of each body.
     links: HashMap<usize, usize>,
 }
@@ -35,6 +36,7 @@ impl Mjcf<'_> {
             articulation: Articulation::default(),
             freedom: Freedom::Fixed,
             base: Isometry3::identity(),
+            sites: Vec::new(),
             links: HashMap::new(),
         };
         let is_alone = |root: usize| bodies[root].joints.iter().all(|joint| joint.kind == JointKind::Floating);
@@ -52,6 +54,8 @@ impl Mjcf<'_> {
         for (b, body) in bodies.iter().enumerate().skip(1) {
             if roots.contains(&self.tree.root_of(b)) {
                 let link = self.link(body, &mut assembly.articulation.notes, &mut missing)?;
+                let sites = body.sites.iter().map(|(name, pose)| (name.clone(), *pose));
+                assembly.sites.extend(sites.map(|(name, pose)| Site { name, link: Some(body.name.clone()), pose }));
                 assembly.add(b, body, link);
             }
         }
@@ -162,8 +166,8 @@ impl Mjcf<'_> {
 
     /// The robot of some trees.
     pub(super) fn robot(&self, name: &str, roots: &[usize]) -> Result<Robot> {
-        let Assembly { articulation, freedom, base, .. } = self.assemble(roots)?;
-        let mut robot = Robot { freedom, base, ..Robot::new(name, articulation) };
+        let Assembly { articulation, freedom, base, sites, .. } = self.assemble(roots)?;
+        let mut robot = Robot { freedom, base, sites, ..Robot::new(name, articulation) };
         let joints = &robot.articulation.joints;
         let springs = springs::springs(&robot.articulation, &self.actuators);
         robot.stiffness = springs.stiffness;

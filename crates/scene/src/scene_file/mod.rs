@@ -39,6 +39,8 @@ impl Scene {
     /// damping = { default = 0.01 }         # N·m·s/rad or N·s/m; or one number for all; in place of the file's
     /// armature = { index4 = 1e-5 }         # kg·m² or kg; see `Params::joint_damping` for both
     /// tendons = [{ joint = "index3", others = { index4 = 1.0 } }]    # u of index3 commands index3 + 1.0 · index4
+    /// mount = { robot = "arm", link = "flange" }    # welded to the link of a robot above; position and so on are then in its frame
+    /// sites = [{ name = "pad", link = "tip", at = [0.0, 0.0, 0.027] }]    # named points, with rpy or quaternion; link: the root by default
     /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in place of the URDF's own
     ///
     /// [[object]]
@@ -50,6 +52,7 @@ impl Scene {
     ///                                      # [normal, offset], or collision = [{ … }, …]
     /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
     /// freedom = "free"                     # free | planar | translation | fixed; a halfspace needs none, it is fixed
+    /// sites = [{ name = "top", at = [0.0, 0.0, 0.04] }]
     /// position = [0.12, 0.03, -0.16]
     ///
     /// [[object]]                           # links and passive joints

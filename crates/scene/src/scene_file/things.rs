@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::joints::{JointKeys, Numbers, SpringFile, TendonFile};
 use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
-use crate::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape, Tendon};
+use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
 
@@ -37,6 +37,9 @@ pub(super) struct RobotFile {
     spring: BTreeMap<String, SpringFile>,
     damping: Option<Numbers>,
     armature: Option<Numbers>,
+    mount: Option<Mount>,
+    #[serde(default)]
+    sites: Vec<SiteFile>,
     collision: Option<Vec<CollisionFile>>,
 }
 
@@ -65,6 +68,8 @@ pub(super) struct ObjectFile {
     spring: BTreeMap<String, SpringFile>,
     damping: Option<Numbers>,
     armature: Option<Numbers>,
+    #[serde(default)]
+    sites: Vec<SiteFile>,
     sphere: Option<f64>,
     r#box: Option<[f64; 3]>,
     rounding: Option<f64>,
@@ -81,6 +86,25 @@ pub(super) struct ObjectFile {
     mass: Option<f64>,
     inertia: Option<Vec<f64>>,
     com: Option<[f64; 3]>,
+}
+
+/// A named point of a link, or of an object that is one rigid body.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SiteFile {
+    name: String,
+    link: Option<String>,
+    at: Option<[f64; 3]>,
+    rpy: Option<[f64; 3]>,
+    quaternion: Option<[f64; 4]>,
+}
+
+impl SiteFile {
+    fn site(&self) -> Result<Site> {
+        let pose = pose(self.at, self.rpy, self.quaternion);
+        let pose = pose.map_err(|error| error.within(format!("site \"{}\"", self.name)))?;
+        Ok(Site { name: self.name.clone(), link: self.link.clone(), pose })
+    }
 }
 
 impl RobotFile {
@@ -115,6 +139,10 @@ impl RobotFile {
                 robot.stiffness.extend(stiffness);
             }
         }
+        for file in &self.sites {
+            robot.sites.push(file.site()?);
+        }
+        robot.mount = self.mount;
         match (self.base, self.freedom) {
             (None, _) => Ok(robot),
             (Some(Base::Commanded), None) => Ok(robot.with_commanded_base(Robot::BASE_STIFFNESS)),
@@ -143,13 +171,17 @@ impl ObjectFile {
                 }
                 ObjectBody::Rigid { .. } => without_joints(given)?,
             }
+            for file in &self.sites {
+                object.sites.push(file.site()?);
+            }
             return Ok(object);
         }
         let body = match &self.urdf {
             Some(urdf) => self.articulated(folder, urdf)?,
             None => self.rigid(folder)?,
         };
-        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose })
+        let sites = self.sites.iter().map(SiteFile::site).collect::<Result<_>>()?;
+        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose, sites })
     }
 
     fn joint_keys(&self) -> JointKeys<'_> {

@@ -8,8 +8,8 @@ use nalgebra::{Isometry3, Vector3};
 
 use self::articulation::validate_passive;
 use super::{
-    Articulation, Freedom, Inertia, Joint, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
-    Shape, Tendon, check,
+    Articulation, Freedom, Inertia, Joint, JointKind, Limits, Mount, Object, ObjectBody, PairRule, Params, Robot,
+    Scene, Shape, Site, Tendon, check,
 };
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -46,6 +46,10 @@ impl Scene {
         for (i, rule) in self.pairs.iter().enumerate() {
             findings.take(self.validate_pair(rule).map_err(|error| error.within(format!("pair {}", i + 1))));
         }
+        for (i, robot) in self.robots.iter().enumerate() {
+            let place = format!("robot \"{}\"", robot.name);
+            findings.take(self.validate_mount(i, robot).map_err(|error| error.within(place)));
+        }
         findings.take(self.validate_script());
         findings.result()
     }
@@ -65,6 +69,27 @@ impl Scene {
             findings.take(robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name))));
         }
         findings.result()
+    }
+
+    /// Is a robot mounted on a link of one before it?
+    fn validate_mount(&self, i: usize, robot: &Robot) -> Result<()> {
+        let Some(Mount { robot: carrier, link }) = &robot.mount else { return Ok(()) };
+        let invalid = |place: &str, message: String| Err(Error::invalid(place, message).within("mount"));
+        let Some(at) = self.robots.iter().position(|other| other.name == *carrier) else {
+            let others = self.robots[..i].iter().map(|other| &*other.name);
+            return invalid("robot", check::unknown("robot", carrier, others));
+        };
+        if at >= i {
+            return invalid("robot", format!("expected \"{carrier}\" before the robot that is mounted on it"));
+        }
+        if robot.freedom != Freedom::Fixed {
+            return invalid("freedom", "expected \"fixed\", as the root link is welded on".to_owned());
+        }
+        let links = &self.robots[at].articulation.links;
+        if !links.iter().any(|other| other.name == *link) {
+            return invalid("link", check::unknown("link", link, links.iter().map(|other| &*other.name)));
+        }
+        Ok(())
     }
 
     fn validate_pair(&self, rule: &PairRule) -> Result<()> {
@@ -148,6 +173,7 @@ impl Robot {
             findings.take(found.map_err(|error| error.within("stiffness")));
         }
         findings.take(validate_home(&self.articulation, &self.home));
+        findings.take(validate_sites(&self.sites, Some(&self.articulation)));
         for name in &self.passive {
             findings.take(find_joint(&self.articulation, name).map_err(|error| error.within("passive")));
         }
@@ -196,6 +222,11 @@ impl Robot {
 impl Object {
     fn validate(&self) -> Result<()> {
         check::finite_pose("pose", &self.pose)?;
+        let articulation = match &self.body {
+            ObjectBody::Articulated { articulation, .. } => Some(articulation),
+            ObjectBody::Rigid { .. } => None,
+        };
+        validate_sites(&self.sites, articulation)?;
         match &self.body {
             ObjectBody::Rigid { inertia, collisions } => {
                 for (i, collision) in collisions.iter().enumerate() {
@@ -218,6 +249,22 @@ impl Object {
             }
         }
     }
+}
+
+fn validate_sites(sites: &[Site], articulation: Option<&Articulation>) -> Result<()> {
+    check::unique("site", sites.iter().map(|site| site.name.as_str()))?;
+    for Site { name, link, pose } in sites {
+        let place = |error: Error| error.within(format!("site \"{name}\""));
+        check::finite_pose("pose", pose).map_err(place)?;
+        let message = match (link, articulation) {
+            (None, _) => continue,
+            (Some(_), None) => "expected none, as this object is one rigid body".to_owned(),
+            (Some(link), Some(of)) if of.links.iter().any(|other| other.name == *link) => continue,
+            (Some(link), Some(of)) => check::unknown("link", link, of.links.iter().map(|other| &*other.name)),
+        };
+        return Err(place(Error::invalid("link", message)));
+    }
+    Ok(())
 }
 
 /// All links in the root's frame, every joint at 0.

@@ -3,7 +3,8 @@
 use nalgebra::{Isometry3, Matrix3, Vector3};
 
 use fingertip_scene::{
-    Articulation, Freedom, Inertia, Joint, JointKind, Limits, ObjectBody, Resistance, Robot, Scene, Spring, unknown,
+    Articulation, Freedom, Inertia, Joint, JointKind, Limits, Mount, ObjectBody, Resistance, Robot, Scene, Spring,
+    unknown,
 };
 use fingertip_shapes::{Error, Result};
 
@@ -18,6 +19,8 @@ pub struct Tree {
     pub owners: Vec<Owner>,
     /// The joints with coordinates of their own, in the order of q.
     pub coordinates: Vec<Coordinate>,
+    /// The named points of all robots and objects.
+    pub sites: Vec<Site>,
     /// The number of coordinates in q.
     pub nq: usize,
     /// The number of degrees of freedom.
@@ -43,6 +46,17 @@ pub struct Owner {
     pub robot: bool,
     /// Indices of the robot's or object's bodies.
     pub bodies: std::ops::Range<usize>,
+}
+
+/// A named point with axes, fixed to a body.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// `"owner/site"`.
+    pub name: String,
+    /// The body.
+    pub body: usize,
+    /// Its pose in the body's frame.
+    pub pose: Isometry3<f64>,
 }
 
 /// A joint with coordinates of its own.
@@ -153,6 +167,7 @@ impl Tree {
             bodies: vec![Body::rigid("world".into(), None, &Isometry3::identity())],
             owners: Vec::new(),
             coordinates: Vec::new(),
+            sites: Vec::new(),
             nq: 0,
             nv: 0,
             ns: 0,
@@ -175,11 +190,15 @@ impl Tree {
             }
             let bodies = first..tree.bodies.len();
             tree.owners.push(Owner { name: object.name.clone(), robot: false, bodies });
+            tree.add_sites(&object.name, root, &object.sites);
         }
         for robot in &scene.robots {
             let first = tree.bodies.len();
             let owner = tree.owners.len();
             let root = tree.add_root(&robot.name, owner, robot.freedom, &robot.base);
+            if let Some(Mount { robot, link }) = &robot.mount {
+                tree.bodies[root].parent = tree.find(&format!("{robot}/{link}"))?;
+            }
             let stiffness = |name: &String| robot.stiffness.get(name).copied().unwrap_or(robot.default_stiffness);
             tree.add_articulation(&robot.name, owner, root, &robot.articulation, |joint| Actuation {
                 stiffness: robot.is_commanded(joint).then(|| stiffness(&joint.name)),
@@ -188,6 +207,7 @@ impl Tree {
             tree.add_tendons(robot);
             let bodies = first..tree.bodies.len();
             tree.owners.push(Owner { name: robot.name.clone(), robot: true, bodies });
+            tree.add_sites(&robot.name, root, &robot.sites);
         }
         tree.nu = tree.actuated.len();
         Ok(tree)
@@ -282,6 +302,13 @@ impl Tree {
                 (body.q, body.ratio, body.shift) = (q, mimic.multiplier, mimic.offset);
                 self.screw_dof[body.screw] = dof;
             }
+        }
+    }
+
+    fn add_sites(&mut self, owner: &str, root: usize, sites: &[fingertip_scene::Site]) {
+        for fingertip_scene::Site { name, link, pose } in sites {
+            let body = link.as_ref().and_then(|link| self.body(&format!("{owner}/{link}"))).unwrap_or(root);
+            self.sites.push(Site { name: format!("{owner}/{name}"), body, pose: *pose });
         }
     }
 
@@ -434,6 +461,31 @@ impl Tree {
             others.sum::<f64>()
         };
         self.coordinates.iter().filter(|c| c.u.is_some()).map(|lead| home(lead) + others(lead)).collect()
+    }
+
+    /// The owner of the body by which this one hangs in the world: its own, or that of the robot that carries all.
+    pub(crate) fn assembly(&self, body: usize) -> Option<usize> {
+        let mut at = body;
+        while self.bodies[at].parent != 0 {
+            at = self.bodies[at].parent;
+        }
+        self.bodies[at].owner
+    }
+
+    /// Is the body, or one that it hangs on, called so?
+    pub(crate) fn hangs_on(&self, body: usize, name: &str) -> bool {
+        let mut above = std::iter::successors(Some(body), |&at| (at != 0).then(|| self.bodies[at].parent));
+        above.any(|at| self.is_called(at, name))
+    }
+
+    /// The site with this name, `"owner/site"`.
+    ///
+    /// # Errors
+    /// If there is none; the message says which are near.
+    pub fn site(&self, name: &str) -> Result<&Site> {
+        let names = self.sites.iter().map(|site| site.name.as_str());
+        let found = self.sites.iter().find(|site| site.name == name);
+        found.ok_or_else(|| Error::invalid("sites", unknown("site", name, names)))
     }
 
     /// Index of the body with this name, if there is one.
