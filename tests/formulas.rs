@@ -118,5 +118,9 @@ fn articulated_objects() -> Result<()> {
         scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02)?;
     }
-    compare_scene("mimic", &jointed::mimic(), 0.02)
+    compare_scene("mimic", &jointed::mimic(), 0.02)?;
+    let mut scene = jointed::with_elements();
+    compare_scene("elements", &scene, 0.02)?;
+    scene.params.joint_damping = false;
+    compare_scene("elements, commanded joints without damping", &scene, 0.02)
 }

@@ -255,7 +255,7 @@ fn articulated_objects() -> Result<()> {
         scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02, true)?;
     }
-    Ok(())
+    compare_scene("elements", &jointed::with_elements(), 0.02, true)
 }
 
 /// Rollouts and Jacobians: the same bits on all sets that fuse multiply-adds, nearly the same on the one that does not.

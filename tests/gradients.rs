@@ -407,6 +407,12 @@ fn a_mimic_joint() {
     check_scene("mimic", &jointed::mimic(), 0.02, 8, 14);
 }
 
+/// A tendon, springs, damping and armature of joints.
+#[test]
+fn passive_elements_of_joints() {
+    check_scene("elements", &jointed::with_elements(), 0.02, 12, 24);
+}
+
 /// A door that a ball touches, in the world and with a free-floating frame: bodies with several joints and off-centre masses.
 #[test]
 fn an_articulated_object() {

@@ -137,6 +137,7 @@ fn articulated_objects() {
         scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02, 9);
     }
+    compare_scene("elements", &jointed::with_elements(), 0.02, 9);
 }
 
 /// A robot on legs whose base may move; the legs' self-contacts couple them.

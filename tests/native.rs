@@ -117,6 +117,14 @@ fn shipped_scenes_have_the_bits_of_the_lanes() {
     }
 }
 
+/// A tendon, springs, damping and armature of joints.
+#[test]
+fn joints_with_elements_have_the_bits_of_the_lanes() {
+    let model = Model::new(&support::jointed::with_elements(), DType::F64, &Device::Cpu).unwrap();
+    let batch = Batch::strange(&model, WORLDS, &mut Random::new(68));
+    compare("elements", &step_of(&batch), Quasidynamic::native, &batch);
+}
+
 #[test]
 fn boxes_on_boxes_have_the_bits_of_the_lanes() {
     let model = Model::new(&states::bricks(), DType::F64, &Device::Cpu).unwrap();

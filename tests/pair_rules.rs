@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device};
 use fingertip::description::{
-    Articulation, Collision, Freedom, Inertia, Joint, JointKind, Link, Object, PairRule, Robot, Scene, Shape,
+    Articulation, Collision, Freedom, Inertia, Joint, JointKind, Link, Object, PairRule, Robot, Scene, Shape, Spring,
 };
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
@@ -44,6 +44,8 @@ fn hand(overlap: f64) -> Articulation {
         effort: f64::INFINITY,
         damping: 0.0,
         friction: 0.0,
+        spring: Spring::default(),
+        armature: 0.0,
         mimic: None,
     };
     let palm = Collision::centred(Shape::cuboid([0.05, 0.05, 0.01]));

@@ -21,7 +21,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/mjcf"
-FILES = ["actuators", "contacts", "include", "kinematics", "masses"]
+FILES = ["actuators", "contacts", "include", "kinematics", "masses", "tendon"]
 TOLERANCE = 1e-9  # m, kg, kg m²
 POSES = 3
 SHAPES = {0: "halfspace", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "hull"}
@@ -131,7 +131,7 @@ def compare(binary: Path, file: Path, random: np.random.Generator) -> str:
     model = mujoco.MjModel.from_xml_path(str(file))
     data = mujoco.MjData(model)
     own = inspect(binary, file, "free", {})
-    joints = {c["name"].removeprefix("r/"): c for c in own["coordinates"] if c["u"] is not None}
+    joints = {c["name"].removeprefix("r/"): c for c in own["coordinates"] if c["nq"] == 1}
     is_free = model.njnt > 0 and model.jnt_type[0] == FREE
     followers = {joint_name(model, j) for j in range(model.njnt)} - joints.keys()
     ours = {body["name"].removeprefix("r/") for body in own["bodies"]}
@@ -193,7 +193,7 @@ def compare(binary: Path, file: Path, random: np.random.Generator) -> str:
     wrong = (mine - theirs).total() + (theirs - mine).total()
 
     fine = max(pose_error, mass_error, inertia_error) < TOLERANCE and wrong == 0
-    usual = ("fixed joints", "links have no", "joint limits: not constraints", "has no place in q")
+    usual = ("fixed joints", "links have no", "joint limits: not constraints", "has no place in q", "of joints: no part", "commanded joints: no")
     notes = (note.removeprefix("r: ") for note in own["left_out"] if not any(part in note for part in usual))
     left_out = shortened("; ".join(notes)).replace("<", "`<").replace(">:", ">`:").replace("|", "\\|")
     pairs = f"{mine.total()}" + (f", {wrong} differ" if wrong else "") + (f" (+{overlapping} that overlap)" if overlapping else "")
@@ -214,7 +214,8 @@ def golden() -> dict:
             data.qpos[:] = q
             mujoco.mj_kinematics(model, data)
             bodies = {body_name(model, b): [*data.xpos[b], *data.xmat[b]] for b in range(1, model.nbody)}
-            entry["poses"].append({"q": q.tolist(), "bodies": bodies})
+            sites = {model.site(s).name: [*data.site_xpos[s], *data.site_xmat[s]] for s in range(model.nsite)}
+            entry["poses"].append({"q": q.tolist(), "bodies": bodies, "sites": sites})
         for b in range(1, model.nbody):
             mass, com, matrix = inertias(model, b)
             entry["masses"][body_name(model, b)] = [mass, *com, *matrix]
@@ -246,6 +247,16 @@ def golden() -> dict:
                 mujoco.mj_forward(model, data)
                 force = data.qfrc_actuator + data.qfrc_passive
                 entry["forces"].append({"q": followed.tolist(), "ctrl": ctrl.tolist(), "force": force.tolist()})
+        if file.stem == "tendon":
+            entry["rests"] = []
+            for _ in range(POSES):
+                mujoco.mj_resetData(model, data)
+                data.ctrl[:] = random.uniform(0.0, 1.0, model.nu)
+                data.qfrc_applied[:] = random.uniform(-0.05, 0.05, model.nv)
+                for _ in range(50_000):
+                    mujoco.mj_step(model, data)
+                assert np.abs(data.qvel).max() < 1e-13
+                entry["rests"].append({"ctrl": data.ctrl.tolist(), "load": data.qfrc_applied.tolist(), "q": data.qpos.tolist()})
         numbers[file.stem] = entry
     return numbers
 

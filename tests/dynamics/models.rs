@@ -1,6 +1,8 @@
 //! The models of `tests/golden/dynamics.json` as forests.
 
-use fingertip::description::{Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape};
+use fingertip::description::{
+    Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape, Spring,
+};
 use fingertip::kinematics::Tree;
 use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
 use serde_json::Value;
@@ -62,6 +64,8 @@ impl Case {
                 effort: f64::INFINITY,
                 damping: 0.0,
                 friction: 0.0,
+                spring: Spring::default(),
+                armature: 0.0,
                 mimic: None,
             });
         }

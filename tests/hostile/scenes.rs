@@ -3,7 +3,7 @@
 
 use fingertip::description::{
     Articulation, Collision, Freedom, Inertia, Joint, JointKind, Limits, Link, Mimic, Object, PairRule, Params, Robot,
-    Scene, Shape,
+    Scene, Shape, Spring,
 };
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 
@@ -129,6 +129,8 @@ fn robot(name: &str, random: &mut Random) -> Robot {
             effort: f64::INFINITY,
             damping: 0.0,
             friction: 0.0,
+            spring: Spring::default(),
+            armature: 0.0,
             mimic,
         });
     }

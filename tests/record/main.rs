@@ -95,6 +95,16 @@ fn recordings_of_the_shipped_scenes_compute_what_lanes_compute() {
     }
 }
 
+/// A tendon, springs, damping and armature of joints.
+#[test]
+fn recordings_of_joints_with_elements_compute_what_lanes_compute() {
+    let mut random = Random::new(48);
+    let model = Model::new(&support::jointed::with_elements(), DType::F64, &Device::Cpu).unwrap();
+    let batch = Batch::strange(&model, WORLDS, &mut random);
+    compare("elements", &batch, &mut random);
+    second_order::compare("elements", &batch, second_order::GAP, &mut random);
+}
+
 #[test]
 fn recordings_by_coulombs_law_compute_what_lanes_compute() {
     let mut random = Random::new(43);

@@ -38,7 +38,7 @@ fn part<'a>(parts: &[Row], row: &'a [f64], name: &str) -> &'a [f64] {
 }
 
 /// Compares the step, the step from other forces and the adjoint of a batch.
-fn compare(name: &str, batch: &Batch, bound: Bound, random: &mut Random) {
+pub fn compare(name: &str, batch: &Batch, bound: Bound, random: &mut Random) {
     let model = &batch.model;
     let params = DynamicParams { bound, ..DynamicParams::default() };
     let step = Dynamic::new(model, &batch.parameters, params).unwrap().on(InstructionSet::Fma).unwrap();
@@ -125,7 +125,7 @@ fn compare(name: &str, batch: &Batch, bound: Bound, random: &mut Random) {
     assert_eq!(differences, Vec::<String>::new(), "{name}: adjoint");
 }
 
-const GAP: Bound = Bound::Gap { beta: 0.2 };
+pub const GAP: Bound = Bound::Gap { beta: 0.2 };
 
 #[test]
 fn recorded_second_order_steps_of_the_shipped_scenes_compute_what_lanes_compute() {

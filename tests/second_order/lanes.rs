@@ -8,6 +8,7 @@ use fingertip::step::{Bound, Dynamic, DynamicParams, DynamicStep};
 use fingertip::{Model, Parameters};
 
 use super::program::TensorProgram;
+use super::support::jointed;
 use super::support::states::{self, Random, Ranges, tensor};
 use super::support::{numbers, rows, sets};
 
@@ -158,6 +159,8 @@ fn lanes_are_the_tensor_program() {
             }
         }
     }
+    let model = Model::new(&jointed::with_elements(), DType::F64, &Device::Cpu).unwrap();
+    all.extend(compare("elements", &model, DynamicParams::default(), &mut random));
     for (k, usual) in USUAL.into_iter().enumerate() {
         let mut of: Vec<f64> = all.iter().map(|worst| worst[k]).collect();
         of.sort_by(f64::total_cmp);

@@ -118,18 +118,38 @@ impl<'a> TensorProgram<'a> {
         let sizes = parameters.sizes.reshape((parameters.sizes.dim(0)?, model.shapes.len(), Shape::SIZES))?;
         let contacts = model.pairs.detect(&poses, &sizes)?;
 
-        let mass = self.dynamics.mass_matrix(q)?;
+        let (tree, armature) = (&model.tree, &parameters.armature);
+        let mut mass = self.dynamics.mass_matrix(q)?;
+        let all = index(0..nv, q)?;
+        for (k, dof) in tree.armoured().enumerate().flat_map(|(k, c)| c.dofs().map(move |dof| (k, dof))) {
+            let unit = all.eq(dof as u32)?.to_dtype(q.dtype())?;
+            let unit = unit.unsqueeze(1)?.broadcast_mul(&unit.unsqueeze(0)?)?;
+            mass = mass.broadcast_add(&armature.narrow(1, k, 1)?.unsqueeze(2)?.broadcast_mul(&unit)?)?;
+        }
         let momentum = mass.broadcast_mul(&v.unsqueeze(1)?)?.sum(2)?;
         let applied = clamp(tau, &self.joints(|c| c.effort.min(1e30))?)?.broadcast_add(&parameters.tau)?;
-        let force = (applied - self.dynamics.bias(q, v)?)?;
+        let mut force = (applied - self.dynamics.bias(q, v)?)?;
+        let mut stiffness = force.zeros_like()?;
+        for (k, c) in tree.sprung().enumerate() {
+            let [spring, rest] = [&parameters.spring, &parameters.spring_rest].map(|t| t.narrow(1, k, 1));
+            let pull = rest?.broadcast_sub(&q.narrow(1, c.q, 1)?)?.broadcast_mul(spring.as_ref().unwrap())?;
+            force = force.index_add(&index([c.v].into_iter(), q)?, &pull, 1)?;
+            stiffness =
+                stiffness.index_add(&index([c.v].into_iter(), q)?, &spring?.broadcast_as((b, 1))?.contiguous()?, 1)?;
+        }
+        let mut viscous = force.zeros_like()?;
+        for (k, dof) in tree.damped().enumerate().flat_map(|(k, c)| c.dofs().map(move |dof| (k, dof))) {
+            let damping = parameters.damping.narrow(1, k, 1)?.broadcast_as((b, 1))?.contiguous()?;
+            viscous = viscous.index_add(&index([dof].into_iter(), q)?, &damping, 1)?;
+        }
         let mass = mass.reshape((b, nv * nv))?;
         let diagonal = mass.index_select(&index((0..nv).map(|i| i * nv + i), q)?, 1)?;
         let free = ((&momentum + force.broadcast_mul(h)?)? / &diagonal)?;
         let dry = self.dry_damping(&free, &diagonal.recip()?.broadcast_mul(h)?)?;
-        let damping = dry.broadcast_add(&self.joints(|c| c.damping)?)?;
+        let damping = dry.broadcast_add(&viscous)?;
         let p = mass.index_select(&index(self.entries.iter().map(|&(i, j)| i * nv + j), q)?, 1)?;
         let p = p.broadcast_div(&h.sqr()?)?;
-        let damped = (p.narrow(1, 0, nv)? + damping.broadcast_div(h)?)?;
+        let damped = ((p.narrow(1, 0, nv)? + damping.broadcast_div(h)?)? + stiffness)?;
         let coupling = p.narrow(1, nv, self.entries.len() - nv)?;
         let g = (momentum.broadcast_div(h)? + force)?.neg()?;
         let mut parts = vec![damped];

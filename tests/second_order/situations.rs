@@ -7,6 +7,7 @@ use fingertip::scenes::{CubeContact, Cubes, Pills};
 use fingertip::solve::Method;
 use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 
+use super::support::jointed;
 use super::support::states::tensor;
 
 /// A model and states of a simulation in which something pushes.
@@ -33,6 +34,7 @@ pub fn situations(count: usize) -> Result<Vec<Situation>> {
         ("cubes by faces", Cubes::default().scene(), 5e-3, 15),
         ("cubes by corners", Cubes { contact: CubeContact::Corners, ..Cubes::default() }.scene(), 5e-3, 15),
         ("teaching hand", file("teaching_hand_item")?, 1e-3, 15),
+        ("elements", jointed::with_elements(), 1e-3, 5),
     ];
     all.into_iter().map(|(name, scene, h, stride)| situation(name, scene, h, stride, count)).collect()
 }

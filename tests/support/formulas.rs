@@ -10,6 +10,8 @@ use fingertip::math::tensor::{cross, dot, position, rotate_back};
 use fingertip::solve::{ContactProblem, Solution};
 use fingertip::{Model, Parameters};
 
+use super::oracle::unpulled;
+
 /// Numbers of a contact: normal, points, gap, μ, weight.
 const CONTACT: usize = 12;
 const MU: usize = 10;
@@ -24,6 +26,30 @@ fn index(values: impl IntoIterator<Item = usize>) -> Result<Tensor> {
     let values: Vec<u32> = values.into_iter().map(|i| i as u32).collect();
     let n = values.len();
     Tensor::from_vec(values, n, &candle_core::Device::Cpu)
+}
+
+/// (row, column) of entries of a symmetric matrix.
+type Pairs = Vec<(usize, usize)>;
+
+/// Entries of symmetric matrices, a row for each world.
+struct Matrix {
+    entries: Pairs,
+    rows: Tensor,
+}
+
+impl Matrix {
+    /// Adds numbers (B, 1) to an entry; a new one comes last.
+    fn add(&mut self, i: usize, j: usize, numbers: &Tensor) -> Result<()> {
+        let is = |&(k, l): &(usize, usize)| (k, l) == (i, j) || (l, k) == (i, j);
+        self.rows = match self.entries.iter().position(is) {
+            Some(place) => self.rows.index_add(&index([place])?, &numbers.contiguous()?, 1)?,
+            None => {
+                self.entries.push((i, j));
+                Tensor::cat(&[&self.rows, numbers], 1)?
+            }
+        };
+        Ok(())
+    }
 }
 
 impl Formulas<'_> {
@@ -47,19 +73,45 @@ impl Formulas<'_> {
         let (parameters, tree) = (self.parameters, &self.model.tree);
         let b = q.dim(0)?;
         let wide = |t: &Tensor| t.broadcast_as((b, t.dim(1)?));
-        let free: Vec<usize> = (0..tree.nv).filter(|dof| !tree.actuated.contains(dof)).collect();
-        let (inertia, weight) = self.inertia(&free, frames)?;
+        let free = unpulled(self.model);
+        let (inertia, pairs, weight) = self.inertia(&free, frames)?;
         let factor = parameters.epsilon.broadcast_div(&parameters.h.sqr()?)?;
-        let commanded = index(tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q))?;
-        let pull = (u - q.index_select(&commanded, 1)?)?.broadcast_mul(&parameters.stiffness)?;
-        let force = Tensor::cat(&[weight, pull], 1)?;
-        // From [free, commanded] to the order of v.
-        let order: Vec<usize> = free.iter().chain(&tree.actuated).copied().collect();
-        let place = |dof| order.iter().position(|other| *other == dof).expect("one of them");
-        let force = force.index_select(&index((0..tree.nv).map(place))?, 1)?;
+        let mut p = Matrix { entries: pairs, rows: wide(&inertia.broadcast_mul(&factor)?)? };
+        let mut force = Tensor::zeros((b, tree.nv), q.dtype(), q.device())?;
+        force = force.index_add(&index(free.iter().copied())?, &weight, 1)?;
+        // Springs on sums of coordinates: commands, then joints' own.
+        let sums = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| {
+            let others = c.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
+            std::iter::once((c, 1.0)).chain(others).collect::<Vec<_>>()
+        });
+        let sums: Vec<Vec<(&Coordinate, f64)>> = sums.chain(tree.sprung().map(|c| vec![(c, 1.0)])).collect();
+        let stiffness = Tensor::cat(&[wide(&parameters.stiffness)?, wide(&parameters.spring)?], 1)?;
+        let target = Tensor::cat(&[u, &wide(&parameters.spring_rest)?], 1)?;
+        for (k, sum) in sums.iter().enumerate() {
+            let stiffness = stiffness.narrow(1, k, 1)?;
+            let mut short = target.narrow(1, k, 1)?;
+            for (c, ratio) in sum {
+                short = (short - (q.narrow(1, c.q, 1)? * *ratio)?)?;
+            }
+            let pull = (&stiffness * short)?;
+            for (l, (left, by)) in sum.iter().enumerate() {
+                force = force.index_add(&index([left.v])?, &(&pull * *by)?, 1)?;
+                for (right, ratio) in &sum[..=l] {
+                    p.add(left.v, right.v, &(&stiffness * (by * ratio))?)?;
+                }
+            }
+        }
+        let commanded = self.model.params.joint_damping;
+        for (k, c) in tree.damped().enumerate().filter(|(_, c)| tree.is_resisted(c, commanded)) {
+            let damping = parameters.damping.narrow(1, k, 1)?.broadcast_div(&parameters.h)?;
+            c.dofs().try_for_each(|dof| p.add(dof, dof, &wide(&damping)?))?;
+        }
+        for (k, c) in tree.armoured().enumerate().filter(|(_, c)| tree.is_resisted(c, commanded)) {
+            let armature = parameters.armature.narrow(1, k, 1)?.broadcast_mul(&factor)?;
+            c.dofs().try_for_each(|dof| p.add(dof, dof, &wide(&armature)?))?;
+        }
         let g = force.broadcast_add(&parameters.tau)?.neg()?;
-        let stiffness = wide(&parameters.stiffness)?;
-        let mut parts = vec![wide(&inertia.broadcast_mul(&factor)?)?, stiffness, g, wide(&parameters.kappa)?];
+        let mut parts = vec![p.rows, g, wide(&parameters.kappa)?];
         for coordinate in tree.coordinates.iter().filter(|_| self.model.params.joint_limits) {
             let Some(limits) = coordinate.limits else { continue };
             let at = q.narrow(1, coordinate.q, 1)?;
@@ -68,8 +120,8 @@ impl Formulas<'_> {
         Tensor::cat(&parts, 1)
     }
 
-    /// Entries of M (B, n) of the degrees of freedom without command, and the pull of gravity on these (B, n).
-    fn inertia(&self, free: &[usize], frames: &Frames) -> Result<(Tensor, Tensor)> {
+    /// Entries of M (B, n) of the degrees of freedom without command, which these are, and the pull of gravity on them (B, n).
+    fn inertia(&self, free: &[usize], frames: &Frames) -> Result<(Tensor, Pairs, Tensor)> {
         let (model, parameters) = (self.model, self.parameters);
         let (tree, n_inertial) = (&model.tree, model.inertial.len());
         let mut incidences = Vec::new();
@@ -92,8 +144,10 @@ impl Formulas<'_> {
         }
         let (b, dtype) = (frames.screws.dim(0)?, frames.screws.dtype());
         let zeros = |n: usize| Tensor::zeros((b, n), dtype, frames.screws.device());
+        let mut pairs = vec![(0, 0); entry_of.len()];
+        entry_of.iter().for_each(|(&(i, j), &k)| pairs[k] = (free[i], free[j]));
         if incidences.is_empty() {
-            return Ok((zeros(free.len())?, zeros(free.len())?));
+            return Ok((zeros(free.len())?, pairs, zeros(free.len())?));
         }
         let body = index(incidences.iter().map(|i| i.0))?;
         let poses = frames.poses.narrow(1, model.shapes.len(), n_inertial)?.contiguous()?.index_select(&body, 1)?;
@@ -115,13 +169,14 @@ impl Formulas<'_> {
         let products = (rates * momenta)?.sum(2)?;
         let entries = zeros(entry_of.len())?.index_add(&index(terms.iter().map(|t| t.2))?, &products, 1)?;
         let slides = |c: &Coordinate| c.kind == JointKind::Translation && tree.bodies[c.body].parent == 0;
-        let only_slides = tree.coordinates.iter().filter(|c| c.u.is_none()).all(slides);
+        let only_slides = tree.coordinates.iter().filter(|c| free.contains(&c.v)).all(slides);
         // Of a body that does not turn the axes do not couple.
         let n = if only_slides && incidences.len() == free.len() { free.len() } else { entry_of.len() };
         let entries = entries.narrow(1, 0, n)?;
         let weights = momentum.broadcast_mul(&parameters.gravity.unsqueeze(1)?)?.sum(2)?;
         let weight = zeros(free.len())?.index_add(&index(incidences.iter().map(|i| i.2))?, &weights, 1)?;
-        Ok((entries, weight))
+        pairs.truncate(n);
+        Ok((entries, pairs, weight))
     }
 
     /// Normal, points, gap, μ and weight of each contact (B, 12 n), those that resist turning once more behind all.

@@ -1,6 +1,6 @@
 //! Scenes of bodies with joints that the shipped ones lack.
 
-use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, PairRule, Robot, Scene, Shape, Spring};
 use nalgebra::Isometry3;
 
 /// A planar arm of two joints.
@@ -28,6 +28,31 @@ pub fn mimic() -> Scene {
     let (elbow, shoulder) = (joint(&arm, "elbow"), joint(&arm, "shoulder"));
     arm.joints[elbow].mimic = Some(Mimic { joint: shoulder, multiplier: -1.6, offset: -0.4 });
     push_with(arm, "elbow")
+}
+
+/// `two_fingers` with all that joints have of their own: of the left finger, the command of `left_1` pulls `left_2` too, and both have
+/// damping; `right_2` has no command but a spring, damping and armature, and `right_1` a spring beside its command.
+pub fn with_elements() -> Scene {
+    let mut scene = Scene::load("assets/scenes/two_fingers.toml").unwrap();
+    scene.params.joint_damping = true;
+    let robot = &mut scene.robots[0];
+    let names: Vec<String> = robot.articulation.joints.iter().map(|joint| joint.name.clone()).collect();
+    let of = |name: &str| names.iter().position(|other| other == name).unwrap_or_else(|| panic!("{name} of {names:?}"));
+    let [left1, left2, right1, right2] = ["left_1", "left_2", "right_1", "right_2"].map(of);
+    let joints = &mut robot.articulation.joints;
+    joints[left1].damping = 0.02;
+    joints[left2].damping = 0.03;
+    joints[left2].armature = 2e-4;
+    joints[right1].spring = Spring { stiffness: 0.7, rest: -0.2 };
+    joints[right2].spring = Spring { stiffness: 2.0, rest: 1.3 };
+    joints[right2].armature = 1e-4;
+    robot.passive.extend([names[left2].clone(), names[right2].clone()]);
+    robot.tendons.push(fingertip::description::Tendon {
+        joint: names[left1].clone(),
+        others: [(names[left2].clone(), 0.8)].into(),
+    });
+    scene.script.clear();
+    scene
 }
 
 /// A door that a ball and an arm touch: bodies with several joints and off-centre masses.

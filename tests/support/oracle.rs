@@ -6,7 +6,7 @@ mod rolling;
 
 use fingertip::Model;
 use fingertip::description::{Friction, JointKind};
-use fingertip::kinematics::Body;
+use fingertip::kinematics::{Body, Coordinate};
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 use rolling::{Curved, Rolling};
 
@@ -228,6 +228,15 @@ pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64])
     tangent
 }
 
+/// The degrees of freedom that no command pulls, alone or with others.
+pub fn unpulled(model: &Model) -> Vec<usize> {
+    let tree = &model.tree;
+    let pulls =
+        |c: &Coordinate, dof: usize| c.v == dof || c.others.iter().any(|&(other, _)| tree.coordinates[other].v == dof);
+    let commands = || tree.coordinates.iter().filter(|c| c.u.is_some());
+    (0..tree.nv).filter(|&dof| !commands().any(|c| pulls(c, dof))).collect()
+}
+
 /// What rolling on a contact adds to P.
 fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witness) -> DMatrix<f64> {
     let (tree, parameter) = (&model.tree, world.parameter);
@@ -257,7 +266,8 @@ fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witn
             load: parameter("mass")[n] * Vector3::from_vec(parameter("gravity")).norm(),
         };
         let mut turns = jacobians(model, poses, shape.body, &contact.centre).1;
-        tree.actuated.iter().for_each(|&dof| turns.column_mut(dof).fill(0.0));
+        let free = unpulled(model);
+        (0..model.nv()).filter(|dof| !free.contains(dof)).for_each(|dof| turns.column_mut(dof).fill(0.0));
         more += turns.transpose() * contact.stiffness(model.params.friction, parameter("kappa")[0]) * &turns;
     }
     more
@@ -270,7 +280,8 @@ impl Problem {
         let parameter = world.parameter;
         let poses = poses(model, world.q);
         let nv = model.nv();
-        let free: Vec<bool> = (0..nv).map(|dof| !tree.actuated.contains(&dof)).collect();
+        let unpulled = unpulled(model);
+        let free: Vec<bool> = (0..nv).map(|dof| unpulled.contains(&dof)).collect();
         let mut p = DMatrix::zeros(nv, nv);
         let mut force = DVector::from_vec(parameter("tau"));
         let factor = parameter("epsilon")[0] / parameter("h")[0].powi(2);
@@ -296,9 +307,28 @@ impl Problem {
         let stiffness = parameter("stiffness");
         for c in tree.coordinates.iter() {
             if let Some(k) = c.u {
-                p[(c.v, c.v)] = stiffness[k];
-                force[c.v] += stiffness[k] * (world.u[k] - world.q[c.q]);
+                // The length that u commands, by q.
+                let mut by = DVector::zeros(nv);
+                by[c.v] = 1.0;
+                let mut short = world.u[k] - world.q[c.q];
+                for &(other, ratio) in &c.others {
+                    by[tree.coordinates[other].v] += ratio;
+                    short -= ratio * world.q[tree.coordinates[other].q];
+                }
+                p += &by * by.transpose() * stiffness[k];
+                force += by * (stiffness[k] * short);
             }
+        }
+        for (k, c) in tree.sprung().enumerate() {
+            p[(c.v, c.v)] += parameter("spring")[k];
+            force[c.v] += parameter("spring")[k] * (parameter("spring_rest")[k] - world.q[c.q]);
+        }
+        let acts = |c: &Coordinate| tree.is_resisted(c, model.params.joint_damping);
+        for (k, c) in tree.damped().enumerate().filter(|(_, c)| acts(c)) {
+            c.dofs().for_each(|dof| p[(dof, dof)] += parameter("damping")[k] / parameter("h")[0]);
+        }
+        for (k, c) in tree.armoured().enumerate().filter(|(_, c)| acts(c)) {
+            c.dofs().for_each(|dof| p[(dof, dof)] += parameter("armature")[k] * factor);
         }
         let (mu, torsion) = (parameter("mu"), parameter("torsion"));
         // By Coulomb's law the two carry half the normal force each.

@@ -56,7 +56,7 @@ fn json_lines(text: &str, names: &[String]) -> Result<Vec<Vec<f64>>, String> {
 
 fn csv(text: &str, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     let joints = || model.tree.coordinates.iter().filter_map(|c| Some((c.u?, c)));
-    let home: Vec<f64> = joints().map(|(_, joint)| joint.home[0]).collect();
+    let home = model.tree.home_command();
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
     let mut columns: Vec<usize> = (0..model.nu()).collect();
     if let Some((i, header)) = lines.next_if(|(_, line)| numbers(line).is_err()) {

@@ -47,6 +47,34 @@ impl Articulation {
         is_root.iter().position(|&is_root| is_root)
     }
 
+    /// What resists joint `j`, with what its followers add: those move by their multiplier as it moves by 1.
+    pub fn resistance(&self, j: usize) -> Resistance {
+        let own = |joint: &Joint, multiplier: f64, offset: f64| {
+            let square = multiplier * multiplier;
+            // The spring's torque is stiffness · multiplier · (rest − offset − multiplier · q).
+            let torque = joint.spring.stiffness * multiplier * (joint.spring.rest - offset);
+            (torque, [joint.spring.stiffness, joint.damping, joint.armature].map(|x| x * square), multiplier.abs())
+        };
+        let mut sum = Resistance::default();
+        let mut at_zero = 0.0;
+        for (k, joint) in self.joints.iter().enumerate() {
+            let (torque, [stiffness, damping, armature], by) = match joint.mimic {
+                None if k == j => own(joint, 1.0, 0.0),
+                Some(Mimic { joint: leader, multiplier, offset }) if leader == j => own(joint, multiplier, offset),
+                _ => continue,
+            };
+            at_zero += torque;
+            sum.spring.stiffness += stiffness;
+            sum.damping += damping;
+            sum.armature += armature;
+            sum.friction += joint.friction * by;
+        }
+        if sum.spring.stiffness > 0.0 {
+            sum.spring.rest = at_zero / sum.spring.stiffness;
+        }
+        sum
+    }
+
     /// For each link the joints below it, in file order. The joints' links exist.
     pub fn children(&self) -> Vec<Vec<usize>> {
         let mut children = vec![Vec::new(); self.links.len()];
@@ -188,9 +216,42 @@ pub struct Joint {
     pub damping: f64,
     /// Dry friction, N·m or N.
     pub friction: f64,
+    /// A spring of its own, beside that of a command.
+    pub spring: Spring,
+    /// Inertia of what turns with the joint before its gears, kg·m² or kg.
+    pub armature: f64,
     /// Set if this joint follows another one (a mimic joint) and so has no coordinate of its own. Revolute, continuous
     /// and prismatic joints only.
     pub mimic: Option<Mimic>,
+}
+
+/// A spring on a joint: its torque or force is stiffness · (rest − q).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spring {
+    /// Stiffness, N·m/rad or N/m; not negative, 0 for no spring.
+    pub stiffness: f64,
+    /// q at which it is at rest, rad or m.
+    pub rest: f64,
+}
+
+/// What resists a joint's motion by itself, that of its followers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Resistance {
+    /// The springs together.
+    pub spring: Spring,
+    /// Viscous damping, N·m·s/rad or N·s/m.
+    pub damping: f64,
+    /// Dry friction, N·m or N.
+    pub friction: f64,
+    /// Armature, kg·m² or kg.
+    pub armature: f64,
+}
+
+impl Resistance {
+    /// Has every motion of the joint a cost in a quasi-dynamic step, whatever else moves with it?
+    pub fn holds(&self) -> bool {
+        self.spring.stiffness > 0.0 || self.damping > 0.0 || self.armature > 0.0
+    }
 }
 
 impl Joint {

@@ -2,7 +2,7 @@
 
 use nalgebra::{Isometry3, Vector3};
 
-use crate::{Freedom, Joint, JointKind, Link, Robot};
+use crate::{Freedom, Joint, JointKind, Link, Robot, Spring};
 
 /// The joints from the base's pose to the root link: names, kinds, and their axes in the order of x, y, z.
 const JOINTS: [(&str, JointKind, usize); 6] = [
@@ -41,6 +41,8 @@ impl Robot {
                 effort: f64::INFINITY,
                 damping: 0.0,
                 friction: 0.0,
+                spring: Spring::default(),
+                armature: 0.0,
                 mimic: None,
             });
         }

@@ -1,6 +1,6 @@
 //! Building a scene in code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use nalgebra::Isometry3;
 
 use crate::articulation::MISSING_SHAPE;
 use crate::{
-    Articulation, Collision, Freedom, Inertia, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
-    check,
+    Articulation, Collision, Freedom, Inertia, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene,
+    Shape, Site, Tendon, check,
 };
 use fingertip_shapes::{Error, Result};
 
@@ -110,10 +110,14 @@ impl Robot {
             articulation,
             freedom: Freedom::Fixed,
             base: Isometry3::identity(),
+            mount: None,
             default_stiffness: STIFFNESS,
             stiffness: BTreeMap::new(),
             home: BTreeMap::new(),
+            passive: BTreeSet::new(),
+            tendons: Vec::new(),
             actuators: Vec::new(),
+            sites: Vec::new(),
         }
     }
 
@@ -137,6 +141,18 @@ impl Robot {
         self
     }
 
+    /// Welds its root link to a link of another robot, which is added to the scene before this one; the base is a pose in that link's frame.
+    pub fn with_mount(mut self, robot: impl Into<String>, link: impl Into<String>) -> Self {
+        self.mount = Some(Mount { robot: robot.into(), link: link.into() });
+        self
+    }
+
+    /// Adds a named point on a link, at a pose in the link's frame.
+    pub fn with_site(mut self, name: impl Into<String>, link: impl Into<String>, pose: Isometry3<f64>) -> Self {
+        self.sites.push(Site { name: name.into(), link: Some(link.into()), pose });
+        self
+    }
+
     /// Sets the stiffness of all joints that have none of their own, N·m/rad or N/m.
     pub fn with_default_stiffness(mut self, stiffness: f64) -> Self {
         self.default_stiffness = stiffness;
@@ -152,6 +168,23 @@ impl Robot {
     /// Sets the starting value of one joint, rad or m.
     pub fn with_home(mut self, joint: impl Into<String>, value: f64) -> Self {
         self.home.insert(joint.into(), value);
+        self
+    }
+
+    /// Leaves a joint without a command.
+    pub fn with_passive(mut self, joint: impl Into<String>) -> Self {
+        self.passive.insert(joint.into());
+        self
+    }
+
+    /// Lets the command of `joint` pull others too, by their ratios: see [`Tendon`]. Those that have no command of their own are passive.
+    pub fn with_tendon<'a>(
+        mut self,
+        joint: impl Into<String>,
+        others: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Self {
+        let others = others.into_iter().map(|(name, ratio)| (name.to_owned(), ratio)).collect();
+        self.tendons.push(Tendon { joint: joint.into(), others });
         self
     }
 
@@ -196,13 +229,13 @@ impl Object {
     pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
         let inertia = Inertia::solid_compound(&collisions, mass);
         let body = ObjectBody::Rigid { inertia, collisions };
-        Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity() }
+        Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity(), sites: Vec::new() }
     }
 
     /// A fixed shape.
     pub fn fixed(name: impl Into<String>, shape: Shape) -> Self {
         let body = ObjectBody::Rigid { inertia: None, collisions: vec![Collision::centred(shape)] };
-        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity(), sites: Vec::new() }
     }
 
     /// A fixed half-space: everything below z = `height`, m.
@@ -213,7 +246,7 @@ impl Object {
     /// Links and passive joints, with the root link fixed in the world's origin.
     pub fn articulated(name: impl Into<String>, articulation: Articulation) -> Self {
         let body = ObjectBody::Articulated { articulation, home: BTreeMap::new() };
-        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity(), sites: Vec::new() }
     }
 
     /// Sets the freedom of the body or the root link.

@@ -17,10 +17,14 @@ mod script;
 mod urdf;
 mod validate;
 
-pub use articulation::{Articulation, Joint, JointKind, Limits, Link, LinkPair, Look, Mimic, Visual};
+pub use articulation::{
+    Articulation, Joint, JointKind, Limits, Link, LinkPair, Look, Mimic, Resistance, Spring, Visual,
+};
 pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{
     Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Surface, Triangles, check, unknown,
 };
 pub use rest::Rest;
-pub use scene::{ActuatorMap, Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};
+pub use scene::{
+    ActuatorMap, Freedom, Friction, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene, Site, Tendon,
+};

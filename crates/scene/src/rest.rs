@@ -85,10 +85,16 @@ impl Scene {
                 let mass = inertia.as_ref().map_or(0.0, |inertia| inertia.mass);
                 rest(&object.name, mass, &[collisions.as_slice()], object.freedom)
             }
-            ObjectBody::Articulated { articulation, .. } => of_links(&object.name, &articulation.links, object.freedom),
+            ObjectBody::Articulated { articulation, .. } => {
+                let links: Vec<&Link> = articulation.links.iter().collect();
+                of_links(&object.name, &links, object.freedom)
+            }
         });
-        let robots = self.robots.iter();
-        objects.chain(robots.filter_map(|r| of_links(&r.name, &r.articulation.links, r.freedom))).collect()
+        let robots = self.robots.iter().map(|robot| {
+            let links: Vec<&Link> = self.carried(robot).flat_map(|robot| &robot.articulation.links).collect();
+            of_links(&robot.name, &links, robot.freedom)
+        });
+        objects.chain(robots.flatten()).collect()
     }
 
     /// With the κ at which nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. Call it after
@@ -102,7 +108,7 @@ impl Scene {
     }
 }
 
-fn of_links(name: &str, links: &[Link], freedom: Freedom) -> Option<Rest> {
+fn of_links(name: &str, links: &[&Link], freedom: Freedom) -> Option<Rest> {
     let mass = links.iter().filter_map(|link| link.inertia.as_ref()).map(|inertia| inertia.mass).sum();
     let collisions: Vec<&[Collision]> = links.iter().map(|link| link.collisions.as_slice()).collect();
     rest(name, mass, &collisions, freedom)

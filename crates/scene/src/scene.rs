@@ -1,10 +1,10 @@
 //! A scene: robots, objects, pairs, parameters. Build it with the methods here or read it with [`Scene::load`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Collision, Inertia, JointKind};
+use super::{Articulation, Collision, Inertia, Joint, JointKind};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,20 @@ pub struct Scene {
     pub script: Vec<Keyframe>,
     /// Notes, one line each: contents of its files that are left out and belong to none of its articulations.
     pub notes: Vec<String>,
+}
+
+impl Scene {
+    /// A robot and those that are mounted on it, one on the other.
+    pub(super) fn carried<'a>(&'a self, robot: &'a Robot) -> impl Iterator<Item = &'a Robot> {
+        let mut carried = vec![robot];
+        // Carriers stand before what they carry.
+        for other in &self.robots {
+            if other.mount.as_ref().is_some_and(|mount| carried.iter().any(|robot| robot.name == mount.robot)) {
+                carried.push(other);
+            }
+        }
+        carried.into_iter()
+    }
 }
 
 /// Parameters of the step.
@@ -84,6 +98,11 @@ pub struct Params {
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
+    /// Do damping and armature of commanded joints act in the quasi-dynamic step? Without, a command pulls as if its controller made up
+    /// for them, as it does for the weight and the inertia of the links: many files give numbers that are no more than a guess, and a
+    /// joint with damping d under stiffness K lags by d/K seconds. Joints without a command, and those that one tendon pulls together,
+    /// have them in any case, and so has every joint in the second-order step.
+    pub joint_damping: bool,
     /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
     /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
     /// lies on fixed cylinders and capsules, differ.
@@ -117,6 +136,7 @@ impl Default for Params {
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,
+            joint_damping: false,
             rolling: true,
             max_iterations: 200,
         }
@@ -167,20 +187,59 @@ pub struct Robot {
     /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
     /// the joints in q, and are not commanded.
     pub freedom: Freedom,
-    /// Pose of the root link in the world, or its starting pose if it may move.
+    /// Pose of the root link in the world, or its starting pose if it may move; in the frame of the link that it is mounted on, if it is.
     pub base: Isometry3<f64>,
+    /// The link of another robot that the root link is welded to, if it does not stand in the world.
+    pub mount: Option<Mount>,
     /// Stiffness of joints without an entry below, N·m/rad or N/m; positive.
     pub default_stiffness: f64,
     /// Stiffness by joint name.
     pub stiffness: BTreeMap<String, f64>,
     /// Starting q by joint name; other joints start at 0, or at the limit nearest to 0.
     pub home: BTreeMap<String, f64>,
+    /// Joints that nothing commands, by name. Their springs and damping, tendons and the inertia of what they carry hold them, and
+    /// weight acts on them unless a tendon pulls them.
+    pub passive: BTreeSet<String>,
+    /// Commands that pull several joints.
+    pub tendons: Vec<Tendon>,
     /// How the actuators of its MJCF command its joints; none where it comes from elsewhere.
     pub actuators: Vec<ActuatorMap>,
+    /// Named points on its links.
+    pub sites: Vec<Site>,
 }
 
-/// An actuator of an MJCF as a command: u of its joint is the sum of gain · ctrl + offset over the joint's actuators. A joint's own
-/// spring, where there is no actuator, is one with a gain of 0.
+/// A link of another robot, which stands before the mounted one in [`Scene::robots`].
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// The other robot's name.
+    pub robot: String,
+    /// The name of its link.
+    pub link: String,
+}
+
+/// A named point with axes. It has no effect on the step; kinematics give its pose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// The name, unique within its robot or object.
+    pub name: String,
+    /// The link that it is on; none for the root link, or for an object that is one rigid body.
+    pub link: Option<String>,
+    /// Its pose in the frame of the link or the body.
+    pub pose: Isometry3<f64>,
+}
+
+/// A command that pulls several joints: the spring of `joint`'s command is as long as q_joint + Σ ratio · q_other, in place of q_joint
+/// alone. With stiffness K it adds K c cᵀ to P, c being 1 and the ratios, and u commands that length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tendon {
+    /// The joint whose command it is, by name.
+    pub joint: String,
+    /// Ratios of the other joints, by name. Those that are passive need a spring, damping or armature of their own.
+    pub others: BTreeMap<String, f64>,
+}
+
+/// An actuator of an MJCF as a command: u of its joint is the sum of gain · ctrl + offset over the joint's actuators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActuatorMap {
     /// The actuator's name.
@@ -196,6 +255,26 @@ pub struct ActuatorMap {
 }
 
 impl Robot {
+    /// Is this a joint of its own that has a command: one with a coordinate of its own, and not passive?
+    pub fn is_commanded(&self, joint: &Joint) -> bool {
+        joint.is_commandable() && !self.passive.contains(&joint.name)
+    }
+
+    /// The tendon that the command of the joint with this name pulls, if it pulls more than the joint.
+    pub fn tendon(&self, joint: &str) -> Option<&Tendon> {
+        self.tendons.iter().find(|tendon| tendon.joint == joint)
+    }
+
+    /// The command that holds a commanded joint at home, rad or m: its home, or the length there of the tendon that it pulls.
+    pub fn home_command(&self, joint: &Joint) -> f64 {
+        let home = |joint: &Joint| joint.home(self.home.get(&joint.name).copied());
+        let other = |(name, ratio): (&String, &f64)| {
+            let joint = self.articulation.joints.iter().find(|joint| joint.name == *name);
+            joint.map_or(0.0, |joint| ratio * home(joint))
+        };
+        home(joint) + self.tendon(&joint.name).map_or(0.0, |tendon| tendon.others.iter().map(other).sum())
+    }
+
     /// The commands u by joint, rad or m, for controls of MJCF actuators by name; an actuator without one has 0.
     pub fn commands(&self, ctrl: &BTreeMap<&str, f64>) -> BTreeMap<String, f64> {
         let mut u = BTreeMap::new();
@@ -218,6 +297,8 @@ pub struct Object {
     pub freedom: Freedom,
     /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
+    /// Named points on it.
+    pub sites: Vec<Site>,
 }
 
 /// The body or bodies of an object.

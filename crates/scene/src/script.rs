@@ -10,10 +10,10 @@ const LATEST: f64 = 1e6;
 
 impl Scene {
     /// The commanded joints in the order of u: the robots in file order, and for each its joints with a single
-    /// coordinate of their own, in the order of its URDF.
+    /// coordinate of their own that are not passive, in the order of its URDF.
     pub fn commanded(&self) -> impl Iterator<Item = (&Robot, &Joint)> {
         self.robots.iter().flat_map(|robot| {
-            robot.articulation.joints.iter().filter(|joint| joint.is_commandable()).map(move |joint| (robot, joint))
+            robot.articulation.joints.iter().filter(|joint| robot.is_commanded(joint)).map(move |joint| (robot, joint))
         })
     }
 
@@ -26,7 +26,7 @@ impl Scene {
 
     fn control_of(&self, robot: &Robot, joint: &Joint, time: f64) -> f64 {
         let name = command_name(robot, joint);
-        let (mut before, mut value) = (0.0, joint.home(robot.home.get(&joint.name).copied()));
+        let (mut before, mut value) = (0.0, robot.home_command(joint));
         for keyframe in &self.script {
             let next = keyframe.u.get(&name).or_else(|| keyframe.u.get(&joint.name)).copied().unwrap_or(value);
             if time < keyframe.time {

@@ -34,8 +34,14 @@ pub(super) fn energy(
         let turned = UnitQuaternion::from_quaternion(Quaternion::new(w, i, j, k)) * com;
         -mass * gravity.dot(&(Vector3::new(x, y, z) + turned))
     });
-    let commanded = model.tree.coordinates.iter().filter_map(|c| c.u.map(|place| (c.q, place)));
-    let springs = commanded.map(|(at, place)| 0.5 * stiffness[place] * (q[at] - u[place]).powi(2));
+    let commanded = model.tree.coordinates.iter().filter_map(|c| c.u.map(|place| (c, place)));
+    let commands = commanded.map(|(c, place)| {
+        let others = c.others.iter().map(|&(other, ratio)| ratio * q[model.tree.coordinates[other].q]);
+        0.5 * stiffness[place] * (q[c.q] + others.sum::<f64>() - u[place]).powi(2)
+    });
+    let (spring, rest) = (first(&parameters.spring)?, first(&parameters.spring_rest)?);
+    let own = model.tree.sprung().enumerate().map(|(k, c)| 0.5 * spring[k] * (q[c.q] - rest[k]).powi(2));
+    let springs = commands.chain(own);
     let weight = contacts.weight.as_ref().map(numbers).transpose()?;
     let factor = match params.friction {
         Friction::Relaxed => 2.0,

@@ -180,7 +180,7 @@ impl Model {
         let (mass, gravity) = (first(&parameters.mass)?, first(&parameters.gravity)?);
         let of = |name: &str| -> f64 {
             let bodies = self.inertial.iter().zip(&mass);
-            bodies.filter(|&(&body, _)| self.tree.is_called(body, name)).map(|(_, mass)| mass).sum()
+            bodies.filter(|&(&body, _)| self.tree.hangs_on(body, name)).map(|(_, mass)| mass).sum()
         };
         let things = self.rests.iter().map(|thing| Rest { mass: of(&thing.name), ..thing.clone() });
         Ok((things.collect(), std::array::from_fn(|k| gravity[k])))

@@ -71,6 +71,15 @@ parameters! {
     torsion,
     /// Stiffness of the commanded joints (·, nu), N·m/rad or N/m.
     stiffness,
+    /// Stiffness of the joints' own springs (·, n), N·m/rad or N/m, in the order of [`Tree::sprung`].
+    spring,
+    /// q at which these springs are at rest (·, n), rad or m.
+    spring_rest,
+    /// Viscous damping of the joints that have some (·, n), N·m·s/rad or N·s/m, in the order of [`Tree::damped`]. In the quasi-dynamic
+    /// step it acts where [`Tree::is_resisted`] says.
+    damping,
+    /// Armature of the joints that have some (·, n), kg·m² or kg, in the order of [`Tree::armoured`]; it acts where damping does.
+    armature,
     /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
     mass,
     /// Inertia of each inertial body about its centre of mass, along its own axes (·, 6 n_inertial):
@@ -109,6 +118,10 @@ impl Parameters {
             mu: row(pairs.pairs.iter().map(|pair| pair.mu).collect())?,
             torsion: row(pairs.torsional_pairs().map(|pair| pairs.pairs[pair].torsion).collect())?,
             stiffness: row(stiffness.collect())?,
+            spring: row(tree.sprung().map(|c| c.spring.stiffness).collect())?,
+            spring_rest: row(tree.sprung().map(|c| c.spring.rest).collect())?,
+            damping: row(tree.damped().map(|c| c.damping).collect())?,
+            armature: row(tree.armoured().map(|c| c.armature).collect())?,
             mass: row(inertial.iter().filter_map(inertia).map(|i| i.mass).collect())?,
             inertia: row(inertial.iter().filter_map(inertia).flat_map(|i| six(&i.matrix)).collect())?,
             sizes: row(shapes.iter().flat_map(|shape: &BodyShape| Shape::sizes(&shape.shape)).collect())?,

@@ -55,16 +55,21 @@ impl Gradients {
     }
 }
 
-/// Largest |x − xᵀ| of x = ∂δ_a/∂u K⁻¹, a block of H⁻¹, relative to the largest |x|. Rows of commanded joints add in q, so that B has
-/// them.
+/// Largest |x − xᵀ| of x = C ∂δ/∂u K⁻¹ = C H⁻¹ Cᵀ, C δ being the changes of the lengths that u commands, relative to the largest |x|.
+/// Rows of joints add in q, so that B has them.
 pub fn asymmetry(step: &Quasidynamic, b: &Tensor) -> Result<f64> {
     let model = step.model();
-    let commanded: Vec<u32> = model.tree.actuated.iter().map(|&dof| u32::try_from(dof).unwrap_or(u32::MAX)).collect();
-    if commanded.is_empty() {
+    if model.nu() == 0 {
         return Ok(0.0);
     }
-    let index = Tensor::new(commanded, &model.device)?;
-    let x = b.squeeze(0)?.index_select(&index, 0)?.broadcast_div(&step.parameters().stiffness)?;
+    let mut lengths = vec![0.0; model.nu() * model.nv()];
+    for (k, c) in model.tree.coordinates.iter().filter_map(|c| Some((c.u?, c))) {
+        let row = &mut lengths[k * model.nv()..];
+        row[c.v] = 1.0;
+        c.others.iter().for_each(|&(other, ratio)| row[model.tree.coordinates[other].v] += ratio);
+    }
+    let lengths = Tensor::from_vec(lengths, (model.nu(), model.nv()), &model.device)?.to_dtype(b.dtype())?;
+    let x = lengths.matmul(&b.squeeze(0)?)?.broadcast_div(&step.parameters().stiffness)?;
     let scale = largest(numbers(&x)?).max(f64::MIN_POSITIVE);
     Ok(largest(numbers(&(&x - x.t()?.contiguous()?)?)?) / scale)
 }

@@ -59,7 +59,7 @@ impl<'a> Inputs<'a> {
         let start = self.values.len();
         self.values.extend(values);
         self.units.extend(values.iter().enumerate().map(|(k, value)| match name {
-            "q" | "u" | "mu" | "tau" => 1.0,
+            "q" | "u" | "mu" | "tau" | "spring_rest" => 1.0,
             "sizes" | "offsets" => LENGTH,
             "torsion" => TORSION,
             // Six of a body: the largest is on its diagonal.
@@ -145,9 +145,16 @@ impl<'a> Inputs<'a> {
             format!("{name} of \"{}\" and \"{}\"", body(model.shapes[pair.a].body), body(model.shapes[pair.b].body))
         };
         let command = |k: usize| tree.actuated.get(k).map_or_else(String::new, |&dof| velocity_name(self.step, dof));
+        let joint = |what: &str, joint: Option<&Coordinate>| {
+            joint.map_or_else(String::new, |joint| format!("{what} of \"{}\"", joint.name))
+        };
         match name {
             "q" | "tau" => format!("{name} of {}", velocity_name(self.step, k)),
             "u" | "stiffness" => format!("{name} of {}", command(k)),
+            "spring" => joint("spring", tree.sprung().nth(k)),
+            "spring_rest" => joint("rest of the spring", tree.sprung().nth(k)),
+            "damping" => joint(name, tree.damped().nth(k)),
+            "armature" => joint(name, tree.armoured().nth(k)),
             "gravity" => format!("gravity's {}", AXES[k]),
             "mu" => pair(k),
             "torsion" => model.pairs.torsional_pairs().nth(k).map_or_else(String::new, pair),

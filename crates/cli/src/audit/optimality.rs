@@ -15,7 +15,7 @@
 use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;
 use fingertip::description::{Friction, JointKind, Shape};
-use fingertip::kinematics::{POSE, SCREW};
+use fingertip::kinematics::{Coordinate, POSE, SCREW};
 use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
@@ -218,7 +218,7 @@ struct Plant {
 impl Plant {
     fn of(step: &Quasidynamic, state: &State) -> Result<Self> {
         let model = step.model();
-        let (parameters, tree) = (step.parameters(), &model.tree);
+        let (parameters, tree, passive) = (step.parameters(), &model.tree, model.tree.passive());
         let frames = model.kinematics.frames(&state.q, &parameters.offsets)?;
         let poses = numbers(&frames.poses)?;
         let screws = numbers(&frames.screws)?;
@@ -237,7 +237,7 @@ impl Plant {
             let rotation = Matrix3::from_column_slice(&pose[3..12]);
             let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * n + k]);
             let inertia = rotation * Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz) * rotation.transpose();
-            let free = |screw: &usize| !tree.actuated.contains(&tree.screw_dof[*screw]);
+            let free = |screw: &usize| passive.contains(&tree.screw_dof[*screw]);
             let path: Vec<usize> = tree.path(body).into_iter().filter(free).collect();
             let velocity = |screw: usize| screws[screw].0.cross(&at) + screws[screw].1;
             for &i in &path {
@@ -251,8 +251,28 @@ impl Plant {
         }
         let (q, u, stiffness) = (numbers(&state.q)?, numbers(&state.u)?, numbers(&parameters.stiffness)?);
         for (coordinate, k) in tree.coordinates.iter().filter_map(|c| Some((c, c.u?))) {
-            p[(coordinate.v, coordinate.v)] += stiffness[k];
-            g[coordinate.v] -= stiffness[k] * (u[k] - q[coordinate.q]);
+            let others = coordinate.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
+            let mut by = DVector::zeros(model.nv());
+            let mut short = u[k];
+            for (c, ratio) in std::iter::once((coordinate, 1.0)).chain(others) {
+                by[c.v] += ratio;
+                short -= ratio * q[c.q];
+            }
+            p += &by * by.transpose() * stiffness[k];
+            g -= by * (stiffness[k] * short);
+        }
+        let (spring, rest) = (numbers(&parameters.spring)?, numbers(&parameters.spring_rest)?);
+        for (k, c) in tree.sprung().enumerate() {
+            p[(c.v, c.v)] += spring[k];
+            g[c.v] -= spring[k] * (rest[k] - q[c.q]);
+        }
+        let acts = |c: &Coordinate| tree.is_resisted(c, model.params.joint_damping);
+        let (damping, armature) = (numbers(&parameters.damping)?, numbers(&parameters.armature)?);
+        for (k, c) in tree.damped().enumerate().filter(|(_, c)| acts(c)) {
+            c.dofs().for_each(|dof| p[(dof, dof)] += damping[k] / h);
+        }
+        for (k, c) in tree.armoured().enumerate().filter(|(_, c)| acts(c)) {
+            c.dofs().for_each(|dof| p[(dof, dof)] += armature[k] * epsilon / (h * h));
         }
         Ok(Self { p, g, screws, poses })
     }
@@ -265,7 +285,7 @@ impl Plant {
         (normal, points, phi, weight): (Vector3<f64>, [Vector3<f64>; 2], f64, f64),
     ) -> Result<DMatrix<f64>> {
         let (model, parameters) = (step.model(), step.parameters());
-        let tree = &model.tree;
+        let (tree, passive) = (&model.tree, model.tree.passive());
         let (mass, sizes) = (numbers(&parameters.mass)?, numbers(&parameters.sizes)?);
         let (gravity, kappa) = (vectors(&parameters.gravity)?[0].norm(), numbers(&parameters.kappa)?[0]);
         let pose = |frame: usize| &self.poses[POSE * frame..POSE * (frame + 1)];
@@ -290,7 +310,7 @@ impl Plant {
                 load: mass[n] * gravity,
             };
             let stiffness = contact.stiffness(model.params.friction, kappa);
-            let free = |screw: &usize| !tree.actuated.contains(&tree.screw_dof[*screw]);
+            let free = |screw: &usize| passive.contains(&tree.screw_dof[*screw]);
             let path: Vec<usize> = tree.path(shape.body).into_iter().filter(free).collect();
             for &i in &path {
                 for &j in &path {

@@ -1,11 +1,15 @@
 //! The contents of a scene as data for `inspect`, in SI units.
 
-use candle_core::{Result, Tensor};
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Device, Result, Tensor};
+use fingertip::Model;
 use fingertip::contact::UNUSED;
 use fingertip::description::{JointKind, Robot, Shape};
-use fingertip::kinematics::Coordinate;
+use fingertip::kinematics::{Coordinate, Kinematics, POSE};
 use fingertip::show::{self, Source};
 use fingertip::step::Quasidynamic;
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
 use serde::Serialize;
 
 use super::notes::left_out;
@@ -26,6 +30,8 @@ pub struct Contents {
     /// Poses at home.
     pub bodies: Vec<Body>,
     pub masses: Vec<Mass>,
+    /// Named points, where they are at home.
+    pub sites: Vec<Site>,
     /// How controls of MJCF actuators command joints.
     pub actuators: Vec<Actuator>,
     pub left_out: Vec<String>,
@@ -65,6 +71,16 @@ pub struct Motion {
     pub home: Vec<f64>,
     pub stiffness: Option<f64>,
     pub stiffness_unit: &'static str,
+    /// The other joints that its command pulls, and their ratios.
+    pub tendon: BTreeMap<String, f64>,
+    /// The joint's own spring, damping, armature and dry friction.
+    pub spring: f64,
+    pub spring_rest: f64,
+    pub damping: f64,
+    pub armature: f64,
+    pub friction: f64,
+    /// Do damping and armature act in the quasi-dynamic step?
+    pub resisted: bool,
 }
 
 #[derive(Serialize)]
@@ -91,6 +107,15 @@ pub struct Side {
 #[derive(Serialize)]
 pub struct Body {
     pub name: String,
+    pub position: [f64; 3],
+    /// w, x, y, z.
+    pub quaternion: [f64; 4],
+}
+
+#[derive(Serialize)]
+pub struct Site {
+    pub name: String,
+    pub body: String,
     pub position: [f64; 3],
     /// w, x, y, z.
     pub quaternion: [f64; 4],
@@ -142,10 +167,11 @@ impl Contents {
                 joint_limits: model.params.joint_limits,
                 rolling: model.params.rolling,
             },
-            coordinates: model.tree.coordinates.iter().map(|coordinate| Motion::of(coordinate, &stiffness)).collect(),
+            coordinates: model.tree.coordinates.iter().map(|c| Motion::of(model, c, &stiffness)).collect(),
             pairs: pairs(step)?,
             bodies: bodies(start.bodies, start.start),
             masses: masses(step)?,
+            sites: sites(model)?,
             actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
             warnings: model.warnings.clone(),
@@ -157,8 +183,9 @@ impl Contents {
 }
 
 impl Motion {
-    fn of(coordinate: &Coordinate, stiffness: &[f64]) -> Self {
-        let kind = coordinate.kind;
+    fn of(model: &Model, coordinate: &Coordinate, stiffness: &[f64]) -> Self {
+        let (tree, kind) = (&model.tree, coordinate.kind);
+        let others = coordinate.others.iter().map(|&(other, ratio)| (tree.coordinates[other].name.clone(), ratio));
         Self {
             name: coordinate.name.clone(),
             motion: kind.motion(),
@@ -173,6 +200,13 @@ impl Motion {
             home: coordinate.home.clone(),
             stiffness: coordinate.u.map(|u| stiffness[u]),
             stiffness_unit: kind.stiffness_unit(),
+            tendon: others.collect(),
+            spring: coordinate.spring.stiffness,
+            spring_rest: coordinate.spring.rest,
+            damping: coordinate.damping,
+            armature: coordinate.armature,
+            friction: coordinate.friction,
+            resisted: tree.is_resisted(coordinate, model.params.joint_damping),
         }
     }
 }
@@ -226,6 +260,28 @@ fn bodies(bodies: Vec<show::BodyRecord>, home: show::Configuration) -> Vec<Body>
         quaternion: rotation,
     };
     bodies.into_iter().zip(home.poses).skip(1).map(body).collect()
+}
+
+fn sites(model: &Model) -> Result<Vec<Site>> {
+    let tree = &model.tree;
+    let names: Vec<&str> = tree.sites.iter().map(|site| site.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kinematics = Kinematics::of_sites(tree, &names, DType::F64, &Device::Cpu)?;
+    let home = Tensor::from_vec(tree.home(), (1, tree.nq), &Device::Cpu)?;
+    let poses = numbers(&kinematics.at(&home)?.poses)?;
+    let site = |(site, pose): (&fingertip::kinematics::Site, &[f64])| {
+        let axes = Rotation3::from_matrix_unchecked(Matrix3::from_column_slice(&pose[3..]));
+        let q = UnitQuaternion::from_rotation_matrix(&axes);
+        Site {
+            name: site.name.clone(),
+            body: tree.bodies[site.body].name.clone(),
+            position: [pose[0], pose[1], pose[2]],
+            quaternion: [q.w, q.i, q.j, q.k],
+        }
+    };
+    Ok(tree.sites.iter().zip(poses.chunks_exact(POSE)).map(site).collect())
 }
 
 fn actuators(robot: &Robot) -> impl Iterator<Item = Actuator> {

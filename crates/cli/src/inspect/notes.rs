@@ -2,6 +2,7 @@
 
 use fingertip::Model;
 use fingertip::description::{Articulation, JointKind, ObjectBody, Scene};
+use fingertip::kinematics::Coordinate;
 
 /// A line for each thing that is left out, or odd.
 pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
@@ -21,6 +22,15 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
     }
     if !model.params.joint_limits && model.tree.coordinates.iter().any(|coordinate| coordinate.limits.is_some()) {
         notes.push("joint limits: not constraints of the step here (params: joint_limits)".to_owned());
+    }
+    let resists = |c: &&Coordinate| c.damping > 0.0 || c.armature > 0.0;
+    let acts = |c: &Coordinate| model.tree.is_resisted(c, model.params.joint_damping);
+    if model.tree.coordinates.iter().filter(resists).any(|c| !acts(c)) {
+        let what = "damping and armature of commanded joints: no part of the quasi-dynamic step here";
+        notes.push(format!("{what} (params: joint_damping)"));
+    }
+    if model.tree.coordinates.iter().any(|c| c.friction > 0.0) {
+        notes.push("dry friction of joints: no part of the quasi-dynamic step".to_owned());
     }
     notes
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::contents::{Actuator, Body, Contents, Mass, Motion, Pair, Side};
+use super::contents::{Actuator, Body, Contents, Mass, Motion, Pair, Side, Site};
 use crate::table::{short, table};
 
 pub fn text(contents: &Contents) -> String {
@@ -21,6 +21,9 @@ pub fn text(contents: &Contents) -> String {
     section("Poses at home", bodies(&contents.bodies));
     if !contents.masses.is_empty() {
         section("Masses", masses(&contents.masses));
+    }
+    if !contents.sites.is_empty() {
+        section("Sites at home", sites(&contents.sites));
     }
     if !contents.actuators.is_empty() {
         section("Actuators of the MJCF: u = gain · control + offset", actuators(&contents.actuators));
@@ -52,10 +55,13 @@ fn params(contents: &Contents) -> String {
 }
 
 fn coordinates(coordinates: &[Motion]) -> String {
-    let mut table = table(&["name", "motion", "unit", "q", "v", "u", "lower", "upper", "home", "stiffness"], 3);
+    let own: Vec<String> = coordinates.iter().map(own).collect();
+    let has_own = own.iter().any(|own| !own.is_empty());
+    let head = ["name", "motion", "unit", "q", "v", "u", "lower", "upper", "home", "stiffness", "of its own"];
+    let mut table = table(&head[..head.len() - usize::from(!has_own)], 3);
     let or_dash = |text: Option<String>| text.unwrap_or("–".to_owned());
-    for motion in coordinates {
-        table.add_row([
+    for (motion, own) in coordinates.iter().zip(own) {
+        let mut row = vec![
             motion.name.clone(),
             motion.motion.to_owned(),
             motion.unit.clone(),
@@ -65,10 +71,26 @@ fn coordinates(coordinates: &[Motion]) -> String {
             or_dash(motion.lower.map(short)),
             or_dash(motion.upper.map(short)),
             list(&motion.home),
-            or_dash(motion.stiffness.map(|stiffness| format!("{} {}", short(stiffness), motion.stiffness_unit))),
-        ]);
+            or_dash(motion.stiffness.map(|stiffness| {
+                let others = motion.tendon.iter().map(|(name, ratio)| format!(" + {} {name}", short(*ratio)));
+                let pulls =
+                    others.reduce(|all, more| all + &more).map_or(String::new(), |others| format!(" of it{others}"));
+                format!("{} {}{pulls}", short(stiffness), motion.stiffness_unit)
+            })),
+        ];
+        row.extend(has_own.then_some(own));
+        table.add_row(row);
     }
     table.to_string()
+}
+
+/// What acts on a joint by itself in the quasi-dynamic step.
+fn own(motion: &Motion) -> String {
+    let spring = (motion.spring > 0.0)
+        .then(|| format!("spring {} at rest at {}", short(motion.spring), short(motion.spring_rest)));
+    let acts = |name: &str, value: f64| (motion.resisted && value > 0.0).then(|| format!("{name} {}", short(value)));
+    let all = [spring, acts("damping", motion.damping), acts("armature", motion.armature)];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// "3" or "3–9".
@@ -107,6 +129,15 @@ fn bodies(bodies: &[Body]) -> String {
     for Body { name, position, quaternion } in bodies {
         let numbers = position.iter().chain(quaternion).map(|&x| short(x));
         table.add_row(std::iter::once(name.clone()).chain(numbers));
+    }
+    table.to_string()
+}
+
+fn sites(sites: &[Site]) -> String {
+    let mut table = table(&["site", "body", "x m", "y", "z", "qw", "qx", "qy", "qz"], 2);
+    for Site { name, body, position, quaternion } in sites {
+        let numbers = position.iter().chain(quaternion).map(|&x| short(x));
+        table.add_row([name.clone(), body.clone()].into_iter().chain(numbers));
     }
     table.to_string()
 }

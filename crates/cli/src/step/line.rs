@@ -64,7 +64,7 @@ impl Question {
             q: numbers("q", model.tree.home(), all().flat_map(|coordinate| coordinate.q_names()).collect())?,
             u: numbers(
                 "u",
-                commanded().map(|coordinate| coordinate.home[0]).collect(),
+                model.tree.home_command(),
                 commanded().map(|coordinate| coordinate.name.clone()).collect(),
             )?,
             overrides: Overrides::from_map(&map).map_err(|error| error.to_string())?,

@@ -1,6 +1,6 @@
 //! Links and joints of some of a file's trees: robots, and objects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use nalgebra::{Isometry3, Translation3, Vector3};
 
@@ -10,7 +10,9 @@ use super::geom::{Form, Geom};
 use super::relation::Coupling;
 use super::{Mjcf, springs};
 use crate::articulation::MISSING_SHAPE;
-use crate::{Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Surface, Visual};
+use crate::{
+    Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Site, Spring, Surface, Visual,
+};
 use fingertip_shapes::Result;
 
 /// Offsets of an axis, m, that move nothing.
@@ -21,6 +23,7 @@ pub(super) struct Assembly {
     pub(super) articulation: Articulation,
     pub(super) freedom: Freedom,
     pub(super) base: Isometry3<f64>,
+    pub(super) sites: Vec<Site>,
     /// The link of each body.
     links: HashMap<usize, usize>,
 }
@@ -33,6 +36,7 @@ impl Mjcf<'_> {
             articulation: Articulation::default(),
             freedom: Freedom::Fixed,
             base: Isometry3::identity(),
+            sites: Vec::new(),
             links: HashMap::new(),
         };
         let is_alone = |root: usize| bodies[root].joints.iter().all(|joint| joint.kind == JointKind::Floating);
@@ -50,6 +54,8 @@ impl Mjcf<'_> {
         for (b, body) in bodies.iter().enumerate().skip(1) {
             if roots.contains(&self.tree.root_of(b)) {
                 let link = self.link(body, &mut assembly.articulation.notes, &mut missing)?;
+                let sites = body.sites.iter().map(|(name, pose)| (name.clone(), *pose));
+                assembly.sites.extend(sites.map(|(name, pose)| Site { name, link: Some(body.name.clone()), pose }));
                 assembly.add(b, body, link);
             }
         }
@@ -160,14 +166,13 @@ impl Mjcf<'_> {
 
     /// The robot of some trees.
     pub(super) fn robot(&self, name: &str, roots: &[usize]) -> Result<Robot> {
-        let Assembly { articulation, freedom, base, .. } = self.assemble(roots)?;
-        let mut robot = Robot { freedom, base, ..Robot::new(name, articulation) };
+        let Assembly { articulation, freedom, base, sites, .. } = self.assemble(roots)?;
+        let mut robot = Robot { freedom, base, sites, ..Robot::new(name, articulation) };
         let joints = &robot.articulation.joints;
-        let own = self.tree.joints().filter(|(_, joint)| joint.stiffness > 0.0);
-        let own: BTreeMap<String, [f64; 2]> =
-            own.map(|(_, joint)| (joint.name.clone(), [joint.stiffness, joint.rest])).collect();
-        let springs = springs::springs(joints, &own, &self.actuators);
+        let springs = springs::springs(&robot.articulation, &self.actuators);
         robot.stiffness = springs.stiffness;
+        robot.passive = springs.passive;
+        robot.tendons = springs.tendons;
         robot.actuators = springs.actuators;
         let (home, root) = self.home();
         let commandable = joints.iter().filter(|joint| joint.is_commandable());
@@ -287,6 +292,8 @@ fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>
         effort: joint.effort,
         damping: joint.damping,
         friction: joint.friction,
+        spring: joint.spring,
+        armature: joint.armature,
         mimic: None,
     }
 }
@@ -303,6 +310,8 @@ fn fixed(body: &str, parent: usize, child: usize, origin: Isometry3<f64>) -> Joi
         effort: f64::INFINITY,
         damping: 0.0,
         friction: 0.0,
+        spring: Spring::default(),
+        armature: 0.0,
         mimic: None,
     }
 }

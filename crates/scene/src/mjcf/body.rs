@@ -7,10 +7,10 @@ use nalgebra::{Isometry3, Matrix3, Vector3};
 use super::compiler::Compiler;
 use super::defaults::Defaults;
 use super::document::Document;
-use super::geom::Geom;
+use super::geom::{Geom, between};
 use super::mesh::Meshes;
 use super::node::Node;
-use crate::{Inertia, JointKind, Limits};
+use crate::{Inertia, JointKind, Limits, Spring};
 use fingertip_shapes::{Error, Result};
 
 /// Replicas of one element.
@@ -34,9 +34,8 @@ pub(super) struct Joint {
     pub(super) effort: f64,
     pub(super) damping: f64,
     pub(super) friction: f64,
-    pub(super) stiffness: f64,
-    /// q at which the joint's own spring is at rest.
-    pub(super) rest: f64,
+    pub(super) spring: Spring,
+    pub(super) armature: f64,
 }
 
 pub(super) struct Body {
@@ -47,6 +46,8 @@ pub(super) struct Body {
     pub(super) pose: Isometry3<f64>,
     pub(super) joints: Vec<Joint>,
     pub(super) geoms: Vec<Geom>,
+    /// Name, and pose in its frame, of those that have a name.
+    pub(super) sites: Vec<(String, Isometry3<f64>)>,
     pub(super) inertia: Option<Inertia>,
     /// Is its mass that of its geoms?
     pub(super) by_geoms: bool,
@@ -77,6 +78,7 @@ struct Reader<'a, 'r> {
     given: Vec<Option<Inertia>>,
     names: HashSet<String>,
     joints: HashSet<String>,
+    sites: HashSet<String>,
     elements: usize,
 }
 
@@ -89,8 +91,9 @@ impl Tree {
         colours: &HashMap<&'a str, [f64; 4]>,
     ) -> Result<Self> {
         let (bodies, given) = (Vec::new(), Vec::new());
-        let (names, joints) = (HashSet::from([WORLD.to_owned()]), HashSet::new());
-        let mut reader = Reader { compiler, defaults, meshes, colours, bodies, given, names, joints, elements: 0 };
+        let (names, joints, sites) = (HashSet::from([WORLD.to_owned()]), HashSet::new(), HashSet::new());
+        let mut reader =
+            Reader { compiler, defaults, meshes, colours, bodies, given, names, joints, sites, elements: 0 };
         let world = reader.add(WORLD.to_owned(), 0, Isometry3::identity());
         let around = Around { body: world, frame: Isometry3::identity(), childclass: None, suffix: String::new() };
         for section in document.sections("worldbody") {
@@ -121,8 +124,9 @@ impl Tree {
 
 impl<'a> Reader<'a, '_> {
     fn add(&mut self, name: String, parent: usize, pose: Isometry3<f64>) -> usize {
-        let (joints, geoms) = (Vec::new(), Vec::new());
-        self.bodies.push(Body { name, parent, pose, joints, geoms, inertia: None, by_geoms: false, is_mocap: false });
+        let (joints, geoms, sites) = (Vec::new(), Vec::new(), Vec::new());
+        let (inertia, by_geoms, is_mocap) = (None, false, false);
+        self.bodies.push(Body { name, parent, pose, joints, geoms, sites, inertia, by_geoms, is_mocap });
         self.given.push(None);
         self.bodies.len() - 1
     }
@@ -148,6 +152,7 @@ impl<'a> Reader<'a, '_> {
                     let geom = Geom::read(&child, name, &around.frame, self.compiler, self.meshes, self.colours)?;
                     self.bodies[around.body].geoms.push(geom);
                 }
+                "site" => self.site(child, around)?,
                 "joint" | "freejoint" => self.joint(child, around)?,
                 "inertial" => self.given[around.body] = Some(self.inertial(&child)?),
                 "attach" | "composite" | "flexcomp" => {
@@ -235,10 +240,20 @@ impl<'a> Reader<'a, '_> {
             effort: forces.filter(|_| has_forces).map_or(f64::INFINITY, largest),
             damping: first("damping")?,
             friction: node.number("frictionloss")?.unwrap_or(0.0),
-            stiffness: first("stiffness")?,
-            rest: angle(node.number("springref")?.unwrap_or(0.0)),
+            spring: Spring { stiffness: first("stiffness")?, rest: angle(node.number("springref")?.unwrap_or(0.0)) },
+            armature: node.number("armature")?.unwrap_or(0.0),
         };
         self.bodies[around.body].joints.push(joint);
+        Ok(())
+    }
+
+    fn site(&mut self, node: Node<'a>, around: &Around<'a>) -> Result<()> {
+        let node = self.defaults.apply(node, around.childclass)?;
+        let body = &self.bodies[around.body];
+        let name = unique(&node, around, &mut self.sites, &format!("{}:site", body.name))?;
+        let along = node.numbers::<6>("fromto")?.map(|ends| between(&node, &ends)).transpose()?;
+        let pose = around.frame * along.map_or_else(|| self.compiler.pose(&node), |(pose, _)| Ok(pose))?;
+        self.bodies[around.body].sites.push((name, pose));
         Ok(())
     }
 

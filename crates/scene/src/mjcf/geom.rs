@@ -56,11 +56,8 @@ impl Geom {
         let mut size = node.filled("size", [0.0; 3])?;
         let mut pose = compiler.pose(node)?;
         if let Some(ends) = node.numbers::<6>("fromto")? {
-            let [from, to] = [Vector3::from_column_slice(&ends[..3]), Vector3::from_column_slice(&ends[3..])];
-            let along = Unit::try_new(from - to, f64::MIN_POSITIVE)
-                .ok_or_else(|| node.invalid("fromto", "expected two points, got one twice"))?;
-            let half = (from - to).norm() / 2.0;
-            pose = Isometry3::from_parts(((from + to) / 2.0).into(), z_to(&along));
+            let half;
+            (pose, half) = between(node, &ends)?;
             size = match kind {
                 "capsule" | "cylinder" => [size[0], half, 0.0],
                 "box" | "ellipsoid" => [size[0], size[0], half],
@@ -143,6 +140,14 @@ impl Geom {
             Form::Mesh(mesh) => meshes.get(*mesh).look().map(Some),
         }
     }
+}
+
+/// The pose in the middle of two points, with z along their line, and half their distance.
+pub(super) fn between(node: &Node, ends: &[f64; 6]) -> Result<(Isometry3<f64>, f64)> {
+    let [from, to] = [Vector3::from_column_slice(&ends[..3]), Vector3::from_column_slice(&ends[3..])];
+    let along = Unit::try_new(from - to, f64::MIN_POSITIVE)
+        .ok_or_else(|| node.invalid("fromto", "expected two points, got one twice"))?;
+    Ok((Isometry3::from_parts(((from + to) / 2.0).into(), z_to(&along)), (from - to).norm() / 2.0))
 }
 
 /// A shape with about the inertia of a solid of density 1, and its pose: MuJoCo's fit of primitives to meshes, by the box that has the

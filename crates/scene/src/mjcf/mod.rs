@@ -150,6 +150,10 @@ impl<'a> Mjcf<'a> {
         if !mocap.is_empty() {
             notes.push(format!("bodies that are moved from outside (mocap) are fixed here: {}", mocap.join(", ")));
         }
+        let sites: Vec<&str> = tree.bodies[0].sites.iter().map(|(name, _)| name.as_str()).collect();
+        if !sites.is_empty() {
+            notes.push(format!("sites of the world left out: {}", sites.join(", ")));
+        }
         notes.extend(document.left_out());
         let name = given.filter(|name| !name.is_empty()).unwrap_or_else(stem);
         let mut file = Self { name, tree, meshes, actuators, couplings, exclusions, geom_pairs, key, gravity, notes };
@@ -252,7 +256,8 @@ impl<'a> Mjcf<'a> {
             let kind = if let geom::Form::Shape(shape) = &geom.form { shape.name() } else { "mesh" };
             let name = names.unique(geom.name.as_deref().unwrap_or(kind));
             let body = ObjectBody::Rigid { inertia: None, collisions: self.collision(geom)?.into_iter().collect() };
-            scene.objects.push(Object { name, body, freedom: Freedom::Fixed, pose: nalgebra::Isometry3::identity() });
+            let (freedom, pose) = (Freedom::Fixed, nalgebra::Isometry3::identity());
+            scene.objects.push(Object { name, body, freedom, pose, sites: Vec::new() });
         }
         for root in self.tree.roots().filter(|root| !robots.contains(root)) {
             let name = names.unique(&self.tree.bodies[root].name);
@@ -275,38 +280,31 @@ impl<'a> Mjcf<'a> {
         Ok(scene)
     }
 
-    /// The commands at the start: those of the keyframe's controls, if it has some, and of springs without an actuator.
+    /// The commands at the start: those of the keyframe's controls, if it has some.
     fn start(&self, robot: &Robot) -> Option<Keyframe> {
-        let ctrl = self.key.as_ref().map_or(&[][..], |key| &key.ctrl);
-        let is_given = ctrl.len() == self.actuators.len();
+        let ctrl = &self.key.as_ref().filter(|key| key.ctrl.len() == self.actuators.len())?.ctrl;
         let names = self.actuators.iter().map(|actuator| actuator.name.as_str());
-        let mut u = robot.commands(&names.zip(ctrl.iter().copied()).collect());
-        u.retain(|joint, _| {
-            is_given || robot.actuators.iter().any(|actuator| actuator.joint == *joint && actuator.gain == 0.0)
-        });
+        let u = robot.commands(&names.zip(ctrl.iter().copied()).collect());
         (!u.is_empty()).then_some(Keyframe { time: 0.0, u })
     }
 
     /// Some trees as an object.
     fn object(&self, name: &str, roots: &[usize], notes: &mut Vec<String>) -> Result<Object> {
-        let Assembly { mut articulation, freedom, mut base, .. } = self.assemble(roots)?;
+        let Assembly { mut articulation, freedom, mut base, mut sites, .. } = self.assemble(roots)?;
         let (home, poses) = self.home();
         if let (Freedom::Free, [only]) = (freedom, roots) {
             base = poses.get(only).copied().unwrap_or(base);
-        }
-        let own = self.tree.joints().filter(|(body, _)| roots.contains(&self.tree.root_of(*body)));
-        for (_, joint) in own.filter(|(_, joint)| joint.stiffness != 0.0) {
-            notes.push(format!("{name}: joint \"{}\": stiffness left out, as this is no robot", joint.name));
         }
         if let ([link], []) = (&mut articulation.links[..], &articulation.joints[..]) {
             let body =
                 ObjectBody::Rigid { inertia: link.inertia.take(), collisions: std::mem::take(&mut link.collisions) };
             notes.extend(articulation.notes.iter().map(|note| format!("{name}: {note}")));
-            return Ok(Object { name: name.to_owned(), body, freedom, pose: base });
+            sites.iter_mut().for_each(|site| site.link = None);
+            return Ok(Object { name: name.to_owned(), body, freedom, pose: base, sites });
         }
         let home = commandable_home(&articulation, &home);
         let body = ObjectBody::Articulated { articulation, home };
-        Ok(Object { name: name.to_owned(), body, freedom, pose: base })
+        Ok(Object { name: name.to_owned(), body, freedom, pose: base, sites })
     }
 }
 

@@ -1,9 +1,9 @@
-//! What actuators and joints' own springs come to at the joints that have coordinates.
+//! What actuators come to at the joints that have coordinates: springs to commands, and tendons that pull several joints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::actuator::Actuator;
-use crate::{ActuatorMap, Joint};
+use crate::{ActuatorMap, Articulation, Joint, Tendon};
 
 /// What pulls one joint: force = Σ gain · ctrl + bias − stiffness · q.
 #[derive(Default)]
@@ -12,13 +12,24 @@ struct Pull {
     bias: f64,
     /// Actuator and gain.
     gains: Vec<(usize, f64)>,
+    /// The other joints that a tendon pulls with this one, by index.
+    others: Vec<(usize, f64)>,
 }
 
 /// Stiffness by joint, controls of commands, notes.
 pub(super) struct Springs {
     pub(super) stiffness: BTreeMap<String, f64>,
+    pub(super) passive: BTreeSet<String>,
+    pub(super) tendons: Vec<Tendon>,
     pub(super) actuators: Vec<ActuatorMap>,
     pub(super) notes: Vec<String>,
+}
+
+/// An actuator that is a spring on several joints: coefficients by joint, and the length where all are at zero.
+struct Bundle {
+    actuator: usize,
+    slopes: Vec<(usize, f64)>,
+    constant: f64,
 }
 
 /// The joint that has the coordinate of joint `j`, and q of `j` by that coordinate: slope and constant.
@@ -26,65 +37,89 @@ fn leader(joints: &[Joint], j: usize) -> (usize, f64, f64) {
     joints[j].mimic.map_or((j, 1.0, 0.0), |mimic| (mimic.joint, mimic.multiplier, mimic.offset))
 }
 
-/// `own` has each joint's spring: stiffness, and q at rest.
-pub(super) fn springs(joints: &[Joint], own: &BTreeMap<String, [f64; 2]>, actuators: &[Actuator]) -> Springs {
+pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Springs {
+    let joints = &articulation.joints;
     let mut pulls: Vec<Pull> = joints.iter().map(|_| Pull::default()).collect();
-    let mut notes = Vec::new();
+    let (mut bundles, mut notes) = (Vec::new(), Vec::new());
     let index = |name: &str| joints.iter().position(|joint| joint.name == name);
-    for (j, joint) in joints.iter().enumerate() {
-        let Some(&[stiffness, rest]) = own.get(&joint.name) else { continue };
-        let (at, slope, constant) = leader(joints, j);
-        pulls[at].stiffness += stiffness * slope * slope;
-        pulls[at].bias += stiffness * slope * (rest - constant);
-    }
-    for (a, actuator) in actuators.iter().enumerate() {
-        let Actuator { name, kind, length, gain, bias, stiffness, .. } = actuator;
-        let mut slopes: BTreeMap<usize, f64> = BTreeMap::new();
+    let names = |slopes: &[(usize, f64)]| {
+        let names: Vec<&str> = slopes.iter().map(|&(j, _)| joints[j].name.as_str()).collect();
+        names.join(", ")
+    };
+    for (a, Actuator { name, kind, length, gain, bias, stiffness, .. }) in actuators.iter().enumerate() {
+        let mut slopes: Vec<(usize, f64)> = Vec::new();
         let mut constant = 0.0;
         let terms = length.iter().filter_map(|(name, coefficient)| Some((index(name)?, coefficient)));
         for (j, coefficient) in terms {
             let (at, slope, offset) = leader(joints, j);
-            *slopes.entry(at).or_default() += coefficient * slope;
+            match slopes.iter_mut().find(|(other, _)| *other == at) {
+                Some((_, sum)) => *sum += coefficient * slope,
+                None => slopes.push((at, coefficient * slope)),
+            }
             constant += coefficient * offset;
         }
         if slopes.is_empty() {
             continue;
         }
         if *stiffness == 0.0 {
-            let names: Vec<&str> = slopes.keys().map(|&j| joints[j].name.as_str()).collect();
             notes.push(format!(
                 "{kind} \"{name}\" is no spring; joint {} is commanded by position here",
-                names.join(", ")
+                names(&slopes)
             ));
             continue;
         }
-        for (&j, slope) in &slopes {
+        if let [(j, slope)] = slopes[..] {
             pulls[j].stiffness += stiffness * slope * slope;
-        }
-        if let [(&j, slope)] = slopes.iter().collect::<Vec<_>>()[..] {
             pulls[j].bias += slope * (bias - stiffness * constant);
             pulls[j].gains.push((a, slope * gain));
         } else {
-            let names: Vec<&str> = slopes.keys().map(|&j| joints[j].name.as_str()).collect();
-            notes.push(format!(
-                "{kind} \"{name}\" pulls the sum of joints {}; here each has a spring and a command of its own",
-                names.join(", ")
-            ));
+            bundles.push(Bundle { actuator: a, slopes, constant });
         }
     }
-    let mut springs = Springs { stiffness: BTreeMap::new(), actuators: Vec::new(), notes };
+    let mut pulled = BTreeSet::new();
+    for Bundle { actuator: a, slopes, constant } in bundles {
+        let Actuator { name, kind, gain, bias, stiffness, .. } = &actuators[a];
+        // The sum is held by the spring, the rest of the joints' motions by what they have of their own.
+        let lead = slopes.iter().find(|&&(j, slope)| pulls[j].stiffness == 0.0 && slope != 0.0 && !pulled.contains(&j));
+        let is_held = |j: usize| pulls[j].stiffness > 0.0 || articulation.resistance(j).holds();
+        if let Some(&(lead, by)) = lead
+            && slopes.iter().all(|&(j, _)| j == lead || is_held(j))
+        {
+            pulled.extend(slopes.iter().map(|&(j, _)| j));
+            pulls[lead] = Pull {
+                stiffness: stiffness * by * by,
+                bias: by * (bias - stiffness * constant),
+                gains: vec![(a, by * gain)],
+                others: slopes.iter().filter(|(j, _)| *j != lead).map(|&(j, slope)| (j, slope / by)).collect(),
+            };
+            continue;
+        }
+        for &(j, slope) in &slopes {
+            pulls[j].stiffness += stiffness * slope * slope;
+        }
+        notes.push(format!(
+            "{kind} \"{name}\" pulls the sum of joints {}, which have neither springs, damping nor armature; here each has a \
+             spring and a command of its own",
+            names(&slopes)
+        ));
+    }
+    let (stiffness, passive, tendons) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    let mut springs = Springs { stiffness, passive, tendons, actuators: Vec::new(), notes };
     let mut free = Vec::new();
-    for (joint, pull) in joints.iter().zip(pulls).filter(|(joint, _)| joint.is_commandable()) {
-        let Pull { stiffness, bias, gains } = pull;
+    for (j, (joint, pull)) in joints.iter().zip(pulls).enumerate().filter(|(_, (joint, _))| joint.is_commandable()) {
+        let Pull { stiffness, bias, gains, others } = pull;
         if stiffness <= 0.0 {
-            free.push(joint.name.as_str());
+            if pulled.contains(&j) || articulation.resistance(j).spring.stiffness > 0.0 {
+                springs.passive.insert(joint.name.clone());
+            } else {
+                free.push(joint.name.as_str());
+            }
             continue;
         }
         springs.stiffness.insert(joint.name.clone(), stiffness);
-        if gains.is_empty() && own.contains_key(&joint.name) {
-            let (name, rest) = (joint.name.clone(), bias / stiffness);
-            springs.notes.push(format!("joint \"{name}\" has a spring alone; here u commands it, at rest at {rest}"));
-            springs.actuators.push(ActuatorMap { joint: name.clone(), name, gain: 0.0, offset: rest, range: None });
+        if !others.is_empty() {
+            let others = others.into_iter().map(|(j, ratio)| (joints[j].name.clone(), ratio)).collect();
+            springs.tendons.push(Tendon { joint: joint.name.clone(), others });
         }
         for (i, (a, gain)) in gains.into_iter().enumerate() {
             let Actuator { name, range, .. } = &actuators[a];

@@ -1,5 +1,6 @@
 //! Scenes in TOML.
 
+mod joints;
 mod shapes;
 mod syntax;
 mod things;
@@ -33,6 +34,13 @@ impl Scene {
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
     /// home = { index2 = 0.2 }
+    /// passive = ["index4"]                 # joints without a command
+    /// spring = { index4 = { stiffness = 0.3, rest = 0.1 } }    # of the joint itself, beside its command's
+    /// damping = { default = 0.01 }         # N·m·s/rad or N·s/m; or one number for all; in place of the file's
+    /// armature = { index4 = 1e-5 }         # kg·m² or kg; see `Params::joint_damping` for both
+    /// tendons = [{ joint = "index3", others = { index4 = 1.0 } }]    # u of index3 commands index3 + 1.0 · index4
+    /// mount = { robot = "arm", link = "flange" }    # welded to the link of a robot above; position and so on are then in its frame
+    /// sites = [{ name = "pad", link = "tip", at = [0.0, 0.0, 0.027] }]    # named points, with rpy or quaternion; link: the root by default
     /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in place of the URDF's own
     ///
     /// [[object]]
@@ -44,6 +52,7 @@ impl Scene {
     ///                                      # [normal, offset], or collision = [{ … }, …]
     /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
     /// freedom = "free"                     # free | planar | translation | fixed; a halfspace needs none, it is fixed
+    /// sites = [{ name = "top", at = [0.0, 0.0, 0.04] }]
     /// position = [0.12, 0.03, -0.16]
     ///
     /// [[object]]                           # links and passive joints
@@ -51,6 +60,7 @@ impl Scene {
     /// urdf = "../robots/door.urdf"         # or mjcf = "cup.xml": all its bodies, one rigid body if that is all
     /// freedom = "fixed"                    # of the root link
     /// home = { hinge = 0.1 }
+    /// damping = { hinge = 0.5 }            # and spring, armature, as for robots
     ///
     /// [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
     /// a = "ball"
@@ -181,6 +191,7 @@ struct ParamsFile {
     contact_distance: Option<f64>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
+    joint_damping: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
 }
@@ -227,6 +238,7 @@ impl ParamsFile {
             contact_distance: self.contact_distance,
             fade: self.fade.unwrap_or(default.fade),
             joint_limits: self.joint_limits.unwrap_or(default.joint_limits),
+            joint_damping: self.joint_damping.unwrap_or(default.joint_damping),
             rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
         }

@@ -1,13 +1,14 @@
 //! Robots and objects as scene files spell them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
+use super::joints::{JointKeys, Numbers, SpringFile, TendonFile};
 use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
-use crate::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape};
+use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
 
@@ -25,9 +26,20 @@ pub(super) struct RobotFile {
     position: Option<[f64; 3]>,
     rpy: Option<[f64; 3]>,
     quaternion: Option<[f64; 4]>,
-    stiffness: Option<Stiffness>,
+    stiffness: Option<Numbers>,
     #[serde(default)]
     home: BTreeMap<String, f64>,
+    #[serde(default)]
+    passive: BTreeSet<String>,
+    #[serde(default)]
+    tendons: Vec<TendonFile>,
+    #[serde(default)]
+    spring: BTreeMap<String, SpringFile>,
+    damping: Option<Numbers>,
+    armature: Option<Numbers>,
+    mount: Option<Mount>,
+    #[serde(default)]
+    sites: Vec<SiteFile>,
     collision: Option<Vec<CollisionFile>>,
 }
 
@@ -36,13 +48,6 @@ pub(super) struct RobotFile {
 #[serde(rename_all = "lowercase")]
 enum Base {
     Commanded,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number or a table of numbers by joint name")]
-enum Stiffness {
-    All(f64),
-    ByJoint(BTreeMap<String, f64>),
 }
 
 /// An entry of `[[object]]`.
@@ -59,6 +64,12 @@ pub(super) struct ObjectFile {
     #[serde(default)]
     packages: Vec<String>,
     home: Option<BTreeMap<String, f64>>,
+    #[serde(default)]
+    spring: BTreeMap<String, SpringFile>,
+    damping: Option<Numbers>,
+    armature: Option<Numbers>,
+    #[serde(default)]
+    sites: Vec<SiteFile>,
     sphere: Option<f64>,
     r#box: Option<[f64; 3]>,
     rounding: Option<f64>,
@@ -77,6 +88,25 @@ pub(super) struct ObjectFile {
     com: Option<[f64; 3]>,
 }
 
+/// A named point of a link, or of an object that is one rigid body.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SiteFile {
+    name: String,
+    link: Option<String>,
+    at: Option<[f64; 3]>,
+    rpy: Option<[f64; 3]>,
+    quaternion: Option<[f64; 4]>,
+}
+
+impl SiteFile {
+    fn site(&self) -> Result<Site> {
+        let pose = pose(self.at, self.rpy, self.quaternion);
+        let pose = pose.map_err(|error| error.within(format!("site \"{}\"", self.name)))?;
+        Ok(Site { name: self.name.clone(), link: self.link.clone(), pose })
+    }
+}
+
 impl RobotFile {
     pub(super) fn robot(self, folder: &Folder) -> Result<Robot> {
         let mut robot = match (&self.urdf, &self.mjcf) {
@@ -89,20 +119,30 @@ impl RobotFile {
             (None, None) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got none")),
         };
         replace_collisions(&mut robot.articulation, folder, self.collision.as_deref())?;
+        let (damping, armature) = (self.damping.as_ref(), self.armature.as_ref());
+        JointKeys { spring: &self.spring, damping, armature }.apply(&mut robot.articulation)?;
         robot.freedom = self.freedom.unwrap_or(robot.freedom);
         robot.base = pose(self.position, self.rpy, self.quaternion)? * robot.base;
         robot.home.extend(self.home);
+        robot.passive.extend(self.passive);
+        for TendonFile { joint, others } in self.tendons {
+            robot.tendons.push(Tendon { joint, others });
+        }
         match self.stiffness {
             None => {}
-            Some(Stiffness::All(stiffness)) => {
+            Some(Numbers::All(stiffness)) => {
                 robot.default_stiffness = stiffness;
                 robot.stiffness.clear();
             }
-            Some(Stiffness::ByJoint(mut stiffness)) => {
+            Some(Numbers::ByJoint(mut stiffness)) => {
                 robot.default_stiffness = stiffness.remove("default").unwrap_or(robot.default_stiffness);
                 robot.stiffness.extend(stiffness);
             }
         }
+        for file in &self.sites {
+            robot.sites.push(file.site()?);
+        }
+        robot.mount = self.mount;
         match (self.base, self.freedom) {
             (None, _) => Ok(robot),
             (Some(Base::Commanded), None) => Ok(robot.with_commanded_base(Robot::BASE_STIFFNESS)),
@@ -123,8 +163,16 @@ impl ObjectFile {
             notes.extend(left_out.into_iter().map(|note| format!("{}: {note}", self.name)));
             object.pose = pose * object.pose;
             object.freedom = self.freedom.unwrap_or(object.freedom);
-            if let ObjectBody::Articulated { home, .. } = &mut object.body {
-                home.extend(self.home.unwrap_or_default());
+            let given = self.joint_keys().given();
+            match &mut object.body {
+                ObjectBody::Articulated { articulation, home } => {
+                    self.joint_keys().apply(articulation)?;
+                    home.extend(self.home.unwrap_or_default());
+                }
+                ObjectBody::Rigid { .. } => without_joints(given)?,
+            }
+            for file in &self.sites {
+                object.sites.push(file.site()?);
             }
             return Ok(object);
         }
@@ -132,7 +180,12 @@ impl ObjectFile {
             Some(urdf) => self.articulated(folder, urdf)?,
             None => self.rigid(folder)?,
         };
-        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose })
+        let sites = self.sites.iter().map(SiteFile::site).collect::<Result<_>>()?;
+        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose, sites })
+    }
+
+    fn joint_keys(&self) -> JointKeys<'_> {
+        JointKeys { spring: &self.spring, damping: self.damping.as_ref(), armature: self.armature.as_ref() }
     }
 
     /// What the file says; what holds a half-space can only be fixed.
@@ -181,6 +234,7 @@ impl ObjectFile {
         self.alone("urdf", folder)?;
         let mut articulation = read_urdf(folder, urdf, &self.packages)?;
         replace_collisions(&mut articulation, folder, self.collision.as_deref())?;
+        self.joint_keys().apply(&mut articulation)?;
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
@@ -191,6 +245,7 @@ impl ObjectFile {
         if self.home.is_some() {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
         }
+        without_joints(self.joint_keys().given())?;
         let collisions = match (self.shapes(folder)?, &self.collision) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid("shape", "expected one shape or collision = […], got both"));
@@ -230,6 +285,11 @@ impl ObjectFile {
         inertia.com = self.com.map_or(inertia.com, Into::into);
         Ok(Some(inertia))
     }
+}
+
+/// One rigid body may have no keys of joints.
+fn without_joints(given: Option<&str>) -> Result<()> {
+    given.map_or(Ok(()), |key| Err(Error::invalid(key, "expected with joints only; this object is one rigid body")))
 }
 
 fn rigid_collisions(i: usize, file: &CollisionFile, folder: &Folder) -> Result<Vec<Collision>> {

@@ -19,7 +19,8 @@ use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 use self::top_level::{Element, top_level};
 use super::articulation::MISSING_SHAPE;
 use super::{
-    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Visual, check,
+    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Spring, Visual,
+    check,
 };
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, HEAVIEST, Places, Result, hull, xml};
@@ -274,6 +275,8 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 effort: if joint.limit.effort <= 0.0 { f64::INFINITY } else { joint.limit.effort },
                 damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
                 friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
+                spring: Spring::default(),
+                armature: 0.0,
                 mimic: mimic(robot, &joint_of, joint, kind)?,
             })
         };

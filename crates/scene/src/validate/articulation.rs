@@ -118,6 +118,10 @@ impl Articulation {
         }
         check::not_negative("damping", joint.damping)?;
         check::not_negative("friction", joint.friction)?;
+        check::not_negative("armature", joint.armature)?;
+        check::not_negative("spring stiffness", joint.spring.stiffness)?;
+        check::finite("spring rest", joint.spring.rest)?;
+        check::at_most("spring rest", joint.spring.rest, check::LONGEST, "rad or m")?;
         let Some(mimic) = joint.mimic else {
             return Ok(());
         };

@@ -8,8 +8,8 @@ use nalgebra::{Isometry3, Vector3};
 
 use self::articulation::validate_passive;
 use super::{
-    Articulation, Freedom, Inertia, Joint, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
-    Shape, check,
+    Articulation, Freedom, Inertia, Joint, JointKind, Limits, Mount, Object, ObjectBody, PairRule, Params, Robot,
+    Scene, Shape, Site, Tendon, check,
 };
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -46,6 +46,10 @@ impl Scene {
         for (i, rule) in self.pairs.iter().enumerate() {
             findings.take(self.validate_pair(rule).map_err(|error| error.within(format!("pair {}", i + 1))));
         }
+        for (i, robot) in self.robots.iter().enumerate() {
+            let place = format!("robot \"{}\"", robot.name);
+            findings.take(self.validate_mount(i, robot).map_err(|error| error.within(place)));
+        }
         findings.take(self.validate_script());
         findings.result()
     }
@@ -65,6 +69,27 @@ impl Scene {
             findings.take(robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name))));
         }
         findings.result()
+    }
+
+    /// Is a robot mounted on a link of one before it?
+    fn validate_mount(&self, i: usize, robot: &Robot) -> Result<()> {
+        let Some(Mount { robot: carrier, link }) = &robot.mount else { return Ok(()) };
+        let invalid = |place: &str, message: String| Err(Error::invalid(place, message).within("mount"));
+        let Some(at) = self.robots.iter().position(|other| other.name == *carrier) else {
+            let others = self.robots[..i].iter().map(|other| &*other.name);
+            return invalid("robot", check::unknown("robot", carrier, others));
+        };
+        if at >= i {
+            return invalid("robot", format!("expected \"{carrier}\" before the robot that is mounted on it"));
+        }
+        if robot.freedom != Freedom::Fixed {
+            return invalid("freedom", "expected \"fixed\", as the root link is welded on".to_owned());
+        }
+        let links = &self.robots[at].articulation.links;
+        if !links.iter().any(|other| other.name == *link) {
+            return invalid("link", check::unknown("link", link, links.iter().map(|other| &*other.name)));
+        }
+        Ok(())
     }
 
     fn validate_pair(&self, rule: &PairRule) -> Result<()> {
@@ -148,15 +173,60 @@ impl Robot {
             findings.take(found.map_err(|error| error.within("stiffness")));
         }
         findings.take(validate_home(&self.articulation, &self.home));
+        findings.take(validate_sites(&self.sites, Some(&self.articulation)));
+        for name in &self.passive {
+            findings.take(find_joint(&self.articulation, name).map_err(|error| error.within("passive")));
+        }
+        for (i, tendon) in self.tendons.iter().enumerate() {
+            let place = format!("tendon of joint \"{}\"", tendon.joint);
+            findings.take(self.validate_tendon(i, tendon).map_err(|error| error.within(place)));
+        }
         // Joints of several coordinates are not commanded: only inertia holds them.
-        findings.take(validate_passive_joints(&self.articulation, |kind| !kind.is_single()));
+        let is_pulled = |joint: &Joint| self.tendons.iter().any(|tendon| tendon.others.contains_key(&joint.name));
+        findings.take(validate_passive_joints(&self.articulation, |joint| {
+            !joint.kind.is_single() || (self.passive.contains(&joint.name) && !is_pulled(joint))
+        }));
         findings.result()
+    }
+
+    fn validate_tendon(&self, i: usize, tendon: &Tendon) -> Result<()> {
+        let find = |name: &str| -> Result<usize> {
+            find_joint(&self.articulation, name)?;
+            let all = &self.articulation.joints;
+            Ok(all.iter().position(|joint| joint.name == name).unwrap_or(all.len()))
+        };
+        find(&tendon.joint)?;
+        if self.passive.contains(&tendon.joint) {
+            return Err(Error::invalid("joint", "expected one with a command, but it is passive"));
+        }
+        if self.tendons[..i].iter().any(|other| other.joint == tendon.joint) {
+            return Err(Error::invalid("joint", "expected one tendon for a command, got several"));
+        }
+        for (name, &ratio) in &tendon.others {
+            let (j, place) = (find(name)?, format!("joint \"{name}\""));
+            check::finite(&place, ratio)?;
+            check::at_most(&place, ratio, check::LONGEST, "in size")?;
+            if *name == tendon.joint {
+                return Err(Error::invalid(place, "expected other joints than the one whose command it is"));
+            }
+            if self.passive.contains(name) && !self.articulation.resistance(j).holds() {
+                let message =
+                    "expected a spring, damping or armature of its own, as the tendon holds no more than a sum";
+                return Err(Error::invalid(place, message));
+            }
+        }
+        Ok(())
     }
 }
 
 impl Object {
     fn validate(&self) -> Result<()> {
         check::finite_pose("pose", &self.pose)?;
+        let articulation = match &self.body {
+            ObjectBody::Articulated { articulation, .. } => Some(articulation),
+            ObjectBody::Rigid { .. } => None,
+        };
+        validate_sites(&self.sites, articulation)?;
         match &self.body {
             ObjectBody::Rigid { inertia, collisions } => {
                 for (i, collision) in collisions.iter().enumerate() {
@@ -181,6 +251,22 @@ impl Object {
     }
 }
 
+fn validate_sites(sites: &[Site], articulation: Option<&Articulation>) -> Result<()> {
+    check::unique("site", sites.iter().map(|site| site.name.as_str()))?;
+    for Site { name, link, pose } in sites {
+        let place = |error: Error| error.within(format!("site \"{name}\""));
+        check::finite_pose("pose", pose).map_err(place)?;
+        let message = match (link, articulation) {
+            (None, _) => continue,
+            (Some(_), None) => "expected none, as this object is one rigid body".to_owned(),
+            (Some(link), Some(of)) if of.links.iter().any(|other| other.name == *link) => continue,
+            (Some(link), Some(of)) => check::unknown("link", link, of.links.iter().map(|other| &*other.name)),
+        };
+        return Err(place(Error::invalid("link", message)));
+    }
+    Ok(())
+}
+
 /// All links in the root's frame, every joint at 0.
 fn composite(articulation: &Articulation) -> Option<Inertia> {
     articulation.root().and_then(|root| articulation.composites()[root].take())
@@ -196,14 +282,18 @@ fn validate_root(freedom: Freedom, pose: &Isometry3<f64>, whole: Option<&Inertia
     validate_passive(freedom.joint(), &z, whole)
 }
 
-fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
-    let counts = |joint: &&Joint| joint.kind != JointKind::Fixed && joint.mimic.is_none() && is_passive(joint.kind);
-    let mut joints = articulation.joints.iter().filter(counts).peekable();
+/// Has what inertia alone holds some? Springs, damping and armature hold what has none.
+fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(&Joint) -> bool) -> Result<()> {
+    let counts = |(j, joint): &(usize, &Joint)| {
+        let moves = joint.kind != JointKind::Fixed && joint.mimic.is_none();
+        moves && is_passive(joint) && !articulation.resistance(*j).holds()
+    };
+    let mut joints = articulation.joints.iter().enumerate().filter(counts).peekable();
     if joints.peek().is_none() {
         return Ok(());
     }
     let composites = articulation.composites();
-    for joint in joints {
+    for (_, joint) in joints {
         validate_passive(joint.kind, &joint.axis, composites[joint.child].as_ref())
             .map_err(|error| error.within(format!("joint \"{}\"", joint.name)))?;
     }

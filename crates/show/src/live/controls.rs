@@ -160,11 +160,14 @@ impl Controls {
 
 fn joints(model: &Model) -> impl Iterator<Item = Control> + '_ {
     let robots = model.tree.owners.iter().filter(|owner| owner.robot).count();
+    let homes = model.tree.home_command();
     model.tree.coordinates.iter().filter_map(move |coordinate| {
         let place = coordinate.u?;
-        let home = coordinate.home[0];
+        let home = homes[place];
         let (reach, unit) = if coordinate.kind == JointKind::Prismatic { (SLIDE, "m") } else { (TURN, "rad") };
-        let [low, high] = coordinate.limits.map_or([home - reach, home + reach], |limits| [limits.lower, limits.upper]);
+        // A tendon's length has no limits of its own.
+        let limits = coordinate.limits.filter(|_| coordinate.others.is_empty());
+        let [low, high] = limits.map_or([home - reach, home + reach], |limits| [limits.lower, limits.upper]);
         let name = coordinate.name.as_str();
         // With a single robot its name says nothing.
         let label = name.split_once('/').filter(|_| robots == 1).map_or(name, |(_, joint)| joint).to_owned();

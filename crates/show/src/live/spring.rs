@@ -51,6 +51,9 @@ impl Springs {
         for (&dof, k) in tree.actuated.iter().zip(numbers(&parameters.stiffness)?) {
             stiffness[dof] = k;
         }
+        for (c, k) in tree.sprung().zip(numbers(&parameters.spring)?) {
+            stiffness[c.v] += k;
+        }
         // Jᵀ times the spring's length, of which Jᵀd is a part.
         let along: Vec<f64> =
             (0..tree.nv).map(|dof| (0..3).map(|k| jacobian[k * tree.nv + dof] * stretch[k]).sum()).collect();

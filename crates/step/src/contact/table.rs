@@ -78,7 +78,7 @@ impl PairTable {
         let (side_a, side_b) = (&sides[a], &sides[b]);
         // Bodies with the same carrier do not move relative to each other. A carrier is joined to the one above it.
         let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
-        let joined = side_a.owner == side_b.owner && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
+        let joined = side_a.assembly == side_b.assembly && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
         if side_a.carrier == side_b.carrier || planes {
             return None;
@@ -210,7 +210,7 @@ fn leave_out(
         let (a, b) = bodies(pair);
         let found = (tree.bodies[a].name.as_str(), tree.bodies[b].name.as_str(), depth);
         let (side_a, side_b) = (&sides[pair.a], &sides[pair.b]);
-        if side_a.owner == side_b.owner && Ruling::of(scene, side_a, side_b).enabled != Some(true) {
+        if side_a.assembly == side_b.assembly && Ruling::of(scene, side_a, side_b).enabled != Some(true) {
             out.insert((a, b));
             left_out.push(found);
         } else if is_deep {
@@ -229,6 +229,8 @@ struct Side {
     /// As [`BodyShape::place`].
     place: [usize; 2],
     owner: Option<usize>,
+    /// The owner of all that hangs together: see [`Tree::assembly`].
+    assembly: Option<usize>,
     /// The body that this one moves with, see [`Tree::carrier`].
     carrier: Option<usize>,
     /// The carrier of the body that the own carrier is joined to.
@@ -254,6 +256,7 @@ impl Side {
             surface: shape.surface,
             place: shape.place,
             owner,
+            assembly: tree.assembly(body),
             carrier,
             above: carrier.and_then(|carrier| tree.carrier(tree.bodies[carrier].parent)),
             rank,

@@ -31,6 +31,13 @@ pub struct FrameSpec {
 }
 
 impl FrameSpec {
+    /// A frame at a pose in a body's frame.
+    pub fn at(body: usize, pose: &nalgebra::Isometry3<f64>) -> Self {
+        let rotation = pose.rotation.to_rotation_matrix();
+        let rotation = std::array::from_fn(|i| std::array::from_fn(|j| rotation[(i, j)]));
+        Self { body, rotation, xyz: pose.translation.vector.into() }
+    }
+
     /// A body's own frame.
     pub fn of_body(body: usize) -> Self {
         Self { body, rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], xyz: [0.0; 3] }

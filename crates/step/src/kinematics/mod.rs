@@ -48,7 +48,7 @@ pub use points::Points;
 pub use pose::{POSE, Pose, SCREW};
 pub(crate) use retraction::{Difference, Integrate, Map as ManifoldMap, Retraction};
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
-pub use tree::{Body, Coordinate, Owner, Tree};
+pub use tree::{Body, Coordinate, Owner, Site, Tree};
 
 /// Poses of chosen frames and the screws of all degrees of freedom, as differentiable tensors.
 #[derive(Clone, Debug)]
@@ -103,6 +103,18 @@ impl Kinematics {
     /// If a name is not a body's, or a tensor cannot be made on the device.
     pub fn of_bodies(tree: &Tree, names: &[&str], dtype: DType, device: &Device) -> Result<Self> {
         let frames = names.iter().map(|name| Ok(FrameSpec::of_body(tree.find(name)?)));
+        Self::new(tree, &frames.collect::<Result<Vec<_>>>()?, dtype, device)
+    }
+
+    /// The kinematics of the sites with these names, `"owner/site"`: a frame each.
+    ///
+    /// # Errors
+    /// If a name is not a site's, or a tensor cannot be made on the device.
+    pub fn of_sites(tree: &Tree, names: &[&str], dtype: DType, device: &Device) -> Result<Self> {
+        let frames = names.iter().map(|name| {
+            let Site { body, pose, .. } = tree.site(name)?;
+            Ok(FrameSpec::at(*body, pose))
+        });
         Self::new(tree, &frames.collect::<Result<Vec<_>>>()?, dtype, device)
     }
 

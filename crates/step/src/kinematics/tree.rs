@@ -2,7 +2,10 @@
 
 use nalgebra::{Isometry3, Matrix3, Vector3};
 
-use fingertip_scene::{Articulation, Freedom, Inertia, JointKind, Limits, ObjectBody, Scene, unknown};
+use fingertip_scene::{
+    Articulation, Freedom, Inertia, Joint, JointKind, Limits, Mount, ObjectBody, Resistance, Robot, Scene, Spring,
+    unknown,
+};
 use fingertip_shapes::{Error, Result};
 
 /// All bodies of a scene in topological order (a parent before its children), with the joints above them.
@@ -16,6 +19,8 @@ pub struct Tree {
     pub owners: Vec<Owner>,
     /// The joints with coordinates of their own, in the order of q.
     pub coordinates: Vec<Coordinate>,
+    /// The named points of all robots and objects.
+    pub sites: Vec<Site>,
     /// The number of coordinates in q.
     pub nq: usize,
     /// The number of degrees of freedom.
@@ -25,7 +30,8 @@ pub struct Tree {
     pub ns: usize,
     /// The number of commanded joints: see [`Tree::actuated`].
     pub nu: usize,
-    /// The degree of freedom of each command: u_k commands v index `actuated[k]`.
+    /// The degree of freedom of each command: u_k commands v index `actuated[k]`, and others with it if it pulls a tendon
+    /// ([`Coordinate::others`]).
     pub actuated: Vec<usize>,
     /// The degree of freedom of each screw.
     pub screw_dof: Vec<usize>,
@@ -40,6 +46,17 @@ pub struct Owner {
     pub robot: bool,
     /// Indices of the robot's or object's bodies.
     pub bodies: std::ops::Range<usize>,
+}
+
+/// A named point with axes, fixed to a body.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// `"owner/site"`.
+    pub name: String,
+    /// The body.
+    pub body: usize,
+    /// Its pose in the body's frame.
+    pub pose: Isometry3<f64>,
 }
 
 /// A joint with coordinates of its own.
@@ -63,8 +80,15 @@ pub struct Coordinate {
     pub stiffness: f64,
     /// Starting value, `kind.nq()` numbers.
     pub home: Vec<f64>,
+    /// The other coordinates that its command pulls as a tendon, as indices in [`Tree::coordinates`], and their ratios: u commands q + Σ
+    /// ratio · q_other.
+    pub others: Vec<(usize, f64)>,
+    /// The joint's own spring.
+    pub spring: Spring,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,
+    /// Armature, kg·m² or kg.
+    pub armature: f64,
     /// Dry friction, N·m or N.
     pub friction: f64,
     /// Largest force or torque, N or N·m.
@@ -80,6 +104,17 @@ impl Coordinate {
     /// A name for each degree of freedom: the joint's own if it has one. A free body has `"ball.x"` and so on, then `"ball.ωx"`.
     pub fn v_names(&self) -> Vec<String> {
         self.kind.freedoms().iter().map(|(part, _)| self.of(part)).collect()
+    }
+
+    /// Its degrees of freedom, as indices in v.
+    pub fn dofs(&self) -> std::ops::Range<usize> {
+        self.v..self.v + self.kind.nv()
+    }
+
+    /// Has each of its motions a cost of its own in a quasi-dynamic step: that of a spring, of damping or of armature?
+    pub(crate) fn is_held(&self) -> bool {
+        let Self { spring, damping, friction, armature, .. } = *self;
+        Resistance { spring, damping, friction, armature }.holds()
     }
 
     fn of(&self, part: &str) -> String {
@@ -132,6 +167,7 @@ impl Tree {
             bodies: vec![Body::rigid("world".into(), None, &Isometry3::identity())],
             owners: Vec::new(),
             coordinates: Vec::new(),
+            sites: Vec::new(),
             nq: 0,
             nv: 0,
             ns: 0,
@@ -148,23 +184,30 @@ impl Tree {
                 ObjectBody::Articulated { articulation, home } => {
                     tree.add_articulation(&object.name, owner, root, articulation, |joint| Actuation {
                         stiffness: None,
-                        home: home.get(joint).copied(),
+                        home: home.get(&joint.name).copied(),
                     });
                 }
             }
             let bodies = first..tree.bodies.len();
             tree.owners.push(Owner { name: object.name.clone(), robot: false, bodies });
+            tree.add_sites(&object.name, root, &object.sites);
         }
         for robot in &scene.robots {
             let first = tree.bodies.len();
             let owner = tree.owners.len();
             let root = tree.add_root(&robot.name, owner, robot.freedom, &robot.base);
+            if let Some(Mount { robot, link }) = &robot.mount {
+                tree.bodies[root].parent = tree.find(&format!("{robot}/{link}"))?;
+            }
+            let stiffness = |name: &String| robot.stiffness.get(name).copied().unwrap_or(robot.default_stiffness);
             tree.add_articulation(&robot.name, owner, root, &robot.articulation, |joint| Actuation {
-                stiffness: Some(robot.stiffness.get(joint).copied().unwrap_or(robot.default_stiffness)),
-                home: robot.home.get(joint).copied(),
+                stiffness: robot.is_commanded(joint).then(|| stiffness(&joint.name)),
+                home: robot.home.get(&joint.name).copied(),
             });
+            tree.add_tendons(robot);
             let bodies = first..tree.bodies.len();
             tree.owners.push(Owner { name: robot.name.clone(), robot: true, bodies });
+            tree.add_sites(&robot.name, root, &robot.sites);
         }
         tree.nu = tree.actuated.len();
         Ok(tree)
@@ -210,7 +253,7 @@ impl Tree {
         owner: usize,
         root: usize,
         articulation: &Articulation,
-        actuation: impl Fn(&str) -> Actuation,
+        actuation: impl Fn(&Joint) -> Actuation,
     ) {
         let Articulation { links, joints, .. } = articulation;
         let (root_link, children) = (articulation.root().unwrap_or(0), articulation.children());
@@ -237,19 +280,18 @@ impl Tree {
             if joint.kind == JointKind::Fixed {
                 continue;
             }
-            let Actuation { stiffness, home } = actuation(&joint.name);
+            let Actuation { stiffness, home } = actuation(joint);
             let home = match joint.kind.nq() {
                 1 => vec![joint.home(home)],
                 7 => vec![0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
                 n => vec![0.0; n],
             };
-            // Joints of several coordinates are never commanded.
-            let stiffness = stiffness.filter(|_| joint.kind.nq() == 1);
             let index = self.coordinates.len();
             self.add_coordinate(format!("{name}/{}", joint.name), body, joint.limits, home, stiffness);
             let coordinate = &mut self.coordinates[index];
-            (coordinate.damping, coordinate.friction, coordinate.effort) =
-                (joint.damping, joint.friction, joint.effort);
+            let Resistance { spring, damping, friction, armature } = articulation.resistance(j);
+            (coordinate.spring, coordinate.damping, coordinate.armature) = (spring, damping, armature);
+            (coordinate.friction, coordinate.effort) = (friction, joint.effort);
         }
         for (j, joint) in joints.iter().enumerate() {
             if let (Some(body), Some(mimic)) = (body_of_joint[j], joint.mimic)
@@ -259,6 +301,28 @@ impl Tree {
                 let body = &mut self.bodies[body];
                 (body.q, body.ratio, body.shift) = (q, mimic.multiplier, mimic.offset);
                 self.screw_dof[body.screw] = dof;
+            }
+        }
+    }
+
+    fn add_sites(&mut self, owner: &str, root: usize, sites: &[fingertip_scene::Site]) {
+        for fingertip_scene::Site { name, link, pose } in sites {
+            let body = link.as_ref().and_then(|link| self.body(&format!("{owner}/{link}"))).unwrap_or(root);
+            self.sites.push(Site { name: format!("{owner}/{name}"), body, pose: *pose });
+        }
+    }
+
+    /// Lets the commands of a robot's tendons pull their other joints.
+    fn add_tendons(&mut self, robot: &Robot) {
+        let place = |tree: &Self, joint: &str| {
+            let name = format!("{}/{joint}", robot.name);
+            tree.coordinates.iter().position(|coordinate| coordinate.name == name)
+        };
+        for tendon in &robot.tendons {
+            let others =
+                tendon.others.iter().filter_map(|(joint, &ratio)| Some((place(self, joint)?, ratio))).collect();
+            if let Some(lead) = place(self, &tendon.joint) {
+                self.coordinates[lead].others = others;
             }
         }
     }
@@ -301,7 +365,10 @@ impl Tree {
             limits,
             stiffness: stiffness.unwrap_or(0.0),
             home,
+            others: Vec::new(),
+            spring: Spring::default(),
             damping: 0.0,
+            armature: 0.0,
             friction: 0.0,
             effort: f64::INFINITY,
         });
@@ -331,11 +398,36 @@ impl Tree {
         })
     }
 
-    /// The degrees of freedom without a command.
-    pub(crate) fn passive(&self) -> Vec<usize> {
+    /// The degrees of freedom that no command pulls, alone or with others: inertia and weight act on them.
+    pub fn passive(&self) -> Vec<usize> {
         let mut passive = vec![true; self.nv];
-        self.actuated.iter().for_each(|&dof| passive[dof] = false);
+        for lead in self.coordinates.iter().filter(|c| c.u.is_some()) {
+            passive[lead.v] = false;
+            lead.others.iter().for_each(|&(other, _)| passive[self.coordinates[other].v] = false);
+        }
         (0..self.nv).filter(|&dof| passive[dof]).collect()
+    }
+
+    /// The joints with springs of their own, in the order of [`Parameters::spring`](crate::Parameters::spring).
+    pub fn sprung(&self) -> impl Iterator<Item = &Coordinate> {
+        self.coordinates.iter().filter(|c| c.spring.stiffness > 0.0)
+    }
+
+    /// The joints with damping, in the order of [`Parameters::damping`](crate::Parameters::damping).
+    pub fn damped(&self) -> impl Iterator<Item = &Coordinate> {
+        self.coordinates.iter().filter(|c| c.damping > 0.0)
+    }
+
+    /// The joints with armature, in the order of [`Parameters::armature`](crate::Parameters::armature).
+    pub fn armoured(&self) -> impl Iterator<Item = &Coordinate> {
+        self.coordinates.iter().filter(|c| c.armature > 0.0)
+    }
+
+    /// Do damping and armature of this joint act in the quasi-dynamic step? Those of joints with a command do only if `commanded` says
+    /// so ([`Params::joint_damping`](fingertip_scene::Params::joint_damping)) or a tendon pulls them together with others.
+    pub fn is_resisted(&self, coordinate: &Coordinate, commanded: bool) -> bool {
+        let pulls = |c: &Coordinate| c.others.iter().any(|&(other, _)| self.coordinates[other].v == coordinate.v);
+        commanded || coordinate.u.is_none() || !coordinate.others.is_empty() || self.coordinates.iter().any(pulls)
     }
 
     /// The nearest body from `body` up, itself included, whose joint moves; none if it is fixed in the world.
@@ -359,6 +451,41 @@ impl Tree {
     /// The starting configuration, `nq` numbers.
     pub fn home(&self) -> Vec<f64> {
         self.coordinates.iter().flat_map(|coordinate| coordinate.home.iter().copied()).collect()
+    }
+
+    /// The commands, `nu` numbers, that hold the starting configuration: homes, or the lengths there of the tendons that commands pull.
+    pub fn home_command(&self) -> Vec<f64> {
+        let home = |coordinate: &Coordinate| coordinate.home[0];
+        let others = |lead: &Coordinate| {
+            let others = lead.others.iter().map(|&(other, ratio)| ratio * home(&self.coordinates[other]));
+            others.sum::<f64>()
+        };
+        self.coordinates.iter().filter(|c| c.u.is_some()).map(|lead| home(lead) + others(lead)).collect()
+    }
+
+    /// The owner of the body by which this one hangs in the world: its own, or that of the robot that carries all.
+    pub(crate) fn assembly(&self, body: usize) -> Option<usize> {
+        let mut at = body;
+        while self.bodies[at].parent != 0 {
+            at = self.bodies[at].parent;
+        }
+        self.bodies[at].owner
+    }
+
+    /// Is the body, or one that it hangs on, called so?
+    pub(crate) fn hangs_on(&self, body: usize, name: &str) -> bool {
+        let mut above = std::iter::successors(Some(body), |&at| (at != 0).then(|| self.bodies[at].parent));
+        above.any(|at| self.is_called(at, name))
+    }
+
+    /// The site with this name, `"owner/site"`.
+    ///
+    /// # Errors
+    /// If there is none; the message says which are near.
+    pub fn site(&self, name: &str) -> Result<&Site> {
+        let names = self.sites.iter().map(|site| site.name.as_str());
+        let found = self.sites.iter().find(|site| site.name == name);
+        found.ok_or_else(|| Error::invalid("sites", unknown("site", name, names)))
     }
 
     /// Index of the body with this name, if there is one.

@@ -59,7 +59,7 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 13] = [
+    const KEYS: [&'static str; 14] = [
         "h",
         "epsilon",
         "kappa",
@@ -71,6 +71,7 @@ impl ParamOverrides {
         "contact_distance",
         "fade",
         "joint_limits",
+        "joint_damping",
         "rolling",
         "max_iterations",
     ];
@@ -104,6 +105,7 @@ impl ParamOverrides {
                     own.gravity = Some(gravity);
                 }
                 "joint_limits" => own.joint_limits = Some(truth(&place, value)?),
+                "joint_damping" => own.joint_damping = Some(truth(&place, value)?),
                 "rolling" => own.rolling = Some(truth(&place, value)?),
                 "max_iterations" => {
                     let expected =

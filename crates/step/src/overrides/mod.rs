@@ -20,7 +20,7 @@ use fingertip_shapes::{Error, Result, message};
 ///
 /// ```text
 /// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
-///             "fade": 0, "joint_limits": false, "rolling": true, "max_iterations": 200},
+///             "fade": 0, "joint_limits": false, "joint_damping": false, "rolling": true, "max_iterations": 200},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
 ///  "mass": {"ball": 0.3},                               kg; the inertia grows in proportion
@@ -52,6 +52,7 @@ struct ParamOverrides {
     contact_distance: Option<Option<f64>>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
+    joint_damping: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
 }
@@ -61,8 +62,8 @@ impl Overrides {
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
     /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
-    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `rolling` or
-    /// `max_iterations` needs a new model.
+    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `joint_damping`,
+    /// `rolling` or `max_iterations` needs a new model.
     ///
     /// # Errors
     /// If a number is out of its range.
@@ -78,6 +79,7 @@ impl Overrides {
             contact_distance: own.contact_distance.unwrap_or(scene.contact_distance),
             fade: own.fade.unwrap_or(scene.fade),
             joint_limits: own.joint_limits.unwrap_or(scene.joint_limits),
+            joint_damping: own.joint_damping.unwrap_or(scene.joint_damping),
             rolling: own.rolling.unwrap_or(scene.rolling),
             max_iterations: own.max_iterations.unwrap_or(scene.max_iterations),
         };

@@ -1,7 +1,9 @@
 //! The problem of a quasi-dynamic step: P, g and the gaps to the joint limits, from q, u, the bodies' poses and the
 //! parameters.
 //!
-//! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). For two degrees of freedom i and j
+//! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has K c cᵀ in P and
+//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. A joint's own spring is one more of these, with its
+//! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h². For two degrees of freedom i and j
 //! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
 //! angular velocity at unit rate:
 //!
@@ -43,8 +45,13 @@ pub(super) struct ProblemTables {
     incidences: Vec<(usize, usize, usize)>,
     /// (incidence, incidence, entry): products that add up to M's entries.
     terms: Vec<(usize, usize, usize)>,
-    /// Degrees of freedom with command, and their places in q.
-    pub(super) commanded: Vec<(usize, usize)>,
+    /// The commands' springs.
+    pub(super) commands: Vec<Strand>,
+    /// The joints' own springs.
+    pub(super) springs: Vec<Strand>,
+    /// (parameter, entry) of damping that acts, and of armature.
+    damped: Vec<(usize, usize)>,
+    armoured: Vec<(usize, usize)>,
     limits: Arc<LimitTables>,
     pub(super) at: ParameterPlaces,
     nq: usize,
@@ -55,17 +62,17 @@ pub(super) struct ProblemTables {
 }
 
 impl ProblemTables {
-    /// Tables without inertia, stiffness and commands, for the second-order step, which assembles its own P and g. Joint limits are kept.
+    /// Tables without inertia, springs, damping and commands, for the second-order step, which assembles its own P and g. Joint limits are kept.
     pub(super) fn nothing(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
-        let none = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (entries, free, incidences, terms, commanded) = none;
-        Ok(Self { entries, free, incidences, terms, commanded, ..Self::new(model, limits)? })
+        let (entries, free, incidences, terms) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (commands, springs, damped, armoured) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let own = Self::new(model, limits)?;
+        Ok(Self { entries, free, incidences, terms, commands, springs, damped, armoured, ..own })
     }
 
     pub(super) fn new(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
         let tree = &model.tree;
-        let (free, commanded) = (tree.passive(), tree.coordinates.iter().filter(|c| c.u.is_some()));
-        let commanded: Vec<_> = commanded.map(|c| (c.v, c.q)).collect();
+        let free = tree.passive();
         let incidences = incidences(tree, &model.inertial, &free);
         let mut entries: Vec<(usize, usize)> = (0..free.len()).map(|k| (k, k)).collect();
         let mut entry_of: HashMap<(usize, usize), usize> = entries.iter().copied().zip(0..).collect();
@@ -84,20 +91,37 @@ impl ProblemTables {
             first += body.len();
         }
         let slides = |c: &Coordinate| c.kind == JointKind::Translation && tree.bodies[c.body].parent == 0;
-        if tree.coordinates.iter().filter(|c| c.u.is_none()).all(slides) && incidences.len() == free.len() {
+        if tree.coordinates.iter().filter(|c| free.contains(&c.v)).all(slides) && incidences.len() == free.len() {
             // Of a body that does not turn the axes do not couple.
             entries.truncate(free.len());
             terms.retain(|term| term.0 == term.1);
         }
-        let entries = entries.into_iter().map(|(i, j)| (free[i], free[j]));
-        let entries = entries.chain(commanded.iter().map(|&(dof, _)| (dof, dof))).collect();
+        let entries = entries.into_iter().map(|(i, j)| (free[i], free[j])).collect();
+        let mut entries = Entries::of(entries);
+        let commands = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| {
+            let others = c.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
+            let terms = std::iter::once((c, 1.0)).chain(others).map(|(c, ratio)| (c.v, c.q, ratio)).collect();
+            Strand::new(terms, &mut entries)
+        });
+        let commands = commands.collect();
+        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], &mut entries)).collect();
+        let acts = |c: &Coordinate| tree.is_resisted(c, model.params.joint_damping);
+        let mut diagonal = |k: usize, c: &Coordinate| -> Vec<_> {
+            c.dofs().filter(|_| acts(c)).map(|dof| (k, entries.at(dof, dof))).collect()
+        };
+        let damped = tree.damped().enumerate().flat_map(|(k, c)| diagonal(k, c)).collect();
+        let armoured = tree.armoured().enumerate().flat_map(|(k, c)| diagonal(k, c)).collect();
+        let entries = entries.all;
         let n_kin = model.kinematics.tables().n_outputs();
         Ok(Self {
             entries,
             free,
             incidences,
             terms,
-            commanded,
+            commands,
+            springs,
+            damped,
+            armoured,
             limits: limits.clone(),
             at: ParameterPlaces::new(&model.parameters)?,
             nq: tree.nq,
@@ -178,11 +202,18 @@ impl ProblemTables {
         for (i, &(body, _, free)) in self.incidences.iter().enumerate() {
             g[place[self.free[free]]] -= par[at.mass + body] * dot(gravity, vec3_at(motions, MOTION * i));
         }
-        let stiff = p.len() - self.commanded.len();
-        for (k, &(dof, at_q)) in self.commanded.iter().enumerate() {
-            let stiffness = par[at.stiffness + k];
-            p[stiff + k] = stiffness;
-            g[place[dof]] -= stiffness * (u[k] - q[at_q]);
+        for (k, command) in self.commands.iter().enumerate() {
+            command.fill(place, [par[at.stiffness + k], u[k]], q, p, g);
+        }
+        for (k, spring) in self.springs.iter().enumerate() {
+            spring.fill(place, [par[at.spring + k], par[at.spring_rest + k]], q, p, g);
+        }
+        let h = par[at.h];
+        for &(k, entry) in &self.damped {
+            p[entry] += par[at.damping + k] / h;
+        }
+        for &(k, entry) in &self.armoured {
+            p[entry] += factor * par[at.armature + k];
         }
         for (dof, &place) in place.iter().enumerate() {
             g[place] -= par[at.tau + dof];
@@ -204,12 +235,13 @@ impl ProblemTables {
         for (dof, &place) in place.iter().enumerate() {
             to_par[at.tau + dof] = y[place];
         }
-        let stiff = grad_p.len() - self.commanded.len();
-        for (k, &(dof, at_q)) in self.commanded.iter().enumerate() {
-            let (y, stiffness) = (y[place[dof]], par[at.stiffness + k]);
-            to_par[at.stiffness + k] = y.mul_add(u[k] - q[at_q], grad_p[stiff + k]);
-            to_u[k] = y * stiffness;
-            to_q[at_q] -= y * stiffness;
+        for (k, command) in self.commands.iter().enumerate() {
+            let of = [par[at.stiffness + k], u[k]];
+            [to_par[at.stiffness + k], to_u[k]] = command.pull(place, of, q, [grad_p, y], to_q);
+        }
+        for (k, spring) in self.springs.iter().enumerate() {
+            let of = [par[at.spring + k], par[at.spring_rest + k]];
+            [to_par[at.spring + k], to_par[at.spring_rest + k]] = spring.pull(place, of, q, [grad_p, y], to_q);
         }
         self.limits.pull_fill(grad_gaps, to_q);
 
@@ -235,8 +267,16 @@ impl ProblemTables {
                 six[k] += grad * if i == j { product } else { product + w_l[j] * w_r[i] };
             }
         }
+        for &(k, entry) in &self.armoured {
+            grad_factor += grad_p[entry] * par[at.armature + k];
+            to_par[at.armature + k] += grad_p[entry] * factor;
+        }
         to_par[at.epsilon] = grad_factor / (h * h);
         to_par[at.h] = -(grad_factor * epsilon / (h * h * h)).scale(2.0);
+        for &(k, entry) in &self.damped {
+            to_par[at.damping + k] += grad_p[entry] / h;
+            to_par[at.h] -= grad_p[entry] * par[at.damping + k] / (h * h);
+        }
 
         let gravity = vec3_at(par, at.gravity);
         for (i, &(body, screw, free)) in R::parts(self.incidences.iter().enumerate()) {
@@ -273,6 +313,98 @@ impl ProblemTables {
     }
 }
 
+/// P's entries (i, j), j ≤ i, each once.
+struct Entries {
+    all: Vec<(usize, usize)>,
+    places: HashMap<(usize, usize), usize>,
+}
+
+impl Entries {
+    fn of(all: Vec<(usize, usize)>) -> Self {
+        let key = |&(i, j): &(usize, usize)| (i.max(j), i.min(j));
+        let places = all.iter().map(key).zip(0..).collect();
+        Self { all, places }
+    }
+
+    /// The place of an entry, behind the others if it is new.
+    fn at(&mut self, i: usize, j: usize) -> usize {
+        let key = (i.max(j), i.min(j));
+        *self.places.entry(key).or_insert_with(|| {
+            self.all.push(key);
+            self.all.len() - 1
+        })
+    }
+}
+
+/// A spring on a sum of coordinates, Σ ratio · q.
+#[derive(Debug)]
+pub(super) struct Strand {
+    /// (degree of freedom, place in q, ratio) of each coordinate.
+    pub(super) terms: Vec<(usize, usize, f64)>,
+    /// (entry of P, product of the two ratios).
+    entries: Vec<(usize, f64)>,
+}
+
+/// ratio · x, and x itself for a ratio of 1.
+#[inline(always)]
+pub(super) fn times<R: Real>(ratio: f64, x: R) -> R {
+    if ratio == 1.0 { x } else { x.scale(ratio) }
+}
+
+impl Strand {
+    fn new(terms: Vec<(usize, usize, f64)>, entries: &mut Entries) -> Self {
+        let pairs = terms.iter().enumerate().flat_map(|(l, left)| terms[..=l].iter().map(move |right| (left, right)));
+        let entries = pairs.map(|(l, r)| (entries.at(l.0, r.0), l.2 * r.2)).collect();
+        Self { terms, entries }
+    }
+
+    /// How far the sum is short of its target.
+    #[inline(always)]
+    fn short<R: Real>(&self, target: R, q: &[R]) -> R {
+        let mut short = target;
+        for &(_, at, ratio) in &self.terms {
+            short -= times(ratio, q[at]);
+        }
+        short
+    }
+
+    /// Adds what a spring of this stiffness and target puts into P and g.
+    #[inline(always)]
+    fn fill<R: Real>(&self, place: &[usize], [stiffness, target]: [R; 2], q: &[R], p: &mut [R], g: &mut [R]) {
+        for &(entry, ratio) in &self.entries {
+            p[entry] += times(ratio, stiffness);
+        }
+        let force = stiffness * self.short(target, q);
+        for &(dof, _, ratio) in &self.terms {
+            g[place[dof]] -= times(ratio, force);
+        }
+    }
+
+    /// The gradients of stiffness and target, from those of P and −g; that of q is added to.
+    #[inline(always)]
+    fn pull<R: Real>(
+        &self,
+        place: &[usize],
+        [stiffness, target]: [R; 2],
+        q: &[R],
+        [grad_p, y]: [&[R]; 2],
+        to_q: &mut [R],
+    ) -> [R; 2] {
+        let (mut along, mut grad) = (R::zero(), R::zero());
+        for &(dof, _, ratio) in &self.terms {
+            along += times(ratio, y[place[dof]]);
+        }
+        for &(entry, ratio) in &self.entries {
+            grad += times(ratio, grad_p[entry]);
+        }
+        let to_target = along * stiffness;
+        for &(_, at, ratio) in &self.terms {
+            to_q[at] -= times(ratio, to_target);
+        }
+        [along.mul_add(self.short(target, q), grad), to_target]
+    }
+}
+
 /// (inertial body, screw, place among the free degrees of freedom) of all screws that move a body with mass and have no command.
 fn incidences(tree: &Tree, inertial: &[usize], free: &[usize]) -> Vec<(usize, usize, usize)> {
     let place = |screw: usize| free.iter().position(|&dof| dof == tree.screw_dof[screw]);
@@ -291,8 +423,8 @@ struct ProblemOp {
 
 impl Function<3> for ProblemOp {
     fn signature(&self) -> Signature<3> {
-        let (ProblemTables { nq, commanded, n_kin, at, .. }, s) = (&*self.tables, &self.structure);
-        let operands = [("q and u", nq + commanded.len()), ("poses and screws", *n_kin), ("parameters", at.n)];
+        let (ProblemTables { nq, commands, n_kin, at, .. }, s) = (&*self.tables, &self.structure);
+        let operands = [("q and u", nq + commands.len()), ("poses and screws", *n_kin), ("parameters", at.n)];
         Signature { name: "force balance", operands, width: s.np() + s.nv + 1 + s.nl() }
     }
 

@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::dynamic::{ContactModel, Dynamic};
 use super::quasidynamic::Quasidynamic;
-use crate::kinematics::Tree;
+use crate::kinematics::{Coordinate, Tree};
 use crate::parameters::Parameters;
 use crate::tensor::numbers;
 
@@ -13,7 +13,7 @@ const LARGEST: f64 = 1e30;
 /// Parameters that must be positive.
 const POSITIVE: [&str; 5] = ["h", "kappa", "epsilon", "stiffness", "mass"];
 /// Parameters that may not be negative.
-const NOT_NEGATIVE: [&str; 2] = ["mu", "torsion"];
+const NOT_NEGATIVE: [&str; 5] = ["mu", "torsion", "spring", "damping", "armature"];
 
 impl Quasidynamic {
     /// Why a world of q (B, nq) and u (B, nu) is [`Status::BadInput`](crate::solve::Status::BadInput): its first number that is
@@ -32,7 +32,12 @@ impl Quasidynamic {
             return Ok(reason);
         }
         let stiffness = row(&self.parameters().stiffness, world)?;
-        let mut torques = commanded().zip(u.iter().zip(stiffness)).map(|(joint, (u, k))| (joint, k * (u - q[joint.q])));
+        let length = |joint: &Coordinate| {
+            let others = joint.others.iter().map(|&(other, ratio)| ratio * q[tree.coordinates[other].q]);
+            q[joint.q] + others.sum::<f64>()
+        };
+        let torques = commanded().zip(u.iter().zip(stiffness)).map(|(joint, (u, k))| (joint, k * (u - length(joint))));
+        let mut torques = torques;
         Ok(match torques.find(|(_, torque)| is_bad(*torque)) {
             Some((joint, torque)) => {
                 format!("u: expected forces of up to {LARGEST:e} N or N·m, got {torque:e} for \"{}\"", joint.name)

@@ -1,10 +1,11 @@
 //! The second-order step: semi-implicit Euler with inertia, joint friction and contact.
 //!
 //! ```text
-//! M (v₊ − v)/h + D v₊ + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
+//! M (v₊ − v)/h + D v₊ + S (q₊ − r) + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
 //! ```
 //!
-//! b are the Coriolis, centrifugal and gravity forces at (q, v), and D is the joints' viscous damping. Damping is
+//! b are the Coriolis, centrifugal and gravity forces at (q, v), D is the joints' viscous damping, S the stiffness of their own springs with
+//! rests r, and M has the joints' armature on its diagonal. Damping is
 //! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach at steps of a
 //! millisecond. With implicit damping a joint slows down and never reverses. For explicit damping add −D v to τ.
 //!
@@ -12,7 +13,7 @@
 //! quasi-dynamic one with another P and g. So the barrier, its friction cones and its derivatives serve both:
 //!
 //! ```text
-//! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
+//! P = M/h² + D/h + S        g = −(M v/h + S (r − q) + τ − b)        −h l in place of φ
 //! ```
 //!
 //! Everything is computed in SIMD lanes: see [`super::fused`].
@@ -48,7 +49,7 @@ pub use separation::{Gaps, Separated, Separation};
 
 /// The second-order step of a model with given parameters. Cloning is cheap.
 ///
-/// It uses these of the model's parameters: h, κ, μ, gravity, sizes, offsets, `tau`, and mass and inertia of the bodies
+/// It uses these of the model's parameters: h, κ, μ, gravity, sizes, offsets, `tau`, springs, damping and armature of the joints, and mass and inertia of the bodies
 /// that they cover. All joints move by inertia. Stiffness and ε have no effect; impedance is a control law, see
 /// [`super::control`].
 #[derive(Clone, Debug)]

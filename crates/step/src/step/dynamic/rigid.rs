@@ -129,8 +129,7 @@ impl RigidBatch<'_> {
         }
         let active: Vec<usize> = (0..self.paths.len()).filter(|&i| of.weight.row(world)[i] > 0.0).collect();
         let (nv, h) = (self.nv(), of.h.row(world)[0]);
-        let mut mass = DMatrix::from_row_slice(nv, nv, of.mass.row(world));
-        self.joints.damping.iter().enumerate().for_each(|(i, d)| mass[(i, i)] += h * d);
+        let mass = DMatrix::from_row_slice(nv, nv, of.mass.row(world));
         let n = active.len() + self.limits.len();
         let mut jacobian = DMatrix::zeros(n, nv);
         let mut bounds = DVector::zeros(n);

@@ -62,6 +62,7 @@ impl Separation {
         parameters.h = parameters.h.ones_like()?;
         parameters.gravity = parameters.gravity.zeros_like()?;
         parameters.tau = parameters.tau.zeros_like()?;
+        parameters.spring = parameters.spring.zeros_like()?;
         let params = DynamicParams {
             contact: ContactModel::Rigid(method),
             bound: Bound::Gap { beta: 1.0 },

@@ -38,11 +38,15 @@ pub(super) enum Body {
     Described([f64; INERTIA]),
 }
 
-/// Damping, dry friction and effort limits of the joints, one number for each degree of freedom.
+/// What acts on the joints by themselves: places of springs, damping and armature among the parameters; dry friction and effort limits as
+/// numbers, one for each degree of freedom.
 #[derive(Clone, Debug)]
 pub(in crate::step) struct JointForces {
-    /// Viscous damping D, N·m·s/rad or N·s/m.
-    pub(in crate::step) damping: Vec<f64>,
+    /// (parameter, degree of freedom, place in q) of each spring.
+    pub(in crate::step) springs: Vec<(usize, usize, usize)>,
+    /// (parameter, degree of freedom) of viscous damping D, N·m·s/rad or N·s/m; `armature` is like it.
+    pub(in crate::step) damping: Vec<(usize, usize)>,
+    pub(in crate::step) armature: Vec<(usize, usize)>,
     /// Dry friction c, N·m or N.
     pub(in crate::step) friction: Vec<f64>,
     /// Largest effort, N·m or N.

@@ -6,6 +6,7 @@ use crate::solve::Structure;
 use fingertip_lanes::layout;
 use fingertip_scene::JointKind;
 
+use super::super::problem::{ProblemTables, Strand};
 use super::super::torsion::slips;
 use super::memory::GEOMETRY;
 use crate::contact::kernels::{Method, PairKernel};
@@ -22,7 +23,7 @@ pub(super) struct PathScrew {
     pub(super) place: usize,
     /// On paths of contacts: the slot of the screw's degree of freedom among those that move the contact.
     pub(super) slot: usize,
-    /// Is the screw's degree of freedom without command?
+    /// Is the screw's degree of freedom one that no command pulls?
     pub(super) free: bool,
     /// Index in the path of the first screw that this one carries along; all later ones are carried too.
     pub(super) after: usize,
@@ -78,7 +79,13 @@ pub(super) struct Paths {
 
 impl Paths {
     /// The tables of a model; its step's numbers end at `start`.
-    pub(super) fn new(model: &Model, s: &Structure, pairs: &[PairKernel], start: usize) -> Self {
+    pub(super) fn new(
+        model: &Model,
+        s: &Structure,
+        pairs: &[PairKernel],
+        problem: &ProblemTables,
+        start: usize,
+    ) -> Self {
         let tree = &model.tree;
         let screws = Screws::new(tree);
         let path = |body: usize| screws.path(s, body);
@@ -114,10 +121,14 @@ impl Paths {
                 nonzero[column.place].extend(screws.iter().filter(|row| row.free).map(|row| row.place));
             }
         }
+        let places = |strand: &Strand| strand.terms.iter().map(|&(dof, _, _)| s.place[dof]).collect::<Vec<_>>();
+        for strand in problem.commands.iter().chain(&problem.springs).map(places) {
+            strand.iter().for_each(|&column| nonzero[column].extend(&strand));
+        }
         let mut dofs = vec![0; s.nv];
         s.place.iter().enumerate().for_each(|(dof, &place)| dofs[place] = dof);
         let by_q = s.place.iter().map(|&place| std::mem::take(&mut nonzero[place]));
-        let columns: Vec<_> = by_q.chain(tree.actuated.iter().map(|&dof| vec![s.place[dof]])).collect();
+        let columns: Vec<_> = by_q.chain(problem.commands.iter().map(places)).collect();
         let reach: Vec<_> =
             columns.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
 

@@ -81,7 +81,7 @@ impl Plan {
             rolling,
             structure: structure.clone(),
             frames: frames.clone(),
-            paths: Paths::new(model, structure, &pairs.pairs, places.solve.work.end()),
+            paths: Paths::new(model, structure, &pairs.pairs, problem, places.solve.work.end()),
             places,
             retraction: Arc::new(Retraction::new(tree)),
             pairs: pairs.clone(),

@@ -11,6 +11,7 @@ use fingertip_lanes::vector::{
     Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, sub, vec3_at, zero,
 };
 
+use super::super::super::problem::{Strand, times};
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
@@ -63,10 +64,15 @@ impl Stage for Balance<'_> {
         let kappa = m.kappa[0];
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         clear(to.x);
-        for (k, &(dof, _)) in plan.problem.commanded.iter().enumerate() {
-            let (place, stiffness) = (s.place[dof], m.par[plan.at.stiffness + k]);
-            to.x[plan.paths.entry(dof, place)] -= stiffness;
-            to.x[plan.paths.entry(s.nv + k, place)] = stiffness;
+        for (k, command) in plan.problem.commands.iter().enumerate() {
+            let stiffness = m.par[plan.at.stiffness + k];
+            plan.stretch(command, stiffness, to.x);
+            for &(dof, _, ratio) in &command.terms {
+                to.x[plan.paths.entry(s.nv + k, s.place[dof])] = times(ratio, stiffness);
+            }
+        }
+        for (k, spring) in plan.problem.springs.iter().enumerate() {
+            plan.stretch(spring, m.par[plan.at.spring + k], to.x);
         }
         for (l, &(place, _)) in s.limits.iter().enumerate() {
             let eta = work.eta[3 * s.nc() + l];
@@ -135,6 +141,16 @@ impl<R: Real> Solid<R> {
 }
 
 impl Plan {
+    /// Adds a spring's part of −∂r/∂q.
+    #[inline(always)]
+    fn stretch<R: Lane>(&self, Strand { terms, .. }: &Strand, stiffness: R, x: &mut [R]) {
+        for &(column, _, by) in terms {
+            for &(row, _, ratio) in terms {
+                x[self.paths.entry(column, self.structure.place[row])] -= times(by * ratio, stiffness);
+            }
+        }
+    }
+
     /// Adds a body's part of −∂r/∂q, that of its inertia and weight in P δ + g.
     #[inline(always)]
     fn weigh_body<R: Lane>(

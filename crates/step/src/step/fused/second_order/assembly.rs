@@ -31,7 +31,7 @@ pub(in super::super::super) struct Assembly {
     /// The part of each joint limit's gap that the step may close, rad or m.
     pub(in super::super::super) limit_gap: Rows<'static>,
     pub(in super::super::super) screws: Rows<'static>,
-    /// M, row by row.
+    /// M with armature, h D of damping and h² S of springs on its diagonal, row by row.
     pub(in super::super::super) mass: Rows<'static>,
     /// M v + h (τ − b).
     pub(in super::super::super) momentum: Rows<'static>,
@@ -71,6 +71,13 @@ impl Stage for Store<'_> {
         let dense = more.mass_to.cut(more.to.cut(to.extra).1).0.m;
         more.mass.dense(more.mass_at.cut(rest).0.m, dense);
         let h = m.par[plan.at.h];
+        let nv = plan.structure.nv;
+        for &(k, dof) in &more.joints.damping {
+            dense[dof * nv + dof] += h * m.par[plan.at.damping + k];
+        }
+        for &(k, dof, _) in &more.joints.springs {
+            dense[dof * nv + dof] += h * h * m.par[plan.at.spring + k];
+        }
         for (momentum, &force) in extra.momentum.iter_mut().zip(extra.force.iter()) {
             *momentum = force.mul_add(h, *momentum);
         }

@@ -1,7 +1,7 @@
 //! The second-order step in the fused form: P and g from mass, damping and forces, the bound l, and the next velocity.
 //!
 //! ```text
-//! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ        v₊ = δ/h
+//! P = M/h² + D/h + S        g = −(M v/h + S (r − q) + τ − b)        −h l in place of φ        v₊ = δ/h
 //! ```
 //!
 //! The command's place is taken by v and τ, side by side. Kinematics have a frame on each body with mass behind those of the
@@ -108,7 +108,7 @@ impl Plan {
         };
         Ok(Self {
             nu: 2 * tree.nv,
-            paths: Paths::new(model, structure, &plan.pairs.pairs, places.solve.work.end()),
+            paths: Paths::new(model, structure, &plan.pairs.pairs, &problem, places.solve.work.end()),
             frames,
             places,
             second_order: Some(Arc::new(second_order)),

@@ -79,13 +79,13 @@ impl Stage for PullProblem<'_> {
             let y = to.y[s.place[dof]];
             let (mut grad_momentum, mut grad_force) = (y * per_h, y);
             grad_h -= y * momentum * per_h2;
-            let (viscous, c) = (more.joints.damping[dof], more.joints.friction[dof]);
+            let c = more.joints.friction[dof];
             let grad_damping = to.p[dof] * per_h;
             if c != 0.0 {
                 let m_ii = mass.m[more.entries[dof].2];
                 let dry = more.dry(c, h, m_ii, momentum, force);
                 let damping = R::splat(c) / dry.positive;
-                grad_h -= grad_damping * (damping + R::splat(viscous)) * per_h;
+                grad_h -= grad_damping * damping * per_h;
                 // ∂x̃/∂x = x̃/root
                 let grad_x = -(grad_damping * damping / dry.root);
                 let grad_free = grad_x * dry.free / dry.speed;
@@ -94,8 +94,6 @@ impl Stage for PullProblem<'_> {
                 grad_force += grad_free * h / m_ii;
                 grad_h += (grad_free * force + grad_per) / m_ii;
                 to_mass.m[dof * s.nv + dof] -= (grad_free * dry.free + grad_per * h / m_ii) / m_ii;
-            } else if viscous != 0.0 {
-                grad_h -= (grad_damping * per_h).scale(viscous);
             }
             to_extra.momentum[dof] = grad_momentum;
             to_mass.bias[dof] = -grad_force;
@@ -108,6 +106,19 @@ impl Stage for PullProblem<'_> {
             };
         }
         more.mass.pull_times(mass.m, v, to_extra.momentum, to_mass.m, grad_v);
+        for &(k, dof) in &more.joints.armature {
+            to.par[at.armature + k] += to_mass.m[dof * s.nv + dof];
+        }
+        for &(k, dof) in &more.joints.damping {
+            to.par[at.damping + k] += to.p[dof] * per_h;
+            grad_h -= to.p[dof] * m.par[at.damping + k] * per_h2;
+        }
+        for &(k, dof, at_q) in &more.joints.springs {
+            let (stiffness, rest, grad_force) = (m.par[at.spring + k], m.par[at.spring_rest + k], -to_mass.bias[dof]);
+            to.par[at.spring + k] = grad_force.mul_add(rest - m.q[at_q], to.p[dof]);
+            to.par[at.spring_rest + k] = grad_force * stiffness;
+            to.q[at_q] -= grad_force * stiffness;
+        }
         to.par[at.h] = grad_h;
     }
 }

@@ -163,7 +163,14 @@ impl Stage for Problem<'_> {
         let (extra, rest) = more.at.cut(m.extra);
         let mass = more.mass_at.cut(rest).0;
         let (v, tau) = m.u.split_at(s.nv);
+        for &(k, dof) in &more.joints.armature {
+            mass.m[more.entries[dof].2] += m.par[plan.at.armature + k];
+        }
         more.mass.times(mass.m, v, extra.momentum);
+        clear(extra.force);
+        for &(k, dof, at) in &more.joints.springs {
+            extra.force[dof] += m.par[plan.at.spring + k] * (m.par[plan.at.spring_rest + k] - m.q[at]);
+        }
         let h = m.par[plan.at.h];
         let (per_h, per_h2) = (R::one() / h, R::one() / (h * h));
         for (p, &(_, _, place)) in m.p.iter_mut().zip_inline(&more.entries) {
@@ -172,16 +179,20 @@ impl Stage for Problem<'_> {
         for dof in R::parts(0..s.nv) {
             let effort = more.joints.effort[dof];
             let within = if effort.is_finite() { clamped(tau[dof], R::splat(effort)) } else { tau[dof] };
-            let (momentum, force) = (extra.momentum[dof], within + m.par[plan.at.tau + dof] - mass.bias[dof]);
-            extra.force[dof] = force;
+            extra.force[dof] += within + m.par[plan.at.tau + dof] - mass.bias[dof];
+            let (momentum, force) = (extra.momentum[dof], extra.force[dof]);
             m.g[s.place[dof]] = -(momentum * per_h + force);
-            let (viscous, c) = (more.joints.damping[dof], more.joints.friction[dof]);
+            let c = more.joints.friction[dof];
             if c != 0.0 {
                 let dry = more.dry(c, h, mass.m[more.entries[dof].2], momentum, force);
-                m.p[dof] += (R::splat(c) / dry.positive + R::splat(viscous)) * per_h;
-            } else if viscous != 0.0 {
-                m.p[dof] += per_h.scale(viscous);
+                m.p[dof] += R::splat(c) / dry.positive * per_h;
             }
+        }
+        for &(k, dof) in &more.joints.damping {
+            m.p[dof] += m.par[plan.at.damping + k] * per_h;
+        }
+        for &(k, dof, _) in &more.joints.springs {
+            m.p[dof] += m.par[plan.at.spring + k];
         }
     }
 }

@@ -1,0 +1,204 @@
+//! What joints have of their own: springs, damping, armature, and tendons that one command pulls, against closed forms.
+
+mod support;
+
+use candle_core::{DType, Device, Result, Tensor};
+use fingertip::Model;
+use fingertip::description::{Articulation, Mimic, Robot, Scene};
+use fingertip::solve::Method;
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic};
+
+use support::{largest, rows};
+
+const ROUNDING: f64 = 1e-12;
+
+/// Two bodies on hinges about z in a row, 0.3 m apart; 1 kg at 0.1 m, then 0.5 kg at 0.2 m, without size.
+fn scene(keys: &str) -> Scene {
+    let text =
+        format!("gravity = [0, -10, 0]\n[params]\nh = 0.02\n[[robot]]\nname = \"arm\"\nurdf = \"arm.urdf\"\n{keys}");
+    Scene::from_toml(&text, "tests/joints").unwrap_or_else(|error| panic!("{keys}: {error}"))
+}
+
+fn model(scene: &Scene) -> Model {
+    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
+}
+
+/// q₊ of one step.
+fn next(model: &Model, q: &[f64], u: &[f64]) -> Vec<f64> {
+    let step = Quasidynamic::new(model, &model.parameters).unwrap();
+    let step = step.step(&model.tensor(&[q]).unwrap(), &model.tensor(&[u]).unwrap()).unwrap();
+    rows(&step.q_next).remove(0)
+}
+
+fn near(found: &[f64], expected: &[f64]) {
+    let error = largest(found.iter().zip(expected).map(|(a, b)| a - b));
+    assert!(found.len() == expected.len() && error < ROUNDING, "{found:?} are not {expected:?}");
+}
+
+/// A spring beside a command: both pull.
+#[test]
+fn a_spring_beside_a_command() {
+    let model = model(&scene("stiffness = 2\nspring = { j1 = { stiffness = 3, rest = 0.5 } }\n"));
+    assert_eq!((model.nu(), model.inertial.len()), (2, 0));
+    near(&next(&model, &[0.1, 0.2], &[-0.4, 0.3]), &[(2.0 * -0.4 + 3.0 * 0.5) / 5.0, 0.3]);
+}
+
+/// A commanded joint with damping covers K/(K + d/h) of its way, with armature K/(K + d/h + ε a/h²), and only if asked to.
+#[test]
+fn damping_and_armature_of_commanded_joints() {
+    let mut scene = scene("stiffness = 2\ndamping = { j1 = 0.1 }\narmature = { default = 0.004, j2 = 0.02 }\n");
+    near(&next(&model(&scene), &[0.1, 0.2], &[0.5, 0.3]), &[0.5, 0.3]);
+    scene.params.joint_damping = true;
+    let (h, epsilon) = (scene.params.h, scene.params.epsilon);
+    let [first, second] = [0.1 / h + epsilon * 0.004 / (h * h), epsilon * 0.02 / (h * h)];
+    near(
+        &next(&model(&scene), &[0.1, 0.2], &[0.5, 0.3]),
+        &[0.1 + 0.4 * 2.0 / (2.0 + first), 0.2 + 0.1 * 2.0 / (2.0 + second)],
+    );
+}
+
+/// A joint without a command: weight, spring, damping, armature and the inertia of what it carries.
+#[test]
+fn a_passive_joint() {
+    let scene = scene(
+        "stiffness = 2\npassive = [\"j2\"]\nspring = { j2 = { stiffness = 3, rest = 0.5 } }\n\
+         damping = { j2 = 0.1 }\narmature = { j2 = 0.01 }\n",
+    );
+    let model = model(&scene);
+    assert_eq!((model.nu(), model.u_names()), (1, vec!["arm/j1".to_owned()]));
+    let (h, epsilon) = (scene.params.h, scene.params.epsilon);
+    let q: [f64; 2] = [0.3, -0.2];
+    // The command reaches its target; weight on the second joint is that of where the step begins.
+    let weight = -10.0 * 0.5 * 0.2 * (q[0] + q[1]).cos();
+    let p = 3.0 + 0.1 / h + epsilon * (0.01 + 0.5 * 0.2 * 0.2) / (h * h);
+    near(&next(&model, &q, &[0.7]), &[0.7, q[1] + (3.0 * (0.5 - q[1]) + weight) / p]);
+    assert_eq!(scene.control(0.0), [0.0]);
+}
+
+/// One command for a sum of joints: P = K c cᵀ + D/h.
+#[test]
+fn a_tendon() {
+    let scene = scene(
+        "stiffness = 2\npassive = [\"j2\"]\ntendons = [{ joint = \"j1\", others = { j2 = 0.5 } }]\n\
+         damping = 0.04\nhome = { j1 = 0.4, j2 = 0.2 }\n",
+    );
+    let model = model(&scene);
+    assert_eq!((model.nu(), model.inertial.len()), (1, 0));
+    // Its home command is its length.
+    assert_eq!(scene.control(0.0), [0.5]);
+    let d = 0.04 / scene.params.h;
+    // (K c cᵀ + D) δ = K c s has δ = c x with x = K s/(K cᵀc + D).
+    let short = 0.9 - (0.3 + 0.5 * -0.2);
+    let x = 2.0 * short / (2.0 * 1.25 + d);
+    near(&next(&model, &[0.3, -0.2], &[0.9]), &[0.3 + x, -0.2 + 0.5 * x]);
+}
+
+/// What followers have of their own counts at their leader, with the square of the multiplier.
+#[test]
+fn elements_of_followers() {
+    let keys = "stiffness = 2\nspring = { j1 = { stiffness = 1, rest = 0.1 }, j2 = { stiffness = 3, rest = 0.5 } }\n";
+    let mut scene = scene(keys);
+    scene.robots[0].articulation.joints[1].mimic = Some(Mimic { joint: 0, multiplier: -2.0, offset: 0.3 });
+    let model = model(&scene);
+    // Minimum of ½ 2 (q − u)² + ½ (q − 0.1)² + ½ 3 (0.3 − 2 q − 0.5)².
+    near(&next(&model, &[0.2], &[0.6]), &[(2.0 * 0.6 + 0.1 - 2.0 * 3.0 * 0.2) / (2.0 + 1.0 + 12.0)]);
+}
+
+/// The second-order step: (M + A)/h² + D/h + S, about M v/h.
+#[test]
+fn the_second_order_step() -> Result<()> {
+    let mut scene = scene(
+        "spring = { j1 = { stiffness = 30, rest = 0.5 }, j2 = { stiffness = 20, rest = -0.1 } }\n\
+         damping = { j2 = 0.3 }\narmature = { j1 = 0.05 }\n",
+    );
+    scene.gravity = [0.0; 3];
+    let model = model(&scene);
+    let step = Dynamic::new(&model, &model.parameters, DynamicParams::default())?;
+    let q: [f64; 2] = [0.3, -0.2];
+    let row = |x: &[f64]| model.tensor(&[x]);
+    let found = rows(&step.step(&row(&q)?, &row(&[0.0; 2])?, &row(&[0.1, -0.4])?)?.v_next).remove(0);
+    let h = scene.params.h;
+    let (far, coupling) = (0.5 * 0.2 * 0.2, 0.5 * 0.3 * 0.2 * q[1].cos());
+    let m11 = 1.0 * 0.1 * 0.1 + 0.5 * 0.3 * 0.3 + far + 2.0 * coupling + 0.05;
+    let (a, b, d) = (m11 / h + 30.0 * h, (far + coupling) / h, far / h + 0.3 + 20.0 * h);
+    let (f, g) = (0.1 + 30.0 * (0.5 - 0.3), -0.4 + 20.0 * (-0.1 + 0.2));
+    let det = a * d - b * b;
+    near(&found, &[(d * f - b * g) / det, (a * g - b * f) / det]);
+    // Left alone it comes to rest where its springs do.
+    let (mut at, mut speed) = (row(&q)?, row(&[0.0; 2])?);
+    let none = Tensor::zeros((1, 2), DType::F64, &Device::Cpu)?;
+    for _ in 0..5_000 {
+        let next = step.step(&at, &speed, &none)?;
+        (at, speed) = (next.q_next, next.v_next);
+    }
+    let rest = rows(&at).remove(0);
+    assert!((rest[0] - 0.5).abs() < 1e-6 && (rest[1] + 0.1).abs() < 1e-6, "{rest:?}");
+    Ok(())
+}
+
+/// Rigid contact has the same springs, damping and armature.
+#[test]
+fn the_second_order_step_with_rigid_contact() -> Result<()> {
+    let model = model(&support::jointed::with_elements());
+    let mut q = model.tree.home();
+    // Far from the disc, so that nothing touches.
+    q[0] += 3.0;
+    let (v, tau): (Vec<f64>, Vec<f64>) = (0..model.nv()).map(|k| (0.1 * k as f64 - 0.2, 0.02 * k as f64)).unzip();
+    let row = |x: &[f64]| model.tensor(&[x]);
+    let step = |contact: ContactModel| -> Result<Vec<f64>> {
+        let params = DynamicParams { contact, ..DynamicParams::default() };
+        let step = Dynamic::new(&model, &model.parameters, params)?;
+        Ok(rows(&step.step(&row(&q)?, &row(&v)?, &row(&tau)?)?.v_next).remove(0))
+    };
+    let (smooth, rigid) = (step(ContactModel::Barrier)?, step(ContactModel::Rigid(Method::Lemke))?);
+    let error = largest(smooth.iter().zip(&rigid).map(|(a, b)| a - b));
+    // The barrier pushes from afar: 2/(κ φ) is 1e-4 N.
+    assert!(error < 1e-3, "{smooth:?} {rigid:?}");
+    Ok(())
+}
+
+/// One error that names the place and what was expected.
+#[test]
+fn what_cannot_be() {
+    let arm = Articulation::from_urdf("tests/joints/arm.urdf").unwrap();
+    let scene = |robot: Robot| Scene::new().robot(robot);
+    let robot = || Robot::new("arm", arm.clone());
+    for (scene, expected) in [
+        (scene(robot().with_passive("j3")), "robot \"arm\": passive: joint \"j3\": there is no joint \"j3\""),
+        (
+            scene(robot().with_passive("j2").with_tendon("j1", [("j2", 1.0)])),
+            "tendon of joint \"j1\": joint \"j2\": expected a spring, damping or armature of its own",
+        ),
+        (
+            scene(robot().with_passive("j1").with_tendon("j1", [("j2", 1.0)])),
+            "expected one with a command, but it is passive",
+        ),
+        (scene(robot().with_tendon("j1", [("j1", 1.0)])), "joint \"j1\": expected other joints than the one"),
+        (scene(robot().with_tendon("j1", [("j2", f64::NAN)])), "joint \"j2\": expected a finite number"),
+        (scene(robot().with_tendon("j1", [("j2", 1.0)]).with_tendon("j1", [])), "expected one tendon for a command"),
+    ] {
+        let error = scene.validate().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\nis not {expected}");
+    }
+    let of = |keys: &str| {
+        let text = format!("[[robot]]\nname = \"arm\"\nurdf = \"assets/robots/planar_arm.urdf\"\n{keys}\n");
+        Scene::from_toml(&text, ".").unwrap_err().to_string()
+    };
+    for (keys, expected) in [
+        (
+            "damping = { elbo = 1 }",
+            "robot \"arm\": damping: joint \"elbo\": there is no joint \"elbo\"; did you mean \"elbow\"?",
+        ),
+        ("damping = -1", "damping: expected a number from 0 up, got -1"),
+        ("spring = { elbow = { stiffness = -1 } }", "spring stiffness: expected a number from 0 up, got -1"),
+        ("spring = { elbow = { rest = 1 } }", "missing field `stiffness`"),
+        ("armature = { elbow = \"a\" }", "expected a number or a table of numbers by joint name"),
+    ] {
+        let error = of(keys);
+        assert!(error.contains(expected), "{error}\nis not {expected}");
+    }
+    let rigid =
+        Scene::from_toml("[[object]]\nname = \"o\"\nsphere = 0.1\nmass = 1\nfreedom = \"free\"\ndamping = 1\n", ".");
+    let error = rigid.unwrap_err().to_string();
+    assert!(error.contains("damping: expected with joints only; this object is one rigid body"), "{error}");
+}
