@@ -25,6 +25,8 @@ pub struct Row {
     pub worst_ms: f64,
     /// Number of searches by the reason for which they ended.
     pub outcomes: BTreeMap<&'static str, usize>,
+    /// How often the supervisor began to do what; nothing without one.
+    pub supervisor: BTreeMap<&'static str, usize>,
     /// Steps of the plant without a solution.
     pub unsolved: usize,
     #[serde(skip)]
