@@ -92,9 +92,10 @@ fn goals_in_a_row() {
     let supervised = sequence(&[]);
     assert!(supervised["goals"] == 2 && supervised["ended"] == "all goals", "{supervised}");
     assert!(supervised["seconds"].as_array().is_some_and(|all| all.len() == 2), "{supervised}");
-    assert!(supervised["supervisor"]["subgoal"].as_u64().is_some_and(|n| n > 0), "{supervised}");
+    assert!(supervised["supervisor"]["does"]["subgoal"].as_u64().is_some_and(|n| n > 0), "{supervised}");
     let plain = sequence(&["--plain", "--cap", "3"]);
-    assert_eq!((&plain["ended"], &plain["supervisor"]), (&Value::from("stall"), &serde_json::json!({})), "{plain}");
+    let nothing = serde_json::json!({ "does": {}, "stalls": {} });
+    assert_eq!((&plain["ended"], &plain["supervisor"]), (&Value::from("stall"), &nothing), "{plain}");
     let output = fingertip(&["mpc", "allegro_cube_sequence", "--record", "a.mcap"], "");
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && message.contains("--record: expected a task of single goals"), "{message}");

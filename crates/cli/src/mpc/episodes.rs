@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::super::{FAILED, Outcome, rollout};
 use super::plant::{Options, Plant};
 use super::results::{Row, errors, goal, report};
+use super::supervised::{self, Supervised};
 use super::{Args, sequences};
 
 /// Episodes of a task without a list of goals.
@@ -85,7 +86,7 @@ fn run_one(
         iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
         seconds += answer.seconds;
         worst = worst.max(answer.seconds);
-        bar.set_message(message(task, &answer, &last));
+        bar.set_message(format!("{}{}", supervised::now(&supervisor), message(task, &answer, &last)));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -105,16 +106,11 @@ fn run_one(
         ms: 1e3 * seconds / steps,
         worst_ms: 1e3 * worst,
         outcomes,
-        supervisor: times(&supervisor),
+        supervisor: Supervised::new(&supervisor),
         unsolved,
         numbers: [first, last],
     };
     Ok((row, recording))
-}
-
-/// How often a supervisor began to do what.
-pub fn times(supervisor: &Supervisor) -> BTreeMap<&'static str, usize> {
-    supervisor.times().iter().map(|(doing, n)| (doing.name(), *n)).collect()
 }
 
 /// Says on stderr which terms cost more than the goal at the start or the end of an episode.

@@ -6,6 +6,7 @@ mod results;
 mod second_order;
 mod sequences;
 mod stdio;
+mod supervised;
 pub mod tasks;
 
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! Goal after goal with the step itself as the plant.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,8 +11,8 @@ use serde::Serialize;
 
 use super::super::{FAILED, Outcome};
 use super::Args;
-use super::episodes::times;
 use super::plant::{Options, Plant};
+use super::supervised::{self, Supervised};
 use crate::table::table;
 
 /// Sequences unless their number is given.
@@ -32,7 +31,7 @@ struct Row {
     left: [Option<f64>; 2],
     ms: f64,
     worst_ms: f64,
-    supervisor: BTreeMap<&'static str, usize>,
+    supervisor: Supervised,
     /// Steps of the plant without a solution.
     unsolved: usize,
 }
@@ -84,7 +83,8 @@ fn run_one(task: &Task, options: &Options, args: &Args, episode: &Episode) -> Re
         periods += 1;
         seconds += answer.seconds;
         worst = worst.max(answer.seconds);
-        bar.set_message(said(&supervisor, errors.rotation));
+        let left = errors.rotation.map_or(String::new(), |x| format!("{x:.2} rad left"));
+        bar.set_message(format!("{}{left}", supervised::now(&supervisor)));
         if let Some(next) = sequence.count(task, &errors, &plant.q)? {
             supervisor.set_goal(next.clone())?;
             goal = next;
@@ -100,37 +100,18 @@ fn run_one(task: &Task, options: &Options, args: &Args, episode: &Episode) -> Re
         left: [errors.position, errors.rotation],
         ms: 1e3 * seconds / periods as f64,
         worst_ms: 1e3 * worst,
-        supervisor: times(&supervisor),
+        supervisor: Supervised::new(&supervisor),
         unsolved: plant.unsolved,
     })
 }
 
-/// What the supervisor does, and why.
-fn said(supervisor: &Supervisor, rotation: Option<f64>) -> String {
-    let why = supervisor.stall().map_or(String::new(), |stall| format!(" ({stall})"));
-    let left = rotation.map_or(String::new(), |x| format!(", {x:.2} rad left"));
-    format!("{}{why}{left}", supervisor.doing().name())
-}
-
 /// A table of all sequences with a summary below.
 fn report(rows: &[Row]) -> String {
-    let header = [
-        "sequence",
-        "goals",
-        "s for a goal",
-        "slowest s",
-        "ended",
-        "mm left",
-        "rad left",
-        "ms",
-        "worst ms",
-        "supervisor",
-    ];
+    let header = ["sequence", "goals", "s for a goal", "slowest s", "ended", "mm left", "rad left", "ms", "worst ms"];
     let mut table = table(&header, 0);
     let number =
         |x: Option<f64>, scale: f64, digits: usize| x.map_or("–".to_owned(), |x| format!("{:.digits$}", scale * x));
     for row in rows {
-        let times: Vec<String> = row.supervisor.iter().map(|(doing, n)| format!("{n} {doing}")).collect();
         table.add_row([
             row.sequence.to_string(),
             row.goals.to_string(),
@@ -141,13 +122,13 @@ fn report(rows: &[Row]) -> String {
             number(row.left[1], 1.0, 2),
             format!("{:.2}", row.ms),
             format!("{:.1}", row.worst_ms),
-            times.join(", "),
         ]);
     }
     let goals: Vec<f64> = rows.iter().map(|row| row.goals as f64).collect();
     let seconds: Vec<f64> = rows.iter().flat_map(|row| row.seconds.iter().copied()).collect();
+    let supervised = supervised::report(rows.iter().map(|row| &row.supervisor));
     format!(
-        "{table}\ngoals in a row: mean {:.1}, median {}; {} s for a goal (median); {:.2} ms for a command, {:.1} at worst",
+        "{table}\n{supervised}goals in a row: mean {:.1}, median {}; {} s for a goal (median); {:.2} ms for a command, {:.1} at worst",
         goals.iter().sum::<f64>() / rows.len() as f64,
         number(median(&goals), 1.0, 1),
         number(median(&seconds), 1.0, 1),

@@ -84,7 +84,8 @@ pub struct Supervisor {
     /// Control periods since `doing` began, and since the last progress.
     since: usize,
     idle: usize,
-    /// The smallest distance from the goal since the last way out.
+    /// The smallest distance from the goal since it was given, and since the last way out.
+    best: f64,
     least: f64,
     /// Where the object was when the goal was given.
     first: Option<Vec<f64>>,
@@ -94,6 +95,7 @@ pub struct Supervisor {
     answer: Option<Answer>,
     deviates: Deviates,
     times: BTreeMap<Doing, usize>,
+    stalls: BTreeMap<String, usize>,
 }
 
 impl Supervisor {
@@ -111,6 +113,7 @@ impl Supervisor {
             doing: Doing::Goal,
             since: 0,
             idle: 0,
+            best: f64::INFINITY,
             least: f64::INFINITY,
             first: None,
             stall: None,
@@ -118,6 +121,7 @@ impl Supervisor {
             answer: None,
             deviates: Deviates::new(task.settings.seed, episode.number as u64),
             times: BTreeMap::new(),
+            stalls: BTreeMap::new(),
         })
     }
 
@@ -146,13 +150,18 @@ impl Supervisor {
         &self.times
     }
 
+    /// How often the planner stalled, by why.
+    pub fn stalls(&self) -> &BTreeMap<String, usize> {
+        &self.stalls
+    }
+
     /// Another goal from now on.
     ///
     /// # Errors
     /// If it does not fit the object.
     pub fn set_goal(&mut self, goal: Goal) -> Result<()> {
         self.episode.goal = goal;
-        (self.least, self.idle, self.ways, self.first) = (f64::INFINITY, 0, 0, None);
+        (self.best, self.least, self.idle, self.ways, self.first) = (f64::INFINITY, f64::INFINITY, 0, 0, None);
         self.begin(Doing::Goal, self.episode.goal.clone())
     }
 
@@ -197,22 +206,31 @@ impl Supervisor {
         };
         self.since += 1;
         self.idle += 1;
-        let step = (PROGRESS * self.task.success_distance()).max(SHARE * self.least);
-        if !self.least.is_finite() || distance < self.least - step {
+        let is_progress = |before: f64| {
+            let step = (PROGRESS * self.task.success_distance()).max(SHARE * before);
+            !before.is_finite() || distance < before - step
+        };
+        if is_progress(self.best) {
+            (self.best, self.ways) = (distance, 0);
+        }
+        if is_progress(self.least) {
             (self.least, self.idle) = (distance, 0);
-            self.ways = 0;
         }
         self.first.get_or_insert_with(|| q.to_vec());
         let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
         if !is_free {
             return Ok(());
         }
+        if self.doing == Doing::Return && away.is_some_and(|away| away > 1.0) {
+            // It cannot be brought back from there as it is held.
+            return self.way_out(settings, q);
+        }
         if WAYS.contains(&self.doing) || self.doing == Doing::Return {
             (self.least, self.idle) = (distance, 0);
         } else if self.idle as f64 >= periods(settings.stall) && !self.task.is_small(&errors) {
             return self.way_out(settings, q);
         }
-        if away.is_some_and(|away| away > 1.0) && self.doing != Doing::Return {
+        if away.is_some_and(|away| away > 1.0) {
             let as_turned = self.task.state_of(self.task.object(), q);
             let goal = Goal { turn: as_turned.turn, ..self.episode.goal.clone() };
             let goal = self.task.lifted(goal, q)?;
@@ -236,6 +254,7 @@ impl Supervisor {
         let first = WAYS.iter().position(|way| *way == stall.first_way()).unwrap_or(0);
         let way = WAYS[(first + self.ways) % WAYS.len()];
         self.ways += 1;
+        *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
         let turn = self.turn_to(&self.episode.goal, q)?;
         let goal = match way {
