@@ -11,6 +11,8 @@ mod late;
 mod methods;
 #[path = "mpc/robust.rs"]
 mod robust;
+#[path = "mpc/supervisor.rs"]
+mod supervisor;
 mod support;
 #[path = "mpc/tasks.rs"]
 mod tasks;

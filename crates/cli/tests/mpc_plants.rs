@@ -79,3 +79,24 @@ fn side_costs_that_win_are_said() {
     assert!(!free.contains("posture") && !free.contains("at the start"), "{free}");
     std::fs::remove_file(&path).unwrap();
 }
+
+/// Goal after goal, with and without the supervisor, which says how often it did what.
+#[test]
+fn goals_in_a_row() {
+    let sequence = |options: &[&str]| -> Value {
+        let all = [&["mpc", "allegro_cube_sequence", "--episodes", "1", "--goals", "2", "--json"], options].concat();
+        let output = fingertip(&all, "");
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{options:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let supervised = sequence(&[]);
+    assert!(supervised["goals"] == 2 && supervised["ended"] == "all goals", "{supervised}");
+    assert!(supervised["seconds"].as_array().is_some_and(|all| all.len() == 2), "{supervised}");
+    assert!(supervised["supervisor"]["does"]["subgoal"].as_u64().is_some_and(|n| n > 0), "{supervised}");
+    let plain = sequence(&["--plain", "--cap", "3"]);
+    let nothing = serde_json::json!({ "does": {}, "stalls": {} });
+    assert_eq!((&plain["ended"], &plain["supervisor"]), (&Value::from("stall"), &nothing), "{plain}");
+    let output = fingertip(&["mpc", "allegro_cube_sequence", "--record", "a.mcap"], "");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("--record: expected a task of single goals"), "{message}");
+}

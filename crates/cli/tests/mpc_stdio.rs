@@ -210,3 +210,27 @@ fn goals_of_joints() {
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(expected)), "{answer}");
     }
 }
+
+/// A plant that is at each goal at once: the next one follows in the same answer.
+#[test]
+fn goals_in_a_row() {
+    let mut planner = Planner::of("assets/tasks/allegro_cube_sequence.toml", &["--goals", "3"]);
+    let start = planner.q.clone();
+    let first = planner.ask(&json!({ "q": start }));
+    assert!(first["success"] == false && first["reached"] == 0 && first["supervisor"]["does"] == "subgoal", "{first}");
+    let mut goal = first["goal"].clone();
+    for reached in 1..=3 {
+        let mut q = start.clone();
+        for (to, from) in [(0..3, "position"), (3..7, "quaternion")] {
+            q[to].clone_from_slice(goal[from].as_array().unwrap());
+        }
+        let answer = planner.ask(&json!({ "q": q }));
+        assert!(answer["success"] == true && answer["reached"] == reached, "{answer}");
+        assert_eq!((answer["done"] == true, answer["ended"] == "all goals"), (reached == 3, reached == 3), "{answer}");
+        assert!(reached == 3 || answer["goal"] != goal, "{answer}");
+        goal = answer["goal"].clone();
+    }
+    // What cannot be used changes nothing.
+    let answer = planner.ask(&json!({ "q": start, "velocity": [0.0] }));
+    assert!(answer["error"].as_str().is_some_and(|error| error.contains("velocity: expected 22")), "{answer}");
+}

@@ -6,19 +6,23 @@ use std::time::Duration;
 
 use fingertip::math::largest::largest;
 use fingertip::mpc::task::{Episode, Progress};
-use fingertip::mpc::{Answer, Task};
+use fingertip::mpc::{Answer, Supervisor, Task};
 use fingertip::show::Recording;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::super::{FAILED, Outcome, rollout};
-use super::Args;
 use super::plant::{Options, Plant};
 use super::results::{Row, errors, goal, report};
+use super::supervised::{self, Supervised};
+use super::{Args, sequences};
 
 /// Episodes of a task without a list of goals.
 const EPISODES: usize = 5;
 
 pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
+    if task.is_sequence() {
+        return sequences::run(task, plant, args);
+    }
     let n = args.episodes.unwrap_or(task.n_goals().unwrap_or(EPISODES));
     if n == 0 {
         return Err("--episodes: expected at least 1, got 0".into());
@@ -59,7 +63,7 @@ fn run_one(
 ) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
     let mut plant = Plant::new(task, options, (args.seed, episode), record)?;
-    let mut controller = task.controller(episode)?;
+    let mut supervisor = Supervisor::new(task, episode)?;
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
     let mut progress = Progress::default();
     let first = task.errors(&episode.goal, &plant.q)?;
@@ -71,10 +75,10 @@ fn run_one(
     }
     bar.set_prefix(episode.number.to_string());
     if episode.number == args.first {
-        warn(episode.number, "start", &controller.problem().standing(&plant.q)?);
+        warn(episode.number, "start", &supervisor.controller().problem().standing(&plant.q)?);
     }
     while !task.is_over(&progress) {
-        let answer = controller.answer(&plant.measure(task)?, limit)?;
+        let answer = supervisor.answer(&plant.measure(task)?, limit)?;
         plant.advance(&answer, &last)?;
         last = task.errors(&episode.goal, &plant.q)?;
         task.count(&mut progress, &last);
@@ -82,12 +86,12 @@ fn run_one(
         iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
         seconds += answer.seconds;
         worst = worst.max(answer.seconds);
-        bar.set_message(message(task, &answer, &last));
+        bar.set_message(format!("{}{}", supervised::now(&supervisor), message(task, &answer, &last)));
         bar.inc(1);
     }
     bar.finish_and_clear();
     if progress.success.is_none() {
-        warn(episode.number, "end", &controller.problem().standing(&plant.q)?);
+        warn(episode.number, "end", &supervisor.controller().problem().standing(&plant.q)?);
     }
     let (unsolved, steps) = (plant.unsolved, progress.step as f64);
     let recording = plant.finish()?;
@@ -102,6 +106,7 @@ fn run_one(
         ms: 1e3 * seconds / steps,
         worst_ms: 1e3 * worst,
         outcomes,
+        supervisor: Supervised::new(&supervisor),
         unsolved,
         numbers: [first, last],
     };

@@ -4,7 +4,9 @@ mod episodes;
 mod plant;
 mod results;
 mod second_order;
+mod sequences;
 mod stdio;
+mod supervised;
 pub mod tasks;
 
 use std::path::PathBuf;
@@ -50,6 +52,14 @@ pub struct Args {
     /// Most control periods of an episode, instead of the task's number.
     #[arg(long, value_name = "N")]
     cap: Option<usize>,
+
+    /// Most goals of a sequence, instead of the task's number.
+    #[arg(long, value_name = "N")]
+    goals: Option<usize>,
+
+    /// Plans without the task's supervisor.
+    #[arg(long)]
+    plain: bool,
 
     /// Time limit for each command, ms [default: none].
     #[arg(long, value_name = "MS")]
@@ -120,6 +130,8 @@ impl Args {
             method: None,
             iterations: None,
             cap: Some(cap),
+            goals: None,
+            plain: false,
             deadline: None,
             native: false,
             known_latency: None,
@@ -145,7 +157,11 @@ const LEAST_SILENCE: f64 = 1.0;
 pub fn run(args: &Args) -> Outcome {
     let task = load(args)?;
     let silence = args.silence.map(|ms| milliseconds("--silence", ms, LEAST_SILENCE)).transpose()?;
-    if args.stdio { stdio::run(task, args.seed, silence) } else { episodes::run(&task, &plant(args)?, args) }
+    if args.stdio {
+        stdio::run(task, args.seed, args.goals, silence)
+    } else {
+        episodes::run(&task, &plant(args)?, args)
+    }
 }
 
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
@@ -159,6 +175,10 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     if task.cap == 0 {
         return Err("--cap: expected at least 1, got 0".into());
     }
+    if args.goals == Some(0) {
+        return Err("--goals: expected at least 1, got 0".into());
+    }
+    task.supervision = task.supervision.filter(|_| !args.plain);
     args.deadline.map(|ms| milliseconds("--deadline", ms, 0.0)).transpose()?;
     if let Some(ms) = args.known_latency {
         task.settings.latency = milliseconds("--known-latency", ms, 0.0)?.as_secs_f64();

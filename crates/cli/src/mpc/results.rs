@@ -8,6 +8,7 @@ use fingertip::mpc::task::{Episode, Errors};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::supervised::{self, Supervised};
 use crate::table::table;
 
 /// An episode's results.
@@ -25,6 +26,7 @@ pub struct Row {
     pub worst_ms: f64,
     /// Number of searches by the reason for which they ended.
     pub outcomes: BTreeMap<&'static str, usize>,
+    pub supervisor: Supervised,
     /// Steps of the plant without a solution.
     pub unsolved: usize,
     #[serde(skip)]
@@ -104,8 +106,9 @@ pub fn report(rows: &[Row]) -> String {
     let succeeded = rows.iter().filter(|row| row.success.is_some()).count();
     let limited = rows.iter().any(|row| row.outcomes.contains_key(Outcome::IterationLimit.name()));
     let note = if limited { LIMITED } else { "" };
+    let supervised = supervised::report(rows.iter().map(|row| &row.supervisor));
     format!(
-        "{table}\n{note}{succeeded} of {} succeed; mean errors {}; {:.2} ms for a command, {:.1} at worst",
+        "{table}\n{note}{supervised}{succeeded} of {} succeed; mean errors {}; {:.2} ms for a command, {:.1} at worst",
         rows.len(),
         means.join(", "),
         rows.iter().map(|row| row.ms).sum::<f64>() / n,

@@ -9,8 +9,8 @@ use std::time::Duration;
 use fingertip::Model;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
-use fingertip::mpc::task::{Episode, Errors, Progress};
-use fingertip::mpc::{Answer, Controller, Estimate, Joint, Measured, Outcome as Planned, Task};
+use fingertip::mpc::task::{End, Episode, Errors, Progress, Sequence};
+use fingertip::mpc::{Answer, Estimate, Joint, Measured, Outcome as Planned, Supervisor, Task};
 use fingertip::overrides::{Overrides, list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
@@ -32,15 +32,26 @@ const LEAST_FORCE: f64 = 1e-6;
 struct Session {
     task: Task,
     seed: u64,
-    running: Option<(Episode, Controller, Progress)>,
+    /// Most goals of a sequence, instead of the task's number.
+    goals: Option<usize>,
+    running: Option<Running>,
+}
+
+/// An episode, or goals in a row.
+#[derive(Clone)]
+struct Running {
+    episode: Episode,
+    supervisor: Supervisor,
+    progress: Progress,
+    sequence: Option<Sequence>,
 }
 
 /// Lines that are read ahead.
 const AHEAD: usize = 16;
 
 /// `silence`: how long a running episode waits for a line before it says the command again.
-pub fn run(task: Task, seed: u64, silence: Option<Duration>) -> Outcome {
-    let mut session = Session { task, seed, running: None };
+pub fn run(task: Task, seed: u64, goals: Option<usize>, silence: Option<Duration>) -> Outcome {
+    let mut session = Session { task, seed, goals, running: None };
     let mut output = io::stdout().lock();
     let (sender, received) = mpsc::sync_channel(AHEAD);
     std::thread::spawn(move || {
@@ -107,7 +118,11 @@ impl Session {
         if let Some(given) = map.get("goal") {
             episode.goal = goal_from(given)?;
         }
-        let controller = self.task.controller(&episode).map_err(|error| message::plain(&error))?;
+        let supervisor = Supervisor::new(&self.task, &episode).map_err(|error| message::plain(&error))?;
+        let mut sequence = self.task.sequence(seed, &episode);
+        if let (Some(sequence), Some(most)) = (&mut sequence, self.goals) {
+            sequence.most = most;
+        }
         let names = || model.tree.coordinates.iter();
         let answer = json!({
             "episode": episode.number,
@@ -120,13 +135,13 @@ impl Session {
             "u_names": names().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect::<Vec<_>>(),
             "title": self.task.title,
         });
-        self.running = Some((episode, controller, Progress::default()));
+        self.running = Some(Running { episode, supervisor, progress: Progress::default(), sequence });
         Ok(answer)
     }
 
     /// The answer to a plant that is silent: hold the last command.
     fn hold(&self) -> Value {
-        let u = self.running.as_ref().map(|(_, controller, _)| controller.u_before());
+        let u = self.running.as_ref().map(|running| running.supervisor.controller().u_before());
         json!({ "u": u, "status": Planned::Silent.name() })
     }
 
@@ -158,32 +173,75 @@ impl Session {
         let limit = limit.transpose()?;
         // What the line changes counts only if all of it can be used.
         let mut changed = None;
-        if BELIEFS.iter().chain(&["goal"]).any(|key| map.contains_key(*key)) {
-            let (mut task, (mut episode, mut controller, mut progress)) = (task.clone(), running.clone());
+        if running.sequence.is_some() || BELIEFS.iter().chain(&["goal"]).any(|key| map.contains_key(*key)) {
+            let (mut task, mut running) = (task.clone(), running.clone());
             let overrides = Overrides::from_map(map).map_err(|error| error.to_string())?;
-            task.set_parameters(&overrides).map_err(plain)?;
-            if let Some(given) = map.get("goal") {
-                episode.goal = goal_from(given)?;
-                progress = Progress::default();
+            if overrides != Overrides::default() {
+                task.set_parameters(&overrides).map_err(plain)?;
+                running.supervisor.set_task(&task).map_err(plain)?;
             }
-            controller.set_problems(task.problems(&episode).map_err(|error| error.to_string())?).map_err(plain)?;
-            changed = Some((task, (episode, controller, progress)));
+            if let Some(given) = map.get("goal") {
+                running.set_goal(goal_from(given)?).map_err(plain)?;
+            }
+            changed = Some((task, running));
         }
-        let (task, (episode, controller, progress)) = match &mut changed {
+        let (task, running) = match &mut changed {
             Some((task, running)) => (&*task, running),
             None => (task, running),
         };
-        let answer = controller.answer(&measured, limit).map_err(plain)?;
-        let errors_now = task.errors(&episode.goal, &measured.q).map_err(plain)?;
-        task.count(progress, &errors_now);
-        let mut said = said(task, &answer, &errors_now, progress);
-        if let Some(Estimate { factor, deviation }) = controller.friction() {
-            said["friction"] = json!({ "factor": factor, "deviation": deviation });
-        }
+        let errors_now = task.errors(&running.episode.goal, &measured.q).map_err(plain)?;
+        // A goal of a sequence that is reached is followed by the next at once.
+        let reached = running.pass(task, &errors_now, &measured.q)?;
+        let answer = running.supervisor.answer(&measured, limit).map_err(plain)?;
+        task.count(&mut running.progress, &errors_now);
+        let mut said = said(task, &answer, &errors_now, &running.progress);
+        running.say(task, reached, &mut said);
         if let Some((task, running)) = changed {
             (self.task, self.running) = (task, Some(running));
         }
         Ok(said)
+    }
+}
+
+impl Running {
+    fn set_goal(&mut self, goal: Goal) -> candle_core::Result<()> {
+        self.supervisor.set_goal(goal.clone())?;
+        self.episode.goal = goal;
+        self.progress = Progress::default();
+        if let Some(sequence) = &mut self.sequence {
+            sequence.progress = Progress::default();
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next goal of a sequence, if this one is reached at q: whether it is.
+    fn pass(&mut self, task: &Task, errors: &Errors, q: &[f64]) -> Result<bool, String> {
+        let Some(sequence) = &mut self.sequence else { return Ok(false) };
+        let before = sequence.reached.len();
+        let next = sequence.count(task, errors, q).map_err(|error| error.to_string())?;
+        let reached = sequence.reached.len() > before;
+        if let Some(goal) = next {
+            self.set_goal(goal).map_err(|error| message::plain(&error))?;
+        }
+        Ok(reached)
+    }
+
+    /// Adds what the supervisor does, which friction is estimated, and how far a sequence is.
+    fn say(&self, task: &Task, reached: bool, said: &mut Value) {
+        if let Some(Estimate { factor, deviation }) = self.supervisor.controller().friction() {
+            said["friction"] = json!({ "factor": factor, "deviation": deviation });
+        }
+        if task.supervision.is_some() {
+            let why = self.supervisor.stall().map(ToString::to_string);
+            said["supervisor"] = json!({ "does": self.supervisor.doing().name(), "why": why });
+        }
+        if let Some(sequence) = &self.sequence {
+            said["success"] = json!(reached);
+            said["done"] = json!(sequence.ended.is_some());
+            said["reached"] = json!(sequence.reached.len());
+            said["ended"] = json!(sequence.ended.map(End::name));
+            said["goal"] = goal(task.object(), &self.episode);
+        }
     }
 }
 

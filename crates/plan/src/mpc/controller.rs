@@ -195,6 +195,11 @@ impl Controller {
         }
     }
 
+    /// Another method from now on.
+    pub fn set_method(&mut self, method: Method) {
+        self.settings.method = method;
+    }
+
     /// Estimates the friction of the plant from now on, and plans with it.
     ///
     /// # Errors

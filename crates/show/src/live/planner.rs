@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 use candle_core::Result;
 
 use fingertip_plan::mpc::task::Episode;
-use fingertip_plan::mpc::{Answer, Controller, Measured, Task};
+use fingertip_plan::mpc::{Answer, Measured, Supervisor, Task};
 
 /// A question for the command of the coming period.
 pub struct Ask {
     /// Number of the question, which comes back with the answer.
     pub round: u64,
-    /// If given, a new controller begins this episode.
+    /// If given, a new supervisor begins this episode.
     pub episode: Option<Episode>,
     /// The state now (nq).
     pub q: Vec<f64>,
@@ -21,7 +21,7 @@ pub struct Ask {
     pub is_ahead: bool,
 }
 
-/// A thread with a controller.
+/// A thread with a supervisor over a controller.
 #[derive(Debug)]
 pub struct Planner {
     asks: Option<Sender<Ask>>,
@@ -34,11 +34,11 @@ impl Planner {
         let (asks, questions) = channel::<Ask>();
         let (to, answers) = channel();
         let thread = std::thread::spawn(move || {
-            let mut controller = None;
+            let mut supervisor = None;
             for ask in questions {
                 let round = ask.round;
                 // After the world's end no answer is awaited.
-                if to.send((round, answer(&task, &mut controller, ask))).is_err() {
+                if to.send((round, answer(&task, &mut supervisor, ask))).is_err() {
                     break;
                 }
             }
@@ -76,12 +76,12 @@ fn gone() -> candle_core::Error {
 }
 
 /// The command for where the model will be at the end of the period that begins now, or for where it is.
-fn answer(task: &Task, controller: &mut Option<Controller>, ask: Ask) -> Result<Answer> {
+fn answer(task: &Task, supervisor: &mut Option<Supervisor>, ask: Ask) -> Result<Answer> {
     let Ask { episode, q, is_ahead, .. } = ask;
     if let Some(episode) = episode {
-        *controller = Some(task.controller(&episode)?);
+        *supervisor = Some(Supervisor::new(task, &episode)?);
     }
-    let controller = controller.as_mut().ok_or_else(|| candle_core::Error::msg("expected an episode first"))?;
+    let supervisor = supervisor.as_mut().ok_or_else(|| candle_core::Error::msg("expected an episode first"))?;
     let latency = Some(if is_ahead { task.period() } else { 0.0 });
-    controller.answer(&Measured { q, latency, ..Measured::default() }, None)
+    supervisor.answer(&Measured { q, latency, ..Measured::default() }, None)
 }

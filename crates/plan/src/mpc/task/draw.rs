@@ -1,8 +1,10 @@
 //! Poses of starts and goals in task files: given, or drawn at random.
 
+use std::f64::consts::FRAC_PI_2;
+
 use nalgebra::{Quaternion, Unit, UnitQuaternion, Vector3};
 
-use super::file::{About, PoseFile, Range};
+use super::file::{About, PoseFile, Range, Rotation};
 use crate::mpc::cost::{Goal, Turn};
 use crate::mpc::sampling::Deviates;
 use fingertip_scene::JointKind;
@@ -66,7 +68,7 @@ impl PoseFile {
             }
         }
         match &self.rotation {
-            Some(About { most, spread, .. })
+            Some(Rotation::About(About { most, spread, .. }))
                 if !(most.is_finite() && *most >= 0.0 && spread.is_finite() && *spread >= 0.0) =>
             {
                 Err(Error::invalid("rotation", "expected most and spread from 0 up"))
@@ -89,10 +91,31 @@ impl PoseFile {
             let q = &range.low;
             Some(quaternion(UnitQuaternion::from_quaternion(Quaternion::new(q[0], q[1], q[2], q[3]))))
         } else {
-            self.rotation.as_ref().map(|about| quaternion(about.draw(deviates)))
+            self.rotation.as_ref().map(|rotation| quaternion(rotation.draw(deviates)))
         };
         let joints = self.joints.iter().map(|(name, range)| (name.clone(), range.draw(deviates)[0])).collect();
         Goal { position, turn, joints }
+    }
+}
+
+impl Rotation {
+    fn draw(&self, deviates: &mut Deviates) -> UnitQuaternion<f64> {
+        match self {
+            Self::About(about) => about.draw(deviates),
+            // Four normal deviates have no direction of their own.
+            Self::Any => {
+                let [w, x, y, z] = std::array::from_fn(|_| deviates.normal());
+                UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z))
+            }
+            Self::Quarters => {
+                let (face, turn) = (deviates.even(), deviates.even());
+                let faces =
+                    [[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0]];
+                let up = Vector3::from(faces[(6.0 * face) as usize]) * FRAC_PI_2;
+                let about = Vector3::z() * (4.0 * turn).floor() * FRAC_PI_2;
+                UnitQuaternion::from_scaled_axis(about) * UnitQuaternion::from_scaled_axis(up)
+            }
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use nalgebra::{Quaternion, UnitQuaternion};
+use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 
 use super::Task;
 use super::draw::quaternion;
 use crate::mpc::cost::{Goal, Orientation, Position, Posture, Turn, object_joint, object_joints};
 use crate::mpc::problem::Start;
 use crate::mpc::sampling::Deviates;
-use fingertip_scene::{JointKind, unknown};
+use fingertip_scene::{JointKind, ObjectBody, unknown};
 use fingertip_shapes::{Error, Result};
 use fingertip_step::kinematics::Coordinate;
 
@@ -83,17 +83,40 @@ impl Task {
         }
         let goal = match row {
             Some((goal, _)) => goal.clone(),
-            None => {
-                let goal = self.file.goal.pose().draw(&mut deviates);
-                if self.file.goal.from.as_deref() == Some("start") {
-                    goal.after(&self.state_of(self.object(), &q))
-                } else {
-                    goal
-                }
-            }
+            None if self.file.sequence.is_some() => self.far_goal(&mut deviates, &q)?,
+            None => self.draw_goal(&mut deviates, &q)?,
         };
         let u = simulator.positions(&q);
         Ok(Episode { number, start: Start::new(q, u), goal })
+    }
+
+    /// The next goal by the task's own draw. q (nq) is where the object is, from which relative goals count.
+    pub(super) fn draw_goal(&self, deviates: &mut Deviates, q: &[f64]) -> Result<Goal> {
+        let drawn = self.file.goal.pose().draw(deviates);
+        let is_relative = self.file.goal.from.as_deref() == Some("start");
+        let goal = if is_relative { drawn.after(&self.state_of(self.object(), q)) } else { drawn };
+        self.lifted(goal, q)
+    }
+
+    /// A goal at the height at which the object's lowest point is where the task says, if it does.
+    pub(in crate::mpc) fn lifted(&self, goal: Goal, q: &[f64]) -> Result<Goal> {
+        let (Some(lowest), Some([x, y, z])) = (self.file.goal.lowest, goal.position) else { return Ok(goal) };
+        let below = self.lowest(&self.at_goal(&goal, q)?)?;
+        Ok(Goal { position: Some([x, y, z + lowest - below]), ..goal })
+    }
+
+    /// The height of the object's lowest point at q (nq), m.
+    fn lowest(&self, q: &[f64]) -> Result<f64> {
+        let c = self.coordinate(self.object(), "goal: lowest")?;
+        let rigid = self.scene.objects.iter().find(|object| object.name == self.object()).map(|object| &object.body);
+        let (Some(ObjectBody::Rigid { collisions, .. }), [x, y, z, w, i, j, k]) = (rigid, &q[c.q..c.q + c.kind.nq()])
+        else {
+            return Err(Error::invalid("goal: lowest", "expected a free body without joints"));
+        };
+        let turn = UnitQuaternion::from_quaternion(Quaternion::new(*w, *i, *j, *k));
+        let pose = Isometry3::from_parts(Translation3::new(*x, *y, *z), turn);
+        let ends = collisions.iter().map(|collision| collision.shape.ends(&(pose * collision.pose), 2).0);
+        Ok(ends.fold(f64::INFINITY, f64::min))
     }
 
     /// The object's errors relative to a goal at q (nq). They are NaN, and so not small, if a number of q is not finite, or the object's
@@ -171,7 +194,7 @@ impl Task {
     }
 
     /// The pose and the joints of an object in q.
-    fn state_of(&self, object: &str, q: &[f64]) -> Goal {
+    pub(in crate::mpc) fn state_of(&self, object: &str, q: &[f64]) -> Goal {
         let joints = object_joints(self.simulator().model(), object);
         let joints = joints.into_iter().map(|(name, c)| (name.to_owned(), q[c.q])).collect();
         let pose = self.coordinate(object, "goal: object").map(|c| pose_of(c, q)).unwrap_or_default();

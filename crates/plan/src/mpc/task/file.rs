@@ -42,6 +42,8 @@ pub(super) struct TaskFile {
     pub sampling: Option<SamplingFile>,
     #[serde(default)]
     pub success: SuccessFile,
+    pub sequence: Option<SequenceFile>,
+    pub supervisor: Option<SupervisorFile>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,7 +88,7 @@ pub(super) struct PoseFile {
     pub position: Option<Range>,
     pub rpy: Option<Range>,
     pub quaternion: Option<Range>,
-    pub rotation: Option<About>,
+    pub rotation: Option<Rotation>,
     pub yaw: Option<Range>,
     #[serde(default)]
     pub joints: BTreeMap<String, Range>,
@@ -114,8 +116,9 @@ pub(super) struct GoalFile {
     pub position: Option<Range>,
     pub rpy: Option<Range>,
     pub quaternion: Option<Range>,
-    pub rotation: Option<About>,
+    pub rotation: Option<Rotation>,
     pub yaw: Option<Range>,
+    pub lowest: Option<f64>,
     #[serde(default)]
     pub joints: BTreeMap<String, Range>,
 }
@@ -133,6 +136,17 @@ impl GoalFile {
 pub(super) struct Range {
     pub low: Vec<f64>,
     pub high: Vec<f64>,
+}
+
+/// What an orientation is drawn from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) enum Rotation {
+    About(About),
+    /// All orientations, evenly.
+    Any,
+    /// The 24 orientations in which a cube lies along the axes.
+    Quarters,
 }
 
 /// A turn by an angle in ± `most` about an axis.
@@ -269,6 +283,23 @@ pub(super) struct SuccessFile {
     pub stop: Option<bool>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SequenceFile {
+    pub goals: Option<usize>,
+    pub least: Option<f64>,
+    pub drop: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SupervisorFile {
+    pub on: Option<bool>,
+    pub subgoal: Option<f64>,
+    pub away: Option<f64>,
+    pub stall: Option<f64>,
+}
+
 fn number(value: &toml::Value) -> Option<f64> {
     match value {
         #[expect(clippy::cast_precision_loss, reason = "a number that somebody typed")]
@@ -339,6 +370,18 @@ impl TryFrom<toml::Value> for Range {
         range.ok_or_else(|| {
             format!("expected a number, a list, or {{ low = …, high = … }} with as many finite numbers and low ≤ high, got {value}")
         })
+    }
+}
+
+impl TryFrom<toml::Value> for Rotation {
+    type Error = String;
+    fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
+        match value.as_str() {
+            Some("any") => Ok(Self::Any),
+            Some("quarters") => Ok(Self::Quarters),
+            _ if value.is_table() => value.try_into().map(Self::About).map_err(|error| error.message().to_owned()),
+            _ => Err(format!("expected {{ about = [x, y, z], most = angle }}, \"any\" or \"quarters\", got {value}")),
+        }
     }
 }
 

@@ -8,13 +8,16 @@ use super::{Episode, HORIZON, Task, positive};
 use crate::mpc::command::{Command, Law};
 use crate::mpc::controller::Controller;
 use crate::mpc::cost::{
-    Closure, ContactForce, Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
+    Closure, ContactForce, Cost, Goal, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
 };
 use crate::mpc::estimate::Estimator;
 use crate::mpc::problem::{Problem, Start};
 use crate::mpc::simulator::{Joint, Simulator};
 use fingertip_scene::unknown;
 use fingertip_shapes::{Error, Result, message};
+
+/// Weight of the posture at home when a robot lets go, 1/rad² or 1/m².
+const LETTING_GO: f64 = 0.03;
 
 impl Task {
     /// A controller for an episode.
@@ -51,6 +54,22 @@ impl Task {
             })
         };
         self.simulators.iter().map(problem).collect()
+    }
+
+    /// The problems of letting go: the object stays at `pose`, and the robots go to where they were at the episode's start.
+    pub(in crate::mpc) fn retreat(&self, episode: &Episode, pose: &Goal) -> Result<Vec<Problem>> {
+        let mut problems = self.problems(&Episode { goal: pose.clone(), ..episode.clone() })?;
+        for problem in &mut problems {
+            let objective = &mut problem.objective;
+            objective.terms.retain(|term| term.purpose);
+            for term in &mut objective.terms {
+                (term.running, term.terminal) = (term.terminal, term.terminal);
+            }
+            let cost = Arc::new(Posture::new(&problem.simulator, &episode.start.q));
+            objective.terms.push(Term { cost, running: LETTING_GO, terminal: LETTING_GO, purpose: false });
+            objective.forces.clear();
+        }
+        Ok(problems)
     }
 
     /// The model with as much less friction as the task's margin says.

@@ -2,11 +2,13 @@
 //!
 #![doc = include_str!("../../../docs/tasks.md")]
 
+mod distance;
 mod draw;
 mod episode;
 mod file;
 mod goals;
 mod making;
+mod sequence;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,17 +18,21 @@ use self::goals::Row;
 use super::controller::{Method, Settings};
 use super::cost::{object_joint, object_joints};
 use super::simulator::Simulator;
+use super::supervisor::Supervision;
 use super::under_way::LONGEST;
 pub use episode::{Episode, Errors, Progress};
 use fingertip_scene::{Folder, Params, Scene, unknown};
 use fingertip_shapes::{Error, Result, message};
 use fingertip_step::Overrides;
 use fingertip_step::kinematics::Coordinate;
+pub use sequence::{End, Sequence};
 
 /// Values for keys that a task's file leaves out.
 const HORIZON: usize = 10;
 const ITERATIONS: usize = 3;
 const CAP: usize = 200;
+const SUBGOAL: f64 = 0.5;
+const STALL: f64 = 1.5;
 
 /// A task, compiled.
 #[derive(Clone, Debug)]
@@ -43,6 +49,8 @@ pub struct Task {
     pub cap: usize,
     /// The options of the task's controller.
     pub settings: Settings,
+    /// When a supervisor over the controller does what; none if the task has no supervisor.
+    pub supervision: Option<Supervision>,
     file: Arc<TaskFile>,
     /// The model for each κ; the plan of the last one counts.
     simulators: Vec<Simulator>,
@@ -151,6 +159,7 @@ impl Task {
             settings,
             simulators,
             goals: None,
+            supervision: supervision(&file),
             file: Arc::new(file),
         };
         task.goals = task.read_goals(&folder)?;
@@ -263,7 +272,7 @@ impl Task {
 
     /// Finds all errors that can be found without a simulation.
     fn check(&self) -> Result<()> {
-        let TaskFile { goal, start, weights, success, .. } = &*self.file;
+        let TaskFile { goal, start, weights, success, sequence, supervisor, .. } = &*self.file;
         if let Some(from) = &goal.from
             && !matches!(from.as_str(), "world" | "start")
         {
@@ -284,6 +293,25 @@ impl Task {
             ("joints", success.joints),
         ];
         numbers.iter().try_for_each(|(name, x)| positive(&format!("success.{name}"), *x))?;
+        if let Some(file) = sequence {
+            positive("sequence.drop", file.drop)?;
+            positive("sequence.least", file.least)?;
+            if file.goals == Some(0) {
+                return Err(Error::invalid("sequence.goals", "expected at least 1, got 0"));
+            }
+            if goal.file.is_some() {
+                return Err(Error::invalid("sequence", "expected a goal that is drawn, not a list"));
+            }
+            if file.drop.is_some() && goal.position.is_none() {
+                return Err(Error::invalid("sequence.drop", "expected a goal with a position, from which it counts"));
+            }
+        }
+        if let Some(lowest) = goal.lowest.filter(|_| goal.position.is_none()) {
+            return Err(Error::invalid("goal.lowest", format!("expected a position beside it, got {lowest} alone")));
+        }
+        if goal.lowest.is_some_and(|lowest| !lowest.is_finite()) {
+            return Err(Error::invalid("goal.lowest", "expected a finite number"));
+        }
         if success.held == Some(0) {
             return Err(Error::invalid("success.held", "expected at least 1, got 0"));
         }
@@ -295,6 +323,11 @@ impl Task {
                 ));
             }
         }
+        if let Some(file) = supervisor {
+            positive("supervisor.subgoal", file.subgoal)?;
+            positive("supervisor.away", file.away)?;
+            positive("supervisor.stall", file.stall)?;
+        }
         // What needs the names of joints and bodies is checked by making it once.
         if self.file.estimate_friction && self.file.margin.is_some() {
             return Err(Error::invalid("margin", "expected none beside estimate_friction, which has its own"));
@@ -302,6 +335,17 @@ impl Task {
         let episode = self.episode(0, 0)?;
         self.problems(&episode).map(|_| ())
     }
+}
+
+/// Tasks of goals in a row have a supervisor unless they say otherwise.
+fn supervision(file: &TaskFile) -> Option<Supervision> {
+    let own = file.supervisor.as_ref();
+    let on = own.map_or(file.sequence.is_some(), |own| own.on.unwrap_or(true));
+    on.then(|| Supervision {
+        subgoal: own.and_then(|own| own.subgoal).unwrap_or(SUBGOAL),
+        away: own.and_then(|own| own.away),
+        stall: own.and_then(|own| own.stall).unwrap_or(STALL),
+    })
 }
 
 fn positive(name: &str, given: Option<f64>) -> Result<()> {

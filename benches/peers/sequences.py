@@ -1,0 +1,104 @@
+"""Goal after goal with MuJoCo as the plant: `fingertip mpc TASK --stdio` plans and draws the goals, MuJoCo moves.
+
+    python3 benches/peers/sequences.py assets/tasks/allegro_cube_sequence.toml … [--episodes N] [--binary PATH] [--json FILE] [-- PLANNER OPTIONS]
+
+Prints a line per sequence and a table with a row per task. See plant.py for how a scene becomes MuJoCo's, and perturbed.py for plants other
+than believed.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+import perturbed
+from mpc import BINARY, REST, Planner, machine
+from plant import Plant
+
+
+def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) -> dict:
+    """One sequence, until the planner says that it has ended."""
+    begin = planner.ask({"episode": number, "seed": given.seed})
+    u = np.array(begin["start"]["u"])
+    plant.reset(np.array(begin["start"]["q"]), u)
+    for _ in range(round(REST / plant.period)):
+        plant.hold(u)
+    sensor = perturbed.Sensor(plant, begin["goal"]["object"], given.noise, 1000 + number)
+    late = perturbed.Late(u, given.latency)
+    times, ms, does, retreats, periods, before = [], [], {}, [], 0, None
+    place = [i for i, name in enumerate(begin["q_names"]) if name.rpartition(".")[0] == begin["goal"]["object"]][:3]
+    while True:
+        question = {"q": sensor.measure(plant.q()).tolist()}
+        if given.latency and not given.untold:
+            question["latency_ms"] = 1e3 * given.latency * plant.period
+        answer = planner.ask(question)
+        if answer["success"]:
+            times.append(periods * plant.period)
+            periods = 0
+        ms.append(answer["ms"])
+        doing = (answer.get("supervisor") or {}).get("does")
+        if doing != before:
+            if before == "retreat":
+                retreats.append(float(np.linalg.norm(plant.q()[place] - from_there)))
+            from_there = plant.q()[place]
+            does[doing] = does.get(doing, 0) + 1
+        before = doing
+        if answer["done"] or len(times) >= (given.goals or len(times) + 1):
+            break
+        periods += 1
+        plant.hold(late.take(np.array(answer["u"])))
+    return {"sequence": number, "goals": len(times), "ended": answer["ended"] or "all goals", "seconds": times,
+            "errors": answer["errors"], "ms": statistics.median(ms), "does": does,
+            "retreats_mm": [1e3 * x for x in retreats]}
+
+
+def table(rows: list[dict]) -> str:
+    """Markdown."""
+    lines = ["| task | sequences | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / all goals | ms |", "|---|--:|--:|---|--:|--:|--:|"]
+    for row in rows:
+        goals = [one["goals"] for one in row["sequences"]]
+        seconds = [x for one in row["sequences"] for x in one["seconds"]]
+        ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "all goals")]
+        cells = [row["task"], len(goals), f"{statistics.mean(goals):.1f} / {statistics.median(goals):g}", ", ".join(map(str, sorted(goals)))]
+        cells += [f"{statistics.median(seconds):.1f}" if seconds else "–", " / ".join(map(str, ends))]
+        cells += [f"{statistics.median(one['ms'] for one in row['sequences']):.1f}"]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="+", type=Path)
+    parser.add_argument("--binary", default=str(BINARY))
+    parser.add_argument("--episodes", type=int, default=5, help="sequences")
+    parser.add_argument("--first", type=int, default=0, help="number of the first sequence")
+    parser.add_argument("--goals", type=int, help="most goals of a sequence, if fewer than the task's")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="every sequence, for programs")
+    perturbed.arguments(parser)
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    arguments, options = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
+    rows = []
+    for path in arguments.tasks:
+        planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
+        period = planner.ask({"episode": arguments.first, "seed": arguments.seed})["period"]
+        plant = Plant(path.parent / tomllib.loads(path.read_text())["scene"], arguments.binary, period)
+        perturbed.change(plant, arguments)
+        sequences = []
+        for number in range(arguments.first, arguments.first + arguments.episodes):
+            sequences.append(run(planner, plant, number, arguments))
+            told = {key: value for key, value in sequences[-1].items() if key != "seconds"}
+            print(f"{path.stem} {told}", file=sys.stderr, flush=True)
+        planner.close()
+        rows.append({"task": path.stem, "sequences": sequences})
+    print(table(rows))
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"machine": machine(arguments), "tasks": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

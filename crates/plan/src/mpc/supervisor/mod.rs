@@ -1,0 +1,319 @@
+#![doc = include_str!("../../../docs/supervisor.md")]
+
+mod stall;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use candle_core::Result;
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+
+use super::controller::{Answer, Controller, Measured, Method};
+use super::cost::{Goal, Turn};
+use super::sampling::Deviates;
+use super::task::{Episode, Task};
+pub use stall::Stall;
+
+/// When a supervisor does what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Supervision {
+    /// The farthest orientation ahead that is planned for at once, rad.
+    pub subgoal: f64,
+    /// The object is brought back when it is farther than this from the goal's position, m; never without it.
+    pub away: Option<f64>,
+    /// Time without progress after which the planner has stalled, s.
+    pub stall: f64,
+}
+
+/// What a supervisor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doing {
+    /// The goal itself is planned for.
+    Goal,
+    /// An orientation on the way to the goal is.
+    Subgoal,
+    /// The object is brought back to the goal's position, as it is turned now.
+    Return,
+    /// A stall: an orientation beside the way is planned for.
+    Nudge,
+    /// A stall: the same is planned for by sampling.
+    Sample,
+    /// A stall: the robot lets go and goes home, and the object stays.
+    Retreat,
+}
+
+impl Doing {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Goal => "goal",
+            Self::Subgoal => "subgoal",
+            Self::Return => "return",
+            Self::Nudge => "nudge",
+            Self::Sample => "sample",
+            Self::Retreat => "retreat",
+        }
+    }
+}
+
+/// The ways out of a stall, in the order in which they are tried.
+const WAYS: [Doing; 3] = [Doing::Nudge, Doing::Sample, Doing::Retreat];
+/// A subgoal is renewed after this time, s, or when the object is as near as this share of its distance.
+const RENEWED: f64 = 1.0;
+const REACHED: f64 = 0.4;
+/// A return ends when the object is as near as this share of the distance at which it began, or after this time, s.
+const BACK: f64 = 0.4;
+const LONGEST_RETURN: f64 = 3.0;
+/// A retreat ends when every joint is this near to its place at home, rad or m, or after this time, s.
+const HOME: f64 = 0.1;
+const LONGEST_RETREAT: f64 = 2.0;
+/// Progress is a step of this share of the distance that counts as success, and of this share of the smallest distance so far.
+const PROGRESS: f64 = 0.2;
+const SHARE: f64 = 0.02;
+
+/// A controller, and what it is told to do when the goal is far or nothing moves.
+#[derive(Clone, Debug)]
+pub struct Supervisor {
+    controller: Controller,
+    task: Task,
+    episode: Episode,
+    settings: Option<Supervision>,
+    doing: Doing,
+    /// What is planned for now.
+    target: Goal,
+    /// Control periods since `doing` began, and since the last progress.
+    since: usize,
+    idle: usize,
+    /// The smallest distance from the goal since it was given, and since the last way out.
+    best: f64,
+    least: f64,
+    /// Where the object was when the goal was given.
+    first: Option<Vec<f64>>,
+    stall: Option<Stall>,
+    /// Ways out since the last progress.
+    ways: usize,
+    answer: Option<Answer>,
+    deviates: Deviates,
+    times: BTreeMap<Doing, usize>,
+    stalls: BTreeMap<String, usize>,
+}
+
+impl Supervisor {
+    /// Over the controller of an episode. Without the task's `supervision` it does what the controller does alone.
+    ///
+    /// # Errors
+    /// As [`Task::controller`].
+    pub fn new(task: &Task, episode: &Episode) -> Result<Self> {
+        Ok(Self {
+            controller: task.controller(episode)?,
+            task: task.clone(),
+            target: episode.goal.clone(),
+            episode: episode.clone(),
+            settings: task.supervision,
+            doing: Doing::Goal,
+            since: 0,
+            idle: 0,
+            best: f64::INFINITY,
+            least: f64::INFINITY,
+            first: None,
+            stall: None,
+            ways: 0,
+            answer: None,
+            deviates: Deviates::new(task.settings.seed, episode.number as u64),
+            times: BTreeMap::new(),
+            stalls: BTreeMap::new(),
+        })
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// What it does.
+    pub fn doing(&self) -> Doing {
+        self.doing
+    }
+
+    /// Why it does a nudge, samples or retreats.
+    pub fn stall(&self) -> Option<&Stall> {
+        self.stall.as_ref().filter(|_| WAYS.contains(&self.doing))
+    }
+
+    /// What is planned for now.
+    pub fn target(&self) -> &Goal {
+        &self.target
+    }
+
+    /// How often it began to do what.
+    pub fn times(&self) -> &BTreeMap<Doing, usize> {
+        &self.times
+    }
+
+    /// How often the planner stalled, by why.
+    pub fn stalls(&self) -> &BTreeMap<String, usize> {
+        &self.stalls
+    }
+
+    /// Another goal from now on.
+    ///
+    /// # Errors
+    /// If it does not fit the object.
+    pub fn set_goal(&mut self, goal: Goal) -> Result<()> {
+        self.episode.goal = goal;
+        (self.best, self.least, self.idle, self.ways, self.first) = (f64::INFINITY, f64::INFINITY, 0, 0, None);
+        self.begin(Doing::Goal, self.episode.goal.clone())
+    }
+
+    /// Other parameters from now on: those of this task.
+    ///
+    /// # Errors
+    /// As [`Task::problems`].
+    pub fn set_task(&mut self, task: &Task) -> Result<()> {
+        self.task = task.clone();
+        self.plan()
+    }
+
+    /// The command for the coming period, see [`Controller::answer`].
+    ///
+    /// # Errors
+    /// As [`Controller::answer`].
+    pub fn answer(&mut self, measured: &Measured, limit: Option<Duration>) -> Result<Answer> {
+        // Where nothing was measured the controller follows the rest of its plan.
+        if let Some(settings) = self.settings.filter(|_| measured.q.iter().all(|x| x.is_finite())) {
+            self.supervise(settings, &measured.q)?;
+        }
+        let answer = self.controller.answer(measured, limit)?;
+        self.answer = self.settings.is_some().then(|| answer.clone());
+        Ok(answer)
+    }
+
+    fn supervise(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
+        let periods = |seconds: f64| (seconds / self.task.period()).ceil();
+        let has_lasted = |seconds: f64| self.since as f64 >= periods(seconds);
+        let distance = self.task.distance(&self.episode.goal, q)?;
+        let errors = self.task.errors(&self.episode.goal, q)?;
+        let away = errors.position.zip(settings.away).map(|(off, away)| off / away);
+        let is_over = match self.doing {
+            Doing::Goal => false,
+            Doing::Subgoal => has_lasted(RENEWED) || self.turn_to(&self.target, q)?.norm() < REACHED * settings.subgoal,
+            Doing::Return => has_lasted(LONGEST_RETURN) || away.is_none_or(|away| away < BACK),
+            Doing::Nudge => {
+                has_lasted(settings.stall) || self.turn_to(&self.target, q)?.norm() < REACHED * settings.subgoal
+            }
+            Doing::Sample => has_lasted(settings.stall),
+            Doing::Retreat => has_lasted(LONGEST_RETREAT) || self.is_home(q),
+        };
+        self.since += 1;
+        self.idle += 1;
+        let is_progress = |before: f64| {
+            let step = (PROGRESS * self.task.success_distance()).max(SHARE * before);
+            !before.is_finite() || distance < before - step
+        };
+        if is_progress(self.best) {
+            (self.best, self.ways) = (distance, 0);
+        }
+        if is_progress(self.least) {
+            (self.least, self.idle) = (distance, 0);
+        }
+        self.first.get_or_insert_with(|| q.to_vec());
+        let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
+        if !is_free {
+            return Ok(());
+        }
+        if self.doing == Doing::Return && away.is_some_and(|away| away > 1.0) {
+            // It cannot be brought back from there as it is held.
+            return self.way_out(settings, q);
+        }
+        if WAYS.contains(&self.doing) || self.doing == Doing::Return {
+            (self.least, self.idle) = (distance, 0);
+        } else if self.idle as f64 >= periods(settings.stall) && !self.task.is_small(&errors) {
+            return self.way_out(settings, q);
+        }
+        if away.is_some_and(|away| away > 1.0) {
+            let as_turned = self.task.state_of(self.task.object(), q);
+            let goal = Goal { turn: as_turned.turn, ..self.episode.goal.clone() };
+            let goal = self.task.lifted(goal, q)?;
+            return self.begin(Doing::Return, goal);
+        }
+        let turn = self.turn_to(&self.episode.goal, q)?;
+        if turn.norm() <= settings.subgoal {
+            let goal = self.episode.goal.clone();
+            return if self.doing == Doing::Goal { Ok(()) } else { self.begin(Doing::Goal, goal) };
+        }
+        if is_over || self.doing == Doing::Goal {
+            let goal = self.turned(turn.normalize() * settings.subgoal, q)?;
+            return self.begin(Doing::Subgoal, goal);
+        }
+        Ok(())
+    }
+
+    /// The next way out of a stall.
+    fn way_out(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
+        let stall = Stall::of(&self.task, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
+        let first = WAYS.iter().position(|way| *way == stall.first_way()).unwrap_or(0);
+        let way = WAYS[(first + self.ways) % WAYS.len()];
+        self.ways += 1;
+        *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
+        self.stall = Some(stall);
+        let turn = self.turn_to(&self.episode.goal, q)?;
+        let goal = match way {
+            Doing::Nudge => {
+                let aside = Vector3::from_fn(|_, _| self.deviates.normal());
+                let ahead = turn.cap_magnitude(settings.subgoal);
+                self.turned(ahead + aside.normalize() * settings.subgoal, q)?
+            }
+            Doing::Sample => self.turned(turn.cap_magnitude(settings.subgoal), q)?,
+            _ => self.task.state_of(self.task.object(), q),
+        };
+        self.begin(way, goal)
+    }
+
+    /// The turn from where the object is to a goal, in world axes, rad.
+    fn turn_to(&self, goal: &Goal, q: &[f64]) -> Result<Vector3<f64>> {
+        Ok(-Vector3::from(self.task.turn_error(goal, q)?))
+    }
+
+    /// The goal with the object's present orientation, turned on by this much.
+    fn turned(&self, turn: Vector3<f64>, q: &[f64]) -> Result<Goal> {
+        let goal = self.episode.goal.clone();
+        let own = self.task.state_of(self.task.object(), q).turn;
+        let turned = match own.filter(|_| goal.turn.is_some()) {
+            Some(Turn::Quaternion([w, x, y, z])) => {
+                let own = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z));
+                let q = UnitQuaternion::from_scaled_axis(turn) * own;
+                Some(Turn::Quaternion([q.w, q.i, q.j, q.k]))
+            }
+            Some(Turn::Yaw(yaw)) => Some(Turn::Yaw(yaw + turn.z)),
+            None => None,
+        };
+        Ok(self.task.lifted(Goal { turn: turned, ..goal }, q)?)
+    }
+
+    fn is_home(&self, q: &[f64]) -> bool {
+        let joints = self.task.simulator().joints();
+        joints.iter().all(|joint| (q[joint.q] - self.episode.start.q[joint.q]).abs() < HOME)
+    }
+
+    /// Does something else, for another target.
+    fn begin(&mut self, doing: Doing, target: Goal) -> Result<()> {
+        (self.doing, self.target, self.since) = (doing, target, 0);
+        if self.settings.is_some() {
+            *self.times.entry(doing).or_insert(0) += 1;
+        }
+        self.plan()
+    }
+
+    /// Tells the controller what to plan.
+    fn plan(&mut self) -> Result<()> {
+        let problems = if self.doing == Doing::Retreat {
+            self.task.retreat(&self.episode, &self.target)?
+        } else {
+            self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?
+        };
+        self.controller.set_problems(problems)?;
+        let own = self.task.settings.method;
+        self.controller.set_method(if self.doing == Doing::Sample { Method::Hybrid } else { own });
+        Ok(())
+    }
+}
