@@ -5,14 +5,18 @@
 
 mod arrays;
 mod collision;
+mod command_line;
 mod dynamic;
 mod error;
 mod kinematics;
 mod model;
+mod mpc;
 mod parameters;
+mod pickled;
 mod pool;
 mod quasidynamic;
 mod results;
+mod show;
 
 /// A large batch's rows would go back to the system after each call, and come back page by page.
 #[global_allocator]
@@ -28,6 +32,8 @@ mod _fingertip {
     #[pymodule_export]
     use super::collision::{Distance, Shape, distance};
     #[pymodule_export]
+    use super::command_line::_run;
+    #[pymodule_export]
     use super::dynamic::Dynamic;
     #[pymodule_export]
     use super::error::{_panic, Error, Unsolved};
@@ -36,12 +42,19 @@ mod _fingertip {
     #[pymodule_export]
     use super::model::{Coordinate, Model};
     #[pymodule_export]
+    use super::mpc::{Answer, Controller, Cost, Episode, Errors, Goal, Plan, Plant, Progress, Task};
+    #[pymodule_export]
+    use super::pickled::_restore;
+    #[pymodule_export]
     use super::quasidynamic::{_seconds, Quasidynamic};
     #[pymodule_export]
     use super::results::{
         DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Gradient, Hold, Linearization, Rollout,
         Solves, Step,
     };
+
+    #[pymodule_export]
+    use super::show::{_replay, Replay};
 
     #[pymodule_init]
     fn init(module: &Bound<PyModule>) -> PyResult<()> {
