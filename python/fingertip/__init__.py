@@ -7,14 +7,15 @@ A `Task` says what to do in a scene, a `Controller` does it by model-predictive 
 two with any plant.
 
 `fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym` an
-environment for gymnasium's trainers, `fingertip.collision` the distances of two shapes.
+environment for gymnasium's trainers, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
+least efforts, `fingertip.collision` the distances of two shapes.
 """
 
 import enum
 import importlib
 import types
 
-from . import collision, mpc
+from . import collision, dynamics, grasp, mpc
 from ._fingertip import (
     PARAMETERS,
     STATUSES,
@@ -70,6 +71,8 @@ __all__ = [
     "Unsolved",
     "__version__",
     "collision",
+    "dynamics",
+    "grasp",
     "inverse_kinematics",
     "mpc",
     "show",

@@ -18,14 +18,18 @@ __all__ = [
     "DynamicLinearization",
     "DynamicRollout",
     "DynamicStep",
+    "Dynamics",
+    "Effort",
     "Episode",
     "Error",
     "Errors",
     "Goal",
     "Gradient",
+    "Grasp",
     "Hold",
     "Linearization",
     "Model",
+    "Outcome",
     "PARAMETERS",
     "Plan",
     "Plant",
@@ -46,8 +50,10 @@ __all__ = [
     "_restore",
     "_run",
     "_seconds",
+    "close",
     "distance",
     "inverse_kinematics",
+    "trial",
 ]
 
 _Array: TypeAlias = NDArray[np.float64]
@@ -915,6 +921,129 @@ class Controller:
         whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it
         than from the goal."""
 
+@final
+class Dynamics:
+    """The rigid-body dynamics M(q) a + b(q, v) = τ of a model's bodies, without contacts, springs and dampers. `params` replace the
+    model's by name, as in `Quasidynamic`; gravity, masses, inertias and offsets count.
+
+    Arguments are arrays or lists: q (B, nq), v, a and tau (B, nv), or one world's without the first axis. Units are SI; a free
+    body's v is (v, ω) along the world's axes. Quaternions are normalised on reading."""
+
+    def __new__(cls, model: Model, **params: ArrayLike) -> Dynamics: ...
+    @property
+    def model(self) -> Model:
+        """The model."""
+    def mass_matrix(self, q: ArrayLike) -> _Array:
+        """The joint-space inertia matrix M (B, nv, nv)."""
+    def inverse_mass_matrix(self, q: ArrayLike) -> _Array:
+        """M⁻¹ (B, nv, nv); an error if a joint moves no mass."""
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _Array:
+        """Inverse dynamics: the τ (B, nv) that causes the accelerations `a` at (q, v)."""
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> _Array:
+        """Forward dynamics: the acceleration a (B, nv) under `tau` at (q, v); an error if a joint moves no mass."""
+    def bias(self, q: ArrayLike, v: ArrayLike) -> _Array:
+        """The bias b (B, nv): Coriolis, centrifugal and gravity terms."""
+    def gravity(self, q: ArrayLike) -> _Array:
+        """The τ (B, nv) that holds the weight at rest: b at v = 0."""
+    def energy(self, q: ArrayLike, v: ArrayLike) -> _Array:
+        """Kinetic and potential energy (B, 2), J. The potential energy is zero at the world's origin."""
+    def centre_of_mass(self, q: ArrayLike) -> _Array:
+        """Centre of mass (B, 3) of all bodies that can move, m in world axes."""
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> list[_Array]:
+        """τ (B, nv) of inverse dynamics with ∂τ/∂q, in tangent coordinates, ∂τ/∂v and ∂τ/∂a = M (B, nv, nv)."""
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> list[_Array]:
+        """a (B, nv) of forward dynamics with ∂a/∂q, in tangent coordinates, ∂a/∂v and ∂a/∂τ = M⁻¹ (B, nv, nv)."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
+
+@final
+class Grasp:
+    """A hand that is closed on an object."""
+
+    @property
+    def q(self) -> _Array:
+        """The configuration (nq,), m and rad."""
+    @property
+    def contacts(self) -> list[int]:
+        """The contacts with the object that are closed, as indices in `Model.contact_names`."""
+    @property
+    def least_gap(self) -> float:
+        """The smallest gap of all contacts, m."""
+    def least_effort(self, reserve: float = 0.0) -> Effort | None:
+        """The least effort ½ ‖τ‖² that holds the object, with every normal force at least `reserve`, N, above what its friction
+        needs: f_n ≥ ‖f_t‖/μ + reserve. None if no forces balance."""
+    def margin(self) -> float | None:
+        """The largest reserve that all contacts can have, N: infinite under force closure, and it may be negative. None if no forces
+        balance."""
+
+@final
+class Effort:
+    """Torques and forces that hold an object."""
+
+    @property
+    def torque(self) -> _Array:
+        """τ of the commanded joints (nu,), N·m or N."""
+    @property
+    def force(self) -> _Array:
+        """Forces of the closed contacts in the balance (n,), N: three each, along the world's axes."""
+    @property
+    def cost(self) -> float:
+        """½ ‖τ‖², which was minimised."""
+
+@final
+class Outcome:
+    """How far an object moved in a trial, and whether it was held."""
+
+    @property
+    def moved(self) -> float:
+        """Distance of the object from its position in the grasp after the rest, m."""
+    @property
+    def pushed(self) -> float:
+        """Largest distance from that position under the pushes, m."""
+    @property
+    def displaced(self) -> float:
+        """Distance from that position after the last push and rest, m."""
+    @property
+    def held(self) -> bool:
+        """Was the object held at rest, before the pushes?"""
+    @property
+    def held_pushed(self) -> bool:
+        """Was it held at rest at the end too, after the pushes?"""
+
+def close(
+    model: Model,
+    seed: int = 0,
+    *,
+    joints: float | None = None,
+    object: tuple[float, float] | None = None,
+    force: float | None = None,
+    reach: float | None = None,
+    alpha: float | None = None,
+    steps: tuple[int, int] | None = None,
+    touching: float | None = None,
+) -> Grasp:
+    """Closes the model's robots around its movable objects, from a random configuration around home. `joints` is the largest random
+    offset of each joint from home at the start, rad or m; `object` that of the object in each direction, m and rad; `force` that
+    with which each joint pulls its nearest part towards the object, N; `reach` the length over which parts attract it, m;
+    `alpha` the time scale of a motion, s²; `steps` their number while the object is held still, and while it settles; gaps up
+    to `touching`, m, count as contacts. What is left out is the library's choice."""
+def trial(
+    model: Model,
+    q: ArrayLike,
+    torque: ArrayLike,
+    *,
+    h: float | None = None,
+    kappa: float | None = None,
+    kp: float | None = None,
+    kv: float | None = None,
+    rest: float | None = None,
+    push: float | None = None,
+    pushing: float | None = None,
+) -> list[Outcome]:
+    """Simulated trials of grasps by the second-order step, side by side: some time at rest, then pushes along ±x, ±y and ±z of the
+    world, each followed by a rest. q (B, nq) are the grasps and `torque` (B, nu) the torques of the commanded joints, or one of each
+    without the first axis. `h` is the time step, s; `kappa` κ, 1/J; `kp` and `kv` the joints' gains, N·m/rad and N·m·s/rad; `rest`
+    the time at rest, s; `push` the force of each push in weights of the object; `pushing` its time, s. What is left out is the
+    library's choice. The scene counts as it was read: overrides but for its params do not."""
 @final
 class Shape:
     """A convex shape in its own frame, centred at the frame's origin; lengths in m."""

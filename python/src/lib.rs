@@ -8,6 +8,7 @@ mod collision;
 mod command_line;
 mod dynamic;
 mod error;
+mod grasp;
 mod kinematics;
 mod model;
 mod mpc;
@@ -16,6 +17,7 @@ mod pickled;
 mod pool;
 mod quasidynamic;
 mod results;
+mod rigid;
 mod show;
 
 /// A large batch's rows would go back to the system after each call, and come back page by page.
@@ -38,6 +40,8 @@ mod _fingertip {
     #[pymodule_export]
     use super::error::{_panic, Error, Unsolved};
     #[pymodule_export]
+    use super::grasp::{Effort, Grasp, Outcome, close, trial};
+    #[pymodule_export]
     use super::kinematics::{Reached, inverse_kinematics};
     #[pymodule_export]
     use super::model::{Coordinate, Model};
@@ -53,6 +57,8 @@ mod _fingertip {
         Solves, Step,
     };
 
+    #[pymodule_export]
+    use super::rigid::Dynamics;
     #[pymodule_export]
     use super::show::{_replay, Replay};
 

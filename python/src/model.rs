@@ -63,6 +63,11 @@ impl Model {
         })
     }
 
+    /// The scene, with the overrides of its params.
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
     /// What recordings say of the scene.
     pub fn recorded(&self) -> fingertip::show::Source {
         let name = |path: &Path| path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
