@@ -50,6 +50,8 @@ __all__ = [
     "_restore",
     "_run",
     "_seconds",
+    "_xla_function",
+    "_xla_handler",
     "close",
     "distance",
     "inverse_kinematics",
@@ -1117,6 +1119,10 @@ def _replay(
     """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans."""
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
+def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str]) -> int:
+    """A function that JAX's programs can call: the number by which they do. It stays as long as the process, as a compiled program may."""
+def _xla_handler() -> Any:
+    """The handler, as JAX takes it."""
 def _run(arguments: Sequence[str]) -> int:
     """Runs the program `fingertip` with these arguments, for `fingertip.__main__`, and gives its exit status."""
 def _panic() -> None:

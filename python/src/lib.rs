@@ -19,6 +19,7 @@ mod quasidynamic;
 mod results;
 mod rigid;
 mod show;
+mod xla;
 
 /// A large batch's rows would go back to the system after each call, and come back page by page.
 #[global_allocator]
@@ -61,6 +62,9 @@ mod _fingertip {
     use super::rigid::Dynamics;
     #[pymodule_export]
     use super::show::{_replay, Replay};
+
+    #[pymodule_export]
+    use super::xla::{_xla_function, _xla_handler};
 
     #[pymodule_init]
     fn init(module: &Bound<PyModule>) -> PyResult<()> {

@@ -42,6 +42,11 @@ impl Quasidynamic {
         Ok(Self { model, of, rows: worlds(parameters)?, owner: Owner::new(), pool })
     }
 
+    /// The step, and the threads that it uses.
+    pub fn parts(&self) -> (Compiled, Arc<Pool>) {
+        (self.of.clone(), self.pool.clone())
+    }
+
     /// q and u of some worlds.
     fn state<'py>(
         &self,

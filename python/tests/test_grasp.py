@@ -54,7 +54,7 @@ def test_what_cannot_be_grasped(hand, closed, cube):
         (lambda: closed.least_effort(-1.0), "reserve: expected a number from 0 up, got -1"),
         (lambda: grasp.trial(hand, closed.q, closed.q), "torque: expected shape (14,), for one world"),
         (lambda: grasp.trial(hand, closed.q, np.zeros(14), h=0.0), "h: expected a positive number, got 0"),
-        (lambda: grasp.close(ft.Model.from_toml("")), ""),
+        (lambda: grasp.close(ft.Model.from_toml("")), "scene: expected a robot with joints or an object"),
     ]:
         with pytest.raises(ft.Error) as caught:
             work()
