@@ -3,18 +3,23 @@
 A `Model` is a scene. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays out, many worlds at a time, with
 exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
 
+A `Task` says what to do in a scene, a `Controller` does it by model-predictive control, and `fingertip.mpc.run` is a loop of the
+two with any plant.
+
 `fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym` an
-environment for gymnasium's trainers, `fingertip.collision` the distances of two shapes.
+environment for gymnasium's trainers, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
+least efforts, `fingertip.collision` the distances of two shapes.
 """
 
 import enum
 import importlib
 import types
 
-from . import collision
+from . import collision, dynamics, grasp, mpc
 from ._fingertip import (
     PARAMETERS,
     STATUSES,
+    Controller,
     Coordinate,
     Dynamic,
     DynamicGradient,
@@ -28,17 +33,22 @@ from ._fingertip import (
     Model,
     Quasidynamic,
     Reached,
+    Replay,
     Rollout,
     Solves,
     Step,
+    Task,
     Unsolved,
     __version__,
     inverse_kinematics,
 )
 
+from ._show import show
+
 __all__ = [
     "PARAMETERS",
     "STATUSES",
+    "Controller",
     "Coordinate",
     "Dynamic",
     "DynamicGradient",
@@ -52,14 +62,20 @@ __all__ = [
     "Model",
     "Quasidynamic",
     "Reached",
+    "Replay",
     "Rollout",
     "Solves",
     "Status",
     "Step",
+    "Task",
     "Unsolved",
     "__version__",
     "collision",
+    "dynamics",
+    "grasp",
     "inverse_kinematics",
+    "mpc",
+    "show",
 ]
 
 

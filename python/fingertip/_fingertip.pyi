@@ -1,6 +1,6 @@
 # Types of what the library in Rust defines. The docstrings are written by tests/stub_docs.py.
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -8,32 +8,54 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "Answer",
+    "Controller",
     "Coordinate",
+    "Cost",
     "Distance",
     "Dynamic",
     "DynamicGradient",
     "DynamicLinearization",
     "DynamicRollout",
     "DynamicStep",
+    "Dynamics",
+    "Effort",
+    "Episode",
     "Error",
+    "Errors",
+    "Goal",
     "Gradient",
+    "Grasp",
     "Hold",
     "Linearization",
     "Model",
+    "Outcome",
     "PARAMETERS",
+    "Plan",
+    "Plant",
+    "Progress",
     "Quasidynamic",
     "Reached",
+    "Replay",
     "Rollout",
     "STATUSES",
     "Shape",
     "Solves",
     "Step",
+    "Task",
     "Unsolved",
     "__version__",
     "_panic",
+    "_replay",
+    "_restore",
+    "_run",
     "_seconds",
+    "_xla_function",
+    "_xla_handler",
+    "close",
     "distance",
     "inverse_kinematics",
+    "trial",
 ]
 
 _Array: TypeAlias = NDArray[np.float64]
@@ -177,6 +199,9 @@ class Solves:
     @property
     def slip_gap(self) -> _Array:
         """How far an `unsettled` answer is from Coulomb's law, m: the largest gap that slip opens at a contact."""
+    @property
+    def _reports(self) -> Any:
+        """What a pickle has of it."""
     def raise_for_status(self) -> None:
         """Raises `fingertip.Unsolved` if a world was not solved."""
 
@@ -214,6 +239,7 @@ class Step(Solves):
     @property
     def warm(self) -> _Array:
         """The solver's forces (B, `n_warm`): a start for steps nearby."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class DynamicStep(Step):
@@ -222,6 +248,7 @@ class DynamicStep(Step):
     @property
     def v_next(self) -> _Array:
         """Next velocity (B, nv), m/s and rad/s; zero in worlds without a solution."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class Rollout(Solves):
@@ -236,6 +263,7 @@ class Rollout(Solves):
     @property
     def torque(self) -> _Array:
         """Torques on B of the contacts with torsional friction (B, T, n), N·m."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class DynamicRollout(Solves):
@@ -250,6 +278,7 @@ class DynamicRollout(Solves):
     @property
     def force(self) -> _Array:
         """Contact forces on B in world axes (B, T, nc, 3), N."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class Hold(Solves):
@@ -270,6 +299,7 @@ class Hold(Solves):
     @property
     def warm(self) -> _Array:
         """The solver's forces of each step (B, n, n_warm): a start for steps nearby."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class Linearization:
@@ -291,6 +321,7 @@ class Linearization:
     @property
     def lambda_(self) -> _Array:
         """λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class DynamicLinearization:
@@ -309,6 +340,7 @@ class DynamicLinearization:
     @property
     def D(self) -> _Array:
         """Those by τ (B, 3 nc, nv)."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class Gradient:
@@ -323,6 +355,7 @@ class Gradient:
     @property
     def params(self) -> dict[str, _Array]:
         """By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class DynamicGradient:
@@ -340,6 +373,7 @@ class DynamicGradient:
     @property
     def params(self) -> dict[str, _Array]:
         """By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
 class Quasidynamic:
@@ -512,6 +546,507 @@ def inverse_kinematics(
     (body, point, goal): `"hand/tip"`, (3,) in the body's frame, (3,) in the world, m. `tolerance` is in m, `damping` in
     m². The search is local."""
 @final
+class Errors:
+    """Distances of an object from its goal. A part that the goal leaves free has none."""
+
+    def __new__(
+        cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None
+    ) -> Errors: ...
+    @property
+    def position(self) -> float | None:
+        """Distance of positions, m."""
+    @property
+    def rotation(self) -> float | None:
+        """Angle between orientations, rad."""
+    @property
+    def quaternion(self) -> float | None:
+        """Quaternion error 1 − ⟨q, q*⟩², which is sin² of half the angle."""
+    @property
+    def joints(self) -> float | None:
+        """Distance of the joint that is farthest from its goal, rad or m."""
+    def __getnewargs__(self) -> tuple[float | None, float | None, float | None, float | None]: ...
+
+@final
+class Goal:
+    """Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored for
+    planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an articulated
+    object's joints by their own names, rad or m."""
+
+    def __new__(
+        cls,
+        position: ArrayLike | None = None,
+        quaternion: ArrayLike | None = None,
+        yaw: float | None = None,
+        joints: Mapping[str, float] | None = None,
+    ) -> Goal: ...
+    @property
+    def position(self) -> tuple[float, float, float] | None:
+        """Position of the object's frame (x, y, z), m, if the goal has one."""
+    @property
+    def quaternion(self) -> tuple[float, float, float, float] | None:
+        """Orientation of a free object (w, x, y, z), if the goal has one."""
+    @property
+    def yaw(self) -> float | None:
+        """Yaw of a planar object, rad, if the goal has one."""
+    @property
+    def joints(self) -> dict[str, float]:
+        """Positions of joints by their own names, rad or m."""
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+
+@final
+class Episode:
+    """A start and a goal."""
+
+    def __new__(cls, number: int, q: _Array, u: _Array, goal: Goal) -> Episode: ...
+    @property
+    def number(self) -> int:
+        """The episode's number. Its random draws depend only on the seed and on this number."""
+    @property
+    def q(self) -> _Array:
+        """The initial configuration (nq,), m and rad."""
+    @property
+    def u(self) -> _Array:
+        """The command before the first one (nu,), rad and m."""
+    @property
+    def goal(self) -> Goal:
+        """The goal of the object."""
+    def __getnewargs__(self) -> tuple[int, _Array, _Array, Goal]: ...
+
+@final
+class Plan:
+    """A plan over T control periods."""
+
+    def __new__(
+        cls,
+        q: _Array,
+        u: _Array,
+        v: _Array,
+        force: _Array,
+        cost: float,
+        unsolved: int,
+        outcome: str,
+        iterations: int,
+        log: _Array,
+    ) -> Plan: ...
+    @property
+    def q(self) -> _Array:
+        """States (T + 1, nq), m and rad. The first is the one that was planned from."""
+    @property
+    def u(self) -> _Array:
+        """Commands (T, nu), rad and m."""
+    @property
+    def v(self) -> _Array:
+        """The decisions v (T, nu) from which the commands follow, rad and m."""
+    @property
+    def force(self) -> _Array:
+        """Contact forces on B in world axes at the end of each period (T, nc, 3), N."""
+    @property
+    def cost(self) -> float:
+        """The value of the objective."""
+    @property
+    def unsolved(self) -> int:
+        """Steps without a solution, in which the world stood still."""
+    @property
+    def outcome(self) -> str:
+        """Why the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"` or `"unsolved"`."""
+    @property
+    def iterations(self) -> int:
+        """The number of iterations."""
+    @property
+    def log(self) -> _Array:
+        """A row for each iteration (n, 4): the objective, the decrease that the local model predicted (NaN without one), the
+        share of the step that was taken, and the time since the search began, s."""
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+
+@final
+class Answer:
+    """A command, and how it was found."""
+
+    def __new__(
+        cls,
+        u: _Array,
+        v: _Array,
+        q_from: _Array,
+        outcome: str,
+        seconds: float,
+        plan: Plan | None,
+        errors: Errors,
+        step: int,
+        success: bool,
+        done: bool,
+    ) -> Answer: ...
+    @property
+    def u(self) -> _Array:
+        """The command for the coming period (nu,), rad and m."""
+    @property
+    def v(self) -> _Array:
+        """v of the period (nu,)."""
+    @property
+    def q_from(self) -> _Array:
+        """The state that was planned from (nq,): the measured one, advanced to when the command takes effect."""
+    @property
+    def outcome(self) -> str:
+        """Why the search ended, as `Plan.outcome`; or `"bad input"` or `"silent"`, where the rest of the last plan is followed."""
+    @property
+    def seconds(self) -> float:
+        """Time taken, s."""
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; none if there was no time or no state to roll it out."""
+    @property
+    def errors(self) -> Errors:
+        """The errors at the measured state."""
+    @property
+    def step(self) -> int:
+        """Control periods so far, this one not counted."""
+    @property
+    def success(self) -> bool:
+        """Has the episode succeeded?"""
+    @property
+    def done(self) -> bool:
+        """Is it over: by success, if the task stops there, or by its cap?"""
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+
+@final
+class Task:
+    """What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
+    looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
+    pickles: as its path or text and folder, so files that it names must be there where it is unpickled."""
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Task:
+        """Reads a task's file. What is no file is the name of a task that comes with the package, as `"hand_turn"`."""
+    @classmethod
+    def from_toml(cls, text: str, folder: str | os.PathLike[str] = ...) -> Task:
+        """Reads a task's text (TOML). The files that it names are relative to `folder`."""
+    @staticmethod
+    def names() -> list[str]:
+        """The names of the tasks that come with the package."""
+    def replace(
+        self,
+        *,
+        method: str | None = None,
+        iterations: int | None = None,
+        most_iterations: int | None = None,
+        tolerance: float | None = None,
+        cap: int | None = None,
+        latency: float | None = None,
+        lead: float | None = None,
+        seed: int | None = None,
+        overrides: _Overrides | str | None = None,
+    ) -> Task:
+        """The same task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
+        `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
+        `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
+        s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
+        plant."""
+    @property
+    def title(self) -> str:
+        """Description in one line."""
+    @property
+    def object(self) -> str:
+        """The name of the object that has a goal."""
+    @property
+    def n_goals(self) -> int | None:
+        """The number of goals in the list; none if goals are drawn."""
+    @property
+    def cap(self) -> int:
+        """The most control periods of an episode."""
+    @property
+    def period(self) -> float:
+        """The length of a control period, s."""
+    @property
+    def hold(self) -> int:
+        """Steps of the model in a control period."""
+    @property
+    def method(self) -> str:
+        """The method that improves plans."""
+    @property
+    def iterations(self) -> int:
+        """Iterations of the method in each control period."""
+    @property
+    def latency(self) -> float:
+        """The latency that plans reckon with, s."""
+    @property
+    def model(self) -> Model:
+        """The model that plans are made with: the scene with the task's h, κ, ε and friction."""
+    def episode(self, number: int = 0, seed: int = 0) -> Episode:
+        """Episode `number`: a start and a goal. With a list of goals it takes the goal of that number, and starts again at the
+        end of the list. Draws depend only on the seed and the number."""
+    def errors(self, goal: Goal, q: ArrayLike) -> Errors:
+        """The object's errors relative to a goal at q (nq,). They are NaN if a number of q is not finite."""
+    def is_small(self, errors: Errors) -> bool:
+        """Are these errors small by the task's measure of success?"""
+    @classmethod
+    def _remake(cls, make: str, of: tuple[Any, ...], changes: dict[str, Any]) -> Task:
+        """What a pickled task is made of again."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+
+@final
+class Progress:
+    """The progress of an episode: how long its errors have been small."""
+
+    def __new__(cls, task: Task) -> Progress: ...
+    def count(self, errors: Errors) -> None:
+        """Counts a control period that ended with these errors."""
+    @property
+    def step(self) -> int:
+        """Control periods so far."""
+    @property
+    def held(self) -> int:
+        """Periods in a row with small errors."""
+    @property
+    def success(self) -> int | None:
+        """The period in which the episode succeeded; none before that."""
+    @property
+    def is_over(self) -> bool:
+        """Is the episode over: by success, if the task stops there, or by its cap?"""
+
+@final
+class Cost:
+    """A term of the objective, weight · ‖r(q)‖², of the state after each command. `residual` takes q (nq,) to r (m,), `jacobian`
+    takes q to ∂r/∂q: (m, nv) in tangent coordinates, or (m, nq) by q's own numbers, as JAX and torch give it. Their weights are
+    `running` at every state but the last and `terminal` at the last, per squared unit of r; `terminal` is `running` if it is
+    left out. A term that is part of the task's `purpose` counts in the check whether plans come nearer to their goal.
+
+    Both functions are called many times for a command, one state at a time, and must not call the controller."""
+
+    def __new__(
+        cls,
+        residual: Callable[[_Array], ArrayLike],
+        jacobian: Callable[[_Array], ArrayLike],
+        running: float = 1.0,
+        terminal: float | None = None,
+        purpose: bool = False,
+    ) -> Cost: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+
+@final
+class Plant:
+    """One of the library's steps as the plant of a task, unlike what the planner believes where that is asked for.
+
+    `kind` is `"quasi-dynamic"`, the planner's step with harder contacts, or `"second-order"`, where objects have momentum.
+    `kappa` is the plant's κ, 1/J; `latency` the time until a command takes effect, s; `noise` the standard deviations of
+    measured positions and rotations of objects, m and rad; `overrides` parameters of the plant that the planner does not know,
+    as `Model.load` takes them."""
+
+    def __new__(
+        cls,
+        task: Task,
+        kind: str = "quasi-dynamic",
+        *,
+        kappa: float = ...,
+        latency: float = 0.0,
+        noise: tuple[float, float] = ...,
+        overrides: _Overrides | str | None = None,
+    ) -> Plant: ...
+    def reset(self, episode: Episode, seed: int = 0) -> None:
+        """Begins an episode: at its start, at rest. Noise depends on the seed and the episode's number alone."""
+    @property
+    def q(self) -> _Array:
+        """The state (nq,), m and rad."""
+    @property
+    def unsolved(self) -> int:
+        """Steps that had no solution."""
+    def measure(self) -> tuple[_Array, _Array | None]:
+        """What is measured now: q (nq,), with noise, and the velocity (nv,), m/s and rad/s, of a plant that has one."""
+    def advance(self, u: ArrayLike) -> tuple[_Array, _Array]:
+        """One control period after a controller's command u (nu,), rad and m: the states (hold, nq) and the contact forces (hold,
+        nc, 3), N, after each step in it."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Task, str], dict[str, Any]]: ...
+
+@final
+class Controller:
+    """Model-predictive control of one episode of a task: measured states in, commands out, one for each control period. `episode`
+    is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start; `costs` are added
+    to the task's objective. One roll-out is made at once to measure how long it takes.
+
+    A call releases the interpreter's lock while it plans. A controller answers one call at a time."""
+
+    def __new__(
+        cls,
+        task: Task,
+        episode: int | Episode = ...,
+        seed: int = 0,
+        *,
+        goal: Goal | None = None,
+        q: ArrayLike | None = None,
+        costs: Sequence[Cost] = ...,
+    ) -> Controller: ...
+    def reset(
+        self,
+        episode: int | Episode = ...,
+        seed: int = 0,
+        *,
+        goal: Goal | None = None,
+        q: ArrayLike | None = None,
+    ) -> None:
+        """Begins another episode, as a new controller does. What was believed of the plant is forgotten."""
+    def command(
+        self,
+        q: ArrayLike | None,
+        limit: float | None = None,
+        *,
+        velocity: ArrayLike | None = None,
+        latency: float | None = None,
+        applied: ArrayLike | None = None,
+    ) -> Answer:
+        """The command for the coming period at the measured state q (nq,), within the time `limit`, s, if one is given; None for q
+        says that nothing was measured. `velocity` (nv,) is that of the plant, m/s and rad/s, if it is measured; `latency` the
+        time, s, until the command takes effect, in place of the task's; `applied` (nu,) the command that was in effect at the
+        end of the period before, if it was another than the one given. Numbers of q that were not measured are NaN; then, and
+        where there is too little time, the rest of the last plan is followed."""
+    def set_goal(self, goal: Goal) -> None:
+        """Another goal from now on. The plan so far stays and is improved; progress begins again."""
+    def set_parameters(self, overrides: _Overrides | str) -> None:
+        """Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`, `mass`
+        and `size` count."""
+    @property
+    def task(self) -> Task:
+        """The task."""
+    @property
+    def episode(self) -> Episode:
+        """The episode: its start, and the present goal."""
+    @property
+    def u_before(self) -> _Array:
+        """The previous command (nu,), rad and m."""
+    @property
+    def horizon(self) -> int:
+        """The number of commands that are planned, T."""
+    @property
+    def friction(self) -> tuple[float, float] | None:
+        """What is known of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
+        standard deviation of its logarithm."""
+    def standing(self, q: ArrayLike) -> list[tuple[str, float, bool]]:
+        """What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and
+        whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it
+        than from the goal."""
+
+@final
+class Dynamics:
+    """The rigid-body dynamics M(q) a + b(q, v) = τ of a model's bodies, without contacts, springs and dampers. `params` replace the
+    model's by name, as in `Quasidynamic`; gravity, masses, inertias and offsets count.
+
+    Arguments are arrays or lists: q (B, nq), v, a and tau (B, nv), or one world's without the first axis. Units are SI; a free
+    body's v is (v, ω) along the world's axes. Quaternions are normalised on reading."""
+
+    def __new__(cls, model: Model, **params: ArrayLike) -> Dynamics: ...
+    @property
+    def model(self) -> Model:
+        """The model."""
+    def mass_matrix(self, q: ArrayLike) -> _Array:
+        """The joint-space inertia matrix M (B, nv, nv)."""
+    def inverse_mass_matrix(self, q: ArrayLike) -> _Array:
+        """M⁻¹ (B, nv, nv); an error if a joint moves no mass."""
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _Array:
+        """Inverse dynamics: the τ (B, nv) that causes the accelerations `a` at (q, v)."""
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> _Array:
+        """Forward dynamics: the acceleration a (B, nv) under `tau` at (q, v); an error if a joint moves no mass."""
+    def bias(self, q: ArrayLike, v: ArrayLike) -> _Array:
+        """The bias b (B, nv): Coriolis, centrifugal and gravity terms."""
+    def gravity(self, q: ArrayLike) -> _Array:
+        """The τ (B, nv) that holds the weight at rest: b at v = 0."""
+    def energy(self, q: ArrayLike, v: ArrayLike) -> _Array:
+        """Kinetic and potential energy (B, 2), J. The potential energy is zero at the world's origin."""
+    def centre_of_mass(self, q: ArrayLike) -> _Array:
+        """Centre of mass (B, 3) of all bodies that can move, m in world axes."""
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> list[_Array]:
+        """τ (B, nv) of inverse dynamics with ∂τ/∂q, in tangent coordinates, ∂τ/∂v and ∂τ/∂a = M (B, nv, nv)."""
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> list[_Array]:
+        """a (B, nv) of forward dynamics with ∂a/∂q, in tangent coordinates, ∂a/∂v and ∂a/∂τ = M⁻¹ (B, nv, nv)."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
+
+@final
+class Grasp:
+    """A hand that is closed on an object."""
+
+    @property
+    def q(self) -> _Array:
+        """The configuration (nq,), m and rad."""
+    @property
+    def contacts(self) -> list[int]:
+        """The contacts with the object that are closed, as indices in `Model.contact_names`."""
+    @property
+    def least_gap(self) -> float:
+        """The smallest gap of all contacts, m."""
+    def least_effort(self, reserve: float = 0.0) -> Effort | None:
+        """The least effort ½ ‖τ‖² that holds the object, with every normal force at least `reserve`, N, above what its friction
+        needs: f_n ≥ ‖f_t‖/μ + reserve. None if no forces balance."""
+    def margin(self) -> float | None:
+        """The largest reserve that all contacts can have, N: infinite under force closure, and it may be negative. None if no forces
+        balance."""
+
+@final
+class Effort:
+    """Torques and forces that hold an object."""
+
+    @property
+    def torque(self) -> _Array:
+        """τ of the commanded joints (nu,), N·m or N."""
+    @property
+    def force(self) -> _Array:
+        """Forces of the closed contacts in the balance (n,), N: three each, along the world's axes."""
+    @property
+    def cost(self) -> float:
+        """½ ‖τ‖², which was minimised."""
+
+@final
+class Outcome:
+    """How far an object moved in a trial, and whether it was held."""
+
+    @property
+    def moved(self) -> float:
+        """Distance of the object from its position in the grasp after the rest, m."""
+    @property
+    def pushed(self) -> float:
+        """Largest distance from that position under the pushes, m."""
+    @property
+    def displaced(self) -> float:
+        """Distance from that position after the last push and rest, m."""
+    @property
+    def held(self) -> bool:
+        """Was the object held at rest, before the pushes?"""
+    @property
+    def held_pushed(self) -> bool:
+        """Was it held at rest at the end too, after the pushes?"""
+
+def close(
+    model: Model,
+    seed: int = 0,
+    *,
+    joints: float | None = None,
+    object: tuple[float, float] | None = None,
+    force: float | None = None,
+    reach: float | None = None,
+    alpha: float | None = None,
+    steps: tuple[int, int] | None = None,
+    touching: float | None = None,
+) -> Grasp:
+    """Closes the model's robots around its movable objects, from a random configuration around home. `joints` is the largest random
+    offset of each joint from home at the start, rad or m; `object` that of the object in each direction, m and rad; `force` that
+    with which each joint pulls its nearest part towards the object, N; `reach` the length over which parts attract it, m;
+    `alpha` the time scale of a motion, s²; `steps` their number while the object is held still, and while it settles; gaps up
+    to `touching`, m, count as contacts. What is left out is the library's choice."""
+def trial(
+    model: Model,
+    q: ArrayLike,
+    torque: ArrayLike,
+    *,
+    h: float | None = None,
+    kappa: float | None = None,
+    kp: float | None = None,
+    kv: float | None = None,
+    rest: float | None = None,
+    push: float | None = None,
+    pushing: float | None = None,
+) -> list[Outcome]:
+    """Simulated trials of grasps by the second-order step, side by side: some time at rest, then pushes along ±x, ±y and ±z of the
+    world, each followed by a rest. q (B, nq) are the grasps and `torque` (B, nu) the torques of the commanded joints, or one of each
+    without the first axis. `h` is the time step, s; `kappa` κ, 1/J; `kp` and `kv` the joints' gains, N·m/rad and N·m·s/rad; `rest`
+    the time at rest, s; `push` the force of each push in weights of the object; `pushing` its time, s. What is left out is the
+    library's choice. The scene counts as it was read: overrides but for its params do not."""
+@final
 class Shape:
     """A convex shape in its own frame, centred at the frame's origin; lengths in m."""
 
@@ -556,6 +1091,40 @@ class Distance:
 
 def distance(shape_a: Shape, pose_a: ArrayLike, shape_b: Shape, pose_b: ArrayLike) -> Distance:
     """Signed distance of two shapes at poses (x, y, z, qw, qx, qy, qz) in the world, m: each (7,), or (N, 7) for N pairs."""
+@final
+class Replay:
+    """States over time as a page that plays them: `fingertip.show` makes it. A notebook shows it where it is a cell's value."""
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps."""
+    def html(self, size: int | None = None) -> str:
+        """The page with everything in it: HTML that needs no network. With a `size`, bytes, it is about so long at most, with fewer
+        steps, evenly left out."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and `fingertip
+        export` converts to tables."""
+    def _repr_html_(self) -> str: ...
+
+def _replay(
+    model: Model,
+    q: ArrayLike,
+    time: ArrayLike,
+    u: ArrayLike | None,
+    force: ArrayLike | None,
+    run: Any,
+    size: int,
+    height: int,
+) -> Replay:
+    """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans."""
+def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
+    """A result from a pickle."""
+def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str]) -> int:
+    """A function that JAX's programs can call: the number by which they do. It stays as long as the process, as a compiled program may."""
+def _xla_handler() -> Any:
+    """The handler, as JAX takes it."""
+def _run(arguments: Sequence[str]) -> int:
+    """Runs the program `fingertip` with these arguments, for `fingertip.__main__`, and gives its exit status."""
 def _panic() -> None:
     """Panics where the library would, for the tests."""
 def _seconds(sim: Quasidynamic, q: ArrayLike, u: ArrayLike, n: int) -> float:

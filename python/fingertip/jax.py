@@ -1,11 +1,10 @@
 """The steps as functions that JAX differentiates, maps and compiles.
 
-Each call is one node of JAX's program: a callback into the library, which computes all worlds of a `vmap` at once. Gradients
-are exact; second derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double
-precision: `jax.config.update("jax_enable_x64", True)`. What is of another type is computed in double precision, and results
-have the type of q.
-
-A callback costs some 50 µs each time: prefer `rollout` to `jax.lax.scan` of `step` where commands are known.
+Each call is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU the compiled program calls the
+library in Rust, without Python (XLA's foreign functions); on other devices, it calls back into Python. Gradients are exact; second
+derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double precision:
+`jax.config.update("jax_enable_x64", True)`. What is of another type is computed in double precision, and results have the type
+of q.
 """
 
 from __future__ import annotations
@@ -18,15 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._fingertip import Error, Gradient, Quasidynamic
+from ._fingertip import Error, Gradient, Quasidynamic, _xla_function, _xla_handler
 
-# `pure_callback` copies large arrays in JAX's threads. It waits for ever when each of them is a callback that waits for its copy.
-# It is for JAX before 0.6.2, and for other devices.
-buffer_callback: Any
-try:
-    from jax.experimental.buffer_callback import buffer_callback
-except ImportError:
-    buffer_callback = None
+TARGET = "fingertip"
+"""The handler's name in JAX's programs."""
+
+jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform="cpu")
 
 __all__ = ["RolloutResult", "StepResult", "rollout", "step"]
 
@@ -74,7 +70,7 @@ def step(sim: Quasidynamic) -> Callable[..., StepResult]:
         q_next, force, torque, phi = bars
         return sim.vjp(q, u, q_next_bar=q_next, force_bar=force, torque_bar=torque, phi_bar=phi)
 
-    node = _Node(sim, lambda _: shapes, forward, backward, u_axes=1)
+    node = _Node(sim, "step", lambda _: shapes, forward, backward, u_axes=1)
 
     def of(q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> StepResult:
         return StepResult(*node(q, u, params))
@@ -98,7 +94,7 @@ def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
         q, force = bars
         return sim.rollout_vjp(u, sim.rollout(q0, u), q_bar=q, force_bar=force)
 
-    node = _Node(sim, shapes, forward, backward, u_axes=2)
+    node = _Node(sim, "rollout", shapes, forward, backward, u_axes=2)
 
     def of(q0: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> RolloutResult:
         return RolloutResult(*node(q0, u, params))
@@ -112,6 +108,7 @@ class _Node:
     def __init__(
         self,
         sim: Quasidynamic,
+        kind: str,
         shapes: Callable[[Any], list[tuple[int, ...]]],
         forward: Callable[[Quasidynamic, _Array, _Array], tuple[_Array, ...]],
         backward: Callable[[Quasidynamic, _Array, _Array, list[_Array]], Gradient],
@@ -122,6 +119,8 @@ class _Node:
         self.sim = sim.with_params(**{name: x[:1] for name, x in self.rows.items()}) if self.rows else sim
         self.widths = {name: x.shape[1] for name, x in self.sim.params.items()}
         self.nq, self.nu, self.u_axes = sim.model.nq, sim.model.nu, u_axes
+        # What programs call, by its kind and the parameters that it is given.
+        self.functions: dict[tuple[str, ...], int] = {}
 
         def call(q: Any, u: Any, params: _Params) -> tuple[_Array, ...]:
             lead, sim, q, u, _ = self._worlds(q, u, params, None)
@@ -138,12 +137,12 @@ class _Node:
         def one(q: Any, u: Any, params: _Params) -> Any:
             *floats, last = shapes(u)
             results = *(_like(x) for x in floats), _like(last, np.uint8)
-            return _callback(call, results, q, u, params)
+            return self._call(kind, call, results, q, u, params)
 
         @jax.custom_jvp
         def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
-            return _callback(pull, like, q, u, params, bars)
+            return self._call(f"{kind}_pull", pull, like, q, u, params, bars)
 
         @pulled.defjvp
         def once(_primals: Any, _tangents: Any) -> Any:
@@ -182,6 +181,19 @@ class _Node:
         rows = {name: x for name, x in self.rows.items() if name not in params}
         return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in {**rows, **params}.items()})
 
+    def _call(self, kind: str, work: Callable[..., Any], like: Any, q: Any, u: Any, params: _Params, *bars: Any) -> Any:
+        """The library's function of this kind in JAX's program; where it is not for the CPU, `work` in Python."""
+        if jax.default_backend() != "cpu":
+            return jax.pure_callback(work, like, q, u, params, *bars, vmap_method="expand_dims")
+        names = tuple(sorted(params))
+        key = (kind, *names)
+        if key not in self.functions:
+            self.functions[key] = _xla_function(self.sim, kind, list(names))
+        results, tree = jax.tree.flatten(like)
+        call = jax.ffi.ffi_call(TARGET, results, vmap_method="expand_dims")
+        made = call(*jax.tree.leaves((q, u, params, *bars)), function=np.int64(self.functions[key]))
+        return jax.tree.unflatten(tree, made)
+
     def _parameter(self, name: str, x: Any, worlds: tuple[int, ...]) -> Any:
         """A parameter for all worlds (n,), or of each (B, n)."""
         x, n = jnp.asarray(x), self.widths[name]
@@ -206,18 +218,6 @@ class _Node:
             rows = {name: _flat(x, (1,) * axes if is_shared[name] else lead) for name, x in params.items()}
             sim = sim.with_params(**rows)
         return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]
-
-
-def _callback(work: Callable[..., Any], like: Any, *inputs: Any) -> Any:
-    """What `work` makes of arrays, when JAX's program comes there."""
-    if buffer_callback is None or jax.default_backend() != "cpu":
-        return jax.pure_callback(work, like, *inputs, vmap_method="expand_dims")
-
-    def fill(_context: Any, results: Any, *inputs: Any) -> None:
-        made = work(*jax.tree.map(np.asarray, inputs))
-        jax.tree.map(lambda result, x: np.copyto(np.asarray(result), x), results, made)
-
-    return buffer_callback(fill, like, vmap_method="expand_dims")(*inputs)
 
 
 def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:

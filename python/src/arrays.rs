@@ -184,6 +184,14 @@ impl<T> Default for Lazy<T> {
 }
 
 impl<T: Element + Copy> Lazy<T> {
+    /// One that is made already.
+    pub fn of(array: Array<'_, T>) -> Self {
+        let own = Self::default();
+        let py = array.py();
+        own.0.get_or_init(py, || array.unbind());
+        own
+    }
+
     /// The array.
     pub fn get<'py>(&self, py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
         let made = self.0.get_or_try_init(py, || Ok::<_, PyErr>(array(py, numbers, shape)?.unbind()))?;

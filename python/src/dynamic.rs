@@ -157,9 +157,11 @@ impl Dynamic {
             Numbers::maybe("phi_bar", phi_bar, worlds, &[model.nc()])?,
         ];
         let step = step.map(|step| step.as_super().get());
-        if let Some(step) = step {
+        let step = step.map(|step| {
             self.owner.check("step", (step.owner, step.worlds), worlds)?;
-        }
+            step.of.own("step")
+        });
+        let step = step.transpose()?;
         let by = StepCotangent {
             q_next: or_none(&q_bar),
             v_next: or_none(&v_bar),
@@ -171,7 +173,7 @@ impl Dynamic {
         let pull = || {
             let again: StepNumbers;
             let of = match step {
-                Some(step) => &step.of,
+                Some(step) => step,
                 None => {
                     let [q, v, tau] = all;
                     again = self.of.step_numbers(q, v, tau, &[])?;
@@ -233,14 +235,16 @@ impl Dynamic {
         force_bar: Given<'_, 'py>,
     ) -> PyResult<DynamicGradient> {
         let (rollout, model) = (rollout.get(), self.of.model());
-        let (worlds, n_steps) = (rollout.worlds, rollout.of.n_steps());
+        let worlds = rollout.worlds;
         self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
+        let rollout = rollout.of.own("rollout")?;
+        let n_steps = rollout.n_steps();
         let tau = Numbers::like("tau", tau, worlds, &[n_steps, model.nv()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;
         let v_bar = Numbers::maybe("v_bar", v_bar, worlds, &[n_steps + 1, model.nv()])?;
         let force_bar = Numbers::maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?;
         let (tau, by) = (tau.as_slice(), [or_none(&q_bar), or_none(&v_bar), or_none(&force_bar)]);
-        let pull = || self.of.rollout_vjp(tau, &rollout.of, by);
+        let pull = || self.of.rollout_vjp(tau, rollout, by);
         let of = detached(py, || self.pool.run(worlds.count(), pull))?;
         Ok(DynamicGradient::of_rollout(of, self.of.parameters(), model, (worlds, n_steps)))
     }

@@ -5,14 +5,21 @@
 
 mod arrays;
 mod collision;
+mod command_line;
 mod dynamic;
 mod error;
+mod grasp;
 mod kinematics;
 mod model;
+mod mpc;
 mod parameters;
+mod pickled;
 mod pool;
 mod quasidynamic;
 mod results;
+mod rigid;
+mod show;
+mod xla;
 
 /// A large batch's rows would go back to the system after each call, and come back page by page.
 #[global_allocator]
@@ -28,13 +35,21 @@ mod _fingertip {
     #[pymodule_export]
     use super::collision::{Distance, Shape, distance};
     #[pymodule_export]
+    use super::command_line::_run;
+    #[pymodule_export]
     use super::dynamic::Dynamic;
     #[pymodule_export]
     use super::error::{_panic, Error, Unsolved};
     #[pymodule_export]
+    use super::grasp::{Effort, Grasp, Outcome, close, trial};
+    #[pymodule_export]
     use super::kinematics::{Reached, inverse_kinematics};
     #[pymodule_export]
     use super::model::{Coordinate, Model};
+    #[pymodule_export]
+    use super::mpc::{Answer, Controller, Cost, Episode, Errors, Goal, Plan, Plant, Progress, Task};
+    #[pymodule_export]
+    use super::pickled::_restore;
     #[pymodule_export]
     use super::quasidynamic::{_seconds, Quasidynamic};
     #[pymodule_export]
@@ -42,6 +57,14 @@ mod _fingertip {
         DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Gradient, Hold, Linearization, Rollout,
         Solves, Step,
     };
+
+    #[pymodule_export]
+    use super::rigid::Dynamics;
+    #[pymodule_export]
+    use super::show::{_replay, Replay};
+
+    #[pymodule_export]
+    use super::xla::{_xla_function, _xla_handler};
 
     #[pymodule_init]
     fn init(module: &Bound<PyModule>) -> PyResult<()> {

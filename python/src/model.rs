@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PySlice, PyTuple, PyType};
 
 use crate::arrays::{Array, Numbers, array, count, shown};
 use crate::error::{Error, OrRaise, detached};
+use crate::mpc::Task;
 use crate::parameters::dictionary;
 
 /// A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
@@ -28,9 +29,18 @@ pub struct Model {
     scene: Scene,
     text: String,
     folder: PathBuf,
-    /// What `load` reads the scene from again, if not its text in its folder.
-    source: Option<PathBuf>,
+    source: Source,
     overrides: Option<String>,
+}
+
+/// What the model is made of again where it is unpickled.
+enum Source {
+    /// The text in its folder.
+    Text,
+    /// What `load` takes.
+    File(PathBuf),
+    /// A task, whose model it is.
+    Task(Py<Task>),
 }
 
 /// Where one joint or movable object is in q, v and u.
@@ -49,13 +59,43 @@ impl Model {
             scene.params = changes.params(&scene.params)?;
             let of = Compiled::new(&scene, DType::F64, &Device::Cpu)?;
             let parameters = changes.parameters(&of, &of.parameters)?;
-            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, source: None, overrides })
+            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, source: Source::Text, overrides })
         })
+    }
+
+    /// The scene, with the overrides of its params.
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
+    /// What recordings say of the scene.
+    pub fn recorded(&self) -> fingertip::show::Source {
+        let name = |path: &Path| path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = match &self.source {
+            Source::File(path) => name(path),
+            Source::Task(task) => name(&task.get().of.scene_path),
+            Source::Text => "scene".to_owned(),
+        };
+        fingertip::show::Source { name, text: self.text.clone(), scene: self.scene.clone() }
+    }
+
+    /// The model that a task is planned with.
+    pub fn of_task(task: Py<Task>) -> Self {
+        let own = &task.get().of;
+        Self {
+            of: own.simulator().model().clone(),
+            parameters: own.simulator().step().parameters().clone(),
+            scene: own.scene.clone(),
+            text: own.scene_text.clone(),
+            folder: own.scene_path.parent().map(Path::to_owned).unwrap_or_default(),
+            overrides: None,
+            source: Source::Task(task),
+        }
     }
 }
 
 /// Overrides as JSON; a pickled model has them as that.
-fn json(overrides: Option<&Bound<PyAny>>) -> PyResult<Option<String>> {
+pub fn json(overrides: Option<&Bound<PyAny>>) -> PyResult<Option<String>> {
     let text = |given: &Bound<PyAny>| {
         if let Ok(text) = given.extract::<String>() {
             return Ok(text);
@@ -93,8 +133,9 @@ impl Model {
         let is_toml = !text.trim_start_matches('\u{feff}').trim_start().starts_with('<');
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let source = match name {
-            Some(_) => Some(path.clone()),
-            None => (!is_toml).then(|| absolute(&path).unwrap_or_else(|_| path.clone())),
+            Some(_) => Source::File(path.clone()),
+            None if is_toml => Source::Text,
+            None => Source::File(absolute(&path).unwrap_or_else(|_| path.clone())),
         };
         Ok(Self { source, ..Self::compiled(cls.py(), scene, text, folder, overrides)? })
     }
@@ -272,8 +313,12 @@ impl Model {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (own, py) = (slf.get(), slf.py());
         let (make, of) = match &own.source {
-            Some(source) => ("load", (source, &own.overrides).into_pyobject(py)?),
-            None => ("from_toml", (&own.text, &own.folder, &own.overrides).into_pyobject(py)?),
+            Source::File(source) => ("load", (source, &own.overrides).into_pyobject(py)?),
+            Source::Text => ("from_toml", (&own.text, &own.folder, &own.overrides).into_pyobject(py)?),
+            Source::Task(task) => {
+                let its_model = py.import("operator")?.getattr("attrgetter")?.call1(("model",))?;
+                return Ok((its_model, (task,).into_pyobject(py)?));
+            }
         };
         Ok((slf.get_type().getattr(make)?, of))
     }

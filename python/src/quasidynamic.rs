@@ -42,6 +42,11 @@ impl Quasidynamic {
         Ok(Self { model, of, rows: worlds(parameters)?, owner: Owner::new(), pool })
     }
 
+    /// The step, and the threads that it uses.
+    pub fn parts(&self) -> (Compiled, Arc<Pool>) {
+        (self.of.clone(), self.pool.clone())
+    }
+
     /// q and u of some worlds.
     fn state<'py>(
         &self,
@@ -159,9 +164,11 @@ impl Quasidynamic {
             Numbers::maybe("phi_bar", phi_bar, worlds, &[model.nc()])?,
         ];
         let step = step.map(Bound::get);
-        if let Some(step) = step {
+        let step = step.map(|step| {
             self.owner.check("step", (step.owner, step.worlds), worlds)?;
-        }
+            step.of.own("step")
+        });
+        let step = step.transpose()?;
         let by = StepCotangent {
             q_next: or_none(&q_bar),
             v_next: &[],
@@ -173,7 +180,7 @@ impl Quasidynamic {
         let pull = || {
             let again: StepNumbers;
             let of = match step {
-                Some(step) => &step.of,
+                Some(step) => step,
                 None => {
                     again = self.of.step_numbers(q, u, &[])?;
                     &again
@@ -213,14 +220,16 @@ impl Quasidynamic {
         force_bar: Given<'_, 'py>,
     ) -> PyResult<Gradient> {
         let (rollout, model) = (rollout.get(), self.of.model());
-        let (worlds, n_steps) = (rollout.worlds, rollout.of.n_steps);
+        let worlds = rollout.worlds;
         self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
+        let rollout = rollout.of.own("rollout")?;
+        let n_steps = rollout.n_steps;
         self.check(worlds)?;
         let u = Numbers::like("u", u, worlds, &[n_steps, model.nu()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;
         let force_bar = Numbers::maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?;
         let (u, q_bar, force_bar) = (u.as_slice(), or_none(&q_bar), or_none(&force_bar));
-        let pull = || self.of.rollout_vjp(u, &rollout.of, q_bar, force_bar);
+        let pull = || self.of.rollout_vjp(u, rollout, q_bar, force_bar);
         let of = detached(py, || self.pool.run(worlds.count(), pull))?;
         let shapes = [worlds.shape(&[model.nq()]), worlds.shape(&[n_steps, model.nu()])];
         Ok(Gradient::new(of, self.of.parameters(), shapes))

@@ -11,8 +11,9 @@ use fingertip::{Model, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Array, Lazy, Worlds, array};
+use crate::arrays::{Array, Lazy, Worlds};
 use crate::error::{Error, Unsolved};
+use crate::pickled::{Kept, Reduced, Reports, Shaped, by_parameters, plain, reduced};
 
 /// Which object made a result: gradients are taken by the object whose parameters the result has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,8 @@ pub struct Solves {
 }
 
 impl Solves {
-    fn new(reports: Vec<Report>, shape: Vec<usize>) -> PyClassInitializer<Self> {
+    /// The outcomes in Python, in an array of this shape.
+    pub fn new(reports: Vec<Report>, shape: Vec<usize>) -> PyClassInitializer<Self> {
         PyClassInitializer::from(Self {
             reports,
             shape,
@@ -108,6 +110,12 @@ impl Solves {
         self.slip_gap.get(py, &self.each(|report| report.slip_gap), &self.shape)
     }
 
+    /// What a pickle has of it.
+    #[getter]
+    fn _reports(&self) -> Reports {
+        plain(&self.reports, &self.shape)
+    }
+
     /// Raises `fingertip.Unsolved` if a world was not solved.
     fn raise_for_status(&self) -> PyResult<()> {
         let failed: Vec<_> = self.reports.iter().enumerate().filter(|(_, report)| !Self::is_ok(report)).collect();
@@ -130,28 +138,27 @@ impl Solves {
 #[pyclass(frozen, subclass, extends = Solves, module = "fingertip")]
 pub struct Step {
     /// The numbers, but for the reports.
-    pub of: StepNumbers,
+    pub of: Kept<StepNumbers, 10>,
     /// Whose step it is.
     pub owner: Owner,
-    model: Model,
+    /// nq, nv, nc, and the number of contacts with torsional friction.
+    axes: [usize; 4],
     /// Its worlds.
     pub worlds: Worlds,
-    made: [Lazy; 10],
 }
 
 impl Step {
     /// The result in Python.
     pub fn new(mut of: StepNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
-        solves.add_subclass(Self { of, owner, model: model.clone(), worlds, made: Default::default() })
+        let axes = [model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()];
+        solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
     }
 
-    fn get<'py>(&self, py: Python<'py>, place: usize, numbers: &[f64], axes: &[usize]) -> PyResult<Array<'py>> {
-        self.made[place].get(py, numbers, &self.worlds.shape(axes))
-    }
-
-    fn per_world(&self, numbers: &[f64]) -> usize {
-        numbers.len() / self.worlds.count()
+    /// From a pickle.
+    pub fn restored(of: Kept<StepNumbers, 10>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
+        let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One };
+        solves.add_subclass(own)
     }
 }
 
@@ -160,61 +167,69 @@ impl Step {
     /// Next configuration (B, nq), m and rad. In worlds without a solution it is q, or home if q is not finite.
     #[getter]
     fn q_next<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 0, &self.of.q_next, &[self.model.nq()])
+        self.of.get(py, 0, |of| &of.q_next, &self.worlds.shape(&[self.axes[0]]))
     }
 
     /// The step in tangent coordinates (B, nv), m and rad.
     #[getter]
     fn delta<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 1, &self.of.delta, &[self.model.nv()])
+        self.of.get(py, 1, |of| &of.delta, &self.worlds.shape(&[self.axes[1]]))
     }
 
     /// Contact forces on B in world axes (B, nc, 3), N; the opposite acts on A.
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 2, &self.of.force, &[self.model.nc(), 3])
+        self.of.get(py, 2, |of| &of.force, &self.worlds.shape(&[self.axes[2], 3]))
     }
 
     /// Torque on B about its normal of each contact with torsional friction (B, n), N·m.
     #[getter]
     fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 3, &self.of.torque, &[self.model.pairs.torsional.len()])
+        self.of.get(py, 3, |of| &of.torque, &self.worlds.shape(&[self.axes[3]]))
     }
 
     /// Forces of the joint limits (B, nl), N·m or N; nl = 0 unless the scene turns them on.
     #[getter]
     fn limit_force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 4, &self.of.limit_force, &[self.per_world(&self.of.limit_force)])
+        self.of.get_rows(py, 4, |of| &of.limit_force, self.worlds)
     }
 
     /// Unit normal of each contact from A to B (B, nc, 3), in world axes.
     #[getter]
     fn normal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 5, &self.of.normal, &[self.model.nc(), 3])
+        self.of.get(py, 5, |of| &of.normal, &self.worlds.shape(&[self.axes[2], 3]))
     }
 
     /// Contact points on A (B, nc, 3), m, in the world.
     #[getter]
     fn point_a<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 6, &self.of.point_a, &[self.model.nc(), 3])
+        self.of.get(py, 6, |of| &of.point_a, &self.worlds.shape(&[self.axes[2], 3]))
     }
 
     /// Contact points on B (B, nc, 3), m, in the world.
     #[getter]
     fn point_b<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 7, &self.of.point_b, &[self.model.nc(), 3])
+        self.of.get(py, 7, |of| &of.point_b, &self.worlds.shape(&[self.axes[2], 3]))
     }
 
     /// Signed distances at q (B, nc), m; positive apart.
     #[getter]
     fn phi<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 8, &self.of.phi, &[self.model.nc()])
+        self.of.get(py, 8, |of| &of.phi, &self.worlds.shape(&[self.axes[2]]))
     }
 
     /// The solver's forces (B, `n_warm`): a start for steps nearby.
     #[getter]
     fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.get(py, 9, &self.of.warm, &[self.per_world(&self.of.warm)])
+        self.of.get_rows(py, 9, |of| &of.warm, self.worlds)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(
+            slf.as_any(),
+            "Step",
+            &["q_next", "delta", "force", "torque", "limit_force", "normal", "point_a", "point_b", "phi", "warm"],
+        )
     }
 }
 
@@ -229,6 +244,15 @@ impl DynamicStep {
     pub fn new(of: StepNumbers, by: (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         Step::new(of, by, worlds).add_subclass(Self { v_next: Lazy::default() })
     }
+
+    /// From a pickle.
+    pub fn restored(
+        of: Kept<StepNumbers, 10>,
+        solves: PyClassInitializer<Solves>,
+        v_next: Lazy,
+    ) -> PyClassInitializer<Self> {
+        Step::restored(of, solves).add_subclass(Self { v_next })
+    }
 }
 
 #[pymethods]
@@ -237,7 +261,28 @@ impl DynamicStep {
     #[getter]
     fn v_next<'py>(slf: &Bound<'py, Self>) -> PyResult<Array<'py>> {
         let step = slf.as_super().get();
-        slf.get().v_next.get(slf.py(), &step.of.v_next, &step.worlds.shape(&[step.model.nv()]))
+        let v_next = step.of.numbers().map_or(&[][..], |of| &of.v_next);
+        slf.get().v_next.get(slf.py(), v_next, &step.worlds.shape(&[step.axes[1]]))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(
+            slf.as_any(),
+            "DynamicStep",
+            &[
+                "q_next",
+                "delta",
+                "force",
+                "torque",
+                "limit_force",
+                "normal",
+                "point_a",
+                "point_b",
+                "phi",
+                "warm",
+                "v_next",
+            ],
+        )
     }
 }
 
@@ -245,20 +290,27 @@ impl DynamicStep {
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct Rollout {
     /// The numbers, but for the reports.
-    pub of: RolloutNumbers,
+    pub of: Kept<RolloutNumbers, 3>,
     /// Whose rollout it is.
     pub owner: Owner,
-    model: Model,
+    /// T, nq, nc, and the number of contacts with torsional friction.
+    axes: [usize; 4],
     /// Its worlds.
     pub worlds: Worlds,
-    made: [Lazy; 3],
 }
 
 impl Rollout {
     /// The result in Python.
     pub fn new(mut of: RolloutNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps]));
-        solves.add_subclass(Self { of, owner, model: model.clone(), worlds, made: Default::default() })
+        let axes = [of.n_steps, model.nq(), model.nc(), model.pairs.torsional.len()];
+        solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
+    }
+
+    /// From a pickle.
+    pub fn restored(of: Kept<RolloutNumbers, 3>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
+        let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One };
+        solves.add_subclass(own)
     }
 }
 
@@ -267,20 +319,26 @@ impl Rollout {
     /// Configurations (B, T + 1, nq), m and rad; the first is q0.
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[0].get(py, &self.of.q, &self.worlds.shape(&[self.of.n_steps + 1, self.model.nq()]))
+        let [n, nq, ..] = self.axes;
+        self.of.get(py, 0, |of| &of.q, &self.worlds.shape(&[n + 1, nq]))
     }
 
     /// Contact forces on B in world axes (B, T, nc, 3), N.
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[1].get(py, &self.of.force, &self.worlds.shape(&[self.of.n_steps, self.model.nc(), 3]))
+        let [n, _, nc, _] = self.axes;
+        self.of.get(py, 1, |of| &of.force, &self.worlds.shape(&[n, nc, 3]))
     }
 
     /// Torques on B of the contacts with torsional friction (B, T, n), N·m.
     #[getter]
     fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        let n = self.model.pairs.torsional.len();
-        self.made[2].get(py, &self.of.torque, &self.worlds.shape(&[self.of.n_steps, n]))
+        let [n, _, _, n_torsional] = self.axes;
+        self.of.get(py, 2, |of| &of.torque, &self.worlds.shape(&[n, n_torsional]))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "Rollout", &["q", "force", "torque"])
     }
 }
 
@@ -288,20 +346,27 @@ impl Rollout {
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct DynamicRollout {
     /// The numbers, but for the reports.
-    pub of: DynamicNumbers,
+    pub of: Kept<DynamicNumbers, 3>,
     /// Whose rollout it is.
     pub owner: Owner,
-    model: Model,
+    /// T, nq, nv, nc.
+    axes: [usize; 4],
     /// Its worlds.
     pub worlds: Worlds,
-    made: [Lazy; 3],
 }
 
 impl DynamicRollout {
     /// The result in Python.
     pub fn new(mut of: DynamicNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps()]));
-        solves.add_subclass(Self { of, owner, model: model.clone(), worlds, made: Default::default() })
+        let axes = [of.n_steps(), model.nq(), model.nv(), model.nc()];
+        solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
+    }
+
+    /// From a pickle.
+    pub fn restored(of: Kept<DynamicNumbers, 3>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
+        let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One };
+        solves.add_subclass(own)
     }
 }
 
@@ -310,30 +375,35 @@ impl DynamicRollout {
     /// Configurations (B, T + 1, nq), m and rad; the first is q0.
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[0].get(py, &self.of.q, &self.worlds.shape(&[self.of.n_steps() + 1, self.model.nq()]))
+        let [n, nq, ..] = self.axes;
+        self.of.get(py, 0, |of| &of.q, &self.worlds.shape(&[n + 1, nq]))
     }
 
     /// Velocities (B, T + 1, nv), m/s and rad/s; the first is v0.
     #[getter]
     fn v<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[1].get(py, &self.of.v, &self.worlds.shape(&[self.of.n_steps() + 1, self.model.nv()]))
+        let [n, _, nv, _] = self.axes;
+        self.of.get(py, 1, |of| &of.v, &self.worlds.shape(&[n + 1, nv]))
     }
 
     /// Contact forces on B in world axes (B, T, nc, 3), N.
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[2].get(py, &self.of.force, &self.worlds.shape(&[self.of.n_steps(), self.model.nc(), 3]))
+        let [n, .., nc] = self.axes;
+        self.of.get(py, 2, |of| &of.force, &self.worlds.shape(&[n, nc, 3]))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "DynamicRollout", &["q", "v", "force"])
     }
 }
 
 /// Result of n steps of B worlds under one command; without the first axis if one world was given without it.
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct Hold {
-    /// The numbers, but for the reports.
-    of: Held,
+    of: Kept<Held, 5>,
     axes: [usize; 5],
     worlds: Worlds,
-    made: [Lazy; 5],
 }
 
 impl Hold {
@@ -341,7 +411,12 @@ impl Hold {
     pub fn new(mut of: Held, model: &Model, worlds: Worlds, (n, n_warm): (usize, usize)) -> PyClassInitializer<Self> {
         let axes = [n, model.nq(), model.nc(), model.pairs.torsional.len(), n_warm];
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[n]));
-        solves.add_subclass(Self { of, axes, worlds, made: Default::default() })
+        solves.add_subclass(Self { of: Kept::new(of), axes, worlds })
+    }
+
+    /// From a pickle.
+    pub fn restored(of: Kept<Held, 5>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
+        solves.add_subclass(Self { of, axes: [0; 5], worlds: Worlds::One })
     }
 }
 
@@ -351,35 +426,39 @@ impl Hold {
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, nq, ..] = self.axes;
-        self.made[0].get(py, &self.of.q, &self.worlds.shape(&[n, nq]))
+        self.of.get(py, 0, |of| &of.q, &self.worlds.shape(&[n, nq]))
     }
 
     /// Contact forces on B in world axes (B, n, nc, 3), N.
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, nc, ..] = self.axes;
-        self.made[1].get(py, &self.of.force, &self.worlds.shape(&[n, nc, 3]))
+        self.of.get(py, 1, |of| &of.force, &self.worlds.shape(&[n, nc, 3]))
     }
 
     /// Torques on B of the contacts with torsional friction (B, n, n_torsional), N·m.
     #[getter]
     fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, _, n_torsional, _] = self.axes;
-        self.made[2].get(py, &self.of.torque, &self.worlds.shape(&[n, n_torsional]))
+        self.of.get(py, 2, |of| &of.torque, &self.worlds.shape(&[n, n_torsional]))
     }
 
     /// The gap that each step leaves at each contact (B, n, nc), m.
     #[getter]
     fn gap<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, nc, ..] = self.axes;
-        self.made[3].get(py, &self.of.gap, &self.worlds.shape(&[n, nc]))
+        self.of.get(py, 3, |of| &of.gap, &self.worlds.shape(&[n, nc]))
     }
 
     /// The solver's forces of each step (B, n, n_warm): a start for steps nearby.
     #[getter]
     fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, _, _, n_warm] = self.axes;
-        self.made[4].get(py, &self.of.warm, &self.worlds.shape(&[n, n_warm]))
+        self.of.get(py, 4, |of| &of.warm, &self.worlds.shape(&[n, n_warm]))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "Hold", &["q", "force", "torque", "gap", "warm"])
     }
 }
 
@@ -387,18 +466,21 @@ impl Hold {
 /// the first axis if one world was given without it.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Linearization {
-    /// The numbers.
-    pub of: Jacobians,
+    of: Kept<Jacobians, 5>,
     axes: [usize; 3],
     worlds: Worlds,
-    made: [Lazy; 5],
 }
 
 impl Linearization {
     /// The result in Python.
     pub fn new(of: Jacobians, model: &Model, worlds: Worlds) -> Self {
         let axes = [model.nv(), model.nu(), if of.lambda.is_empty() { 0 } else { model.n_lambda() }];
-        Self { of, axes, worlds, made: Default::default() }
+        Self { of: Kept::new(of), axes, worlds }
+    }
+
+    /// From a pickle.
+    pub fn restored(of: Kept<Jacobians, 5>) -> Self {
+        Self { of, axes: [0; 3], worlds: Worlds::One }
     }
 }
 
@@ -409,35 +491,39 @@ impl Linearization {
     #[getter]
     fn A<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, ..] = self.axes;
-        self.made[0].get(py, &self.of.a, &self.worlds.shape(&[nv, nv]))
+        self.of.get(py, 0, |of| &of.a, &self.worlds.shape(&[nv, nv]))
     }
 
     /// ∂q₊/∂u (B, nv, nu).
     #[getter]
     fn B<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, nu, _] = self.axes;
-        self.made[1].get(py, &self.of.b, &self.worlds.shape(&[nv, nu]))
+        self.of.get(py, 1, |of| &of.b, &self.worlds.shape(&[nv, nu]))
     }
 
     /// ∂λ/∂q (B, n_lambda, nv), N/m and N/rad; n_lambda = 0 without `forces`.
     #[getter]
     fn C<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, _, n_lambda] = self.axes;
-        self.made[2].get(py, &self.of.c, &self.worlds.shape(&[n_lambda, nv]))
+        self.of.get(py, 2, |of| &of.c, &self.worlds.shape(&[n_lambda, nv]))
     }
 
     /// ∂λ/∂u (B, n_lambda, nu), N/rad and N/m; n_lambda = 0 without `forces`.
     #[getter]
     fn D<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [_, nu, n_lambda] = self.axes;
-        self.made[3].get(py, &self.of.d, &self.worlds.shape(&[n_lambda, nu]))
+        self.of.get(py, 3, |of| &of.d, &self.worlds.shape(&[n_lambda, nu]))
     }
 
     /// λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m.
     #[getter]
     fn lambda_<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [.., n_lambda] = self.axes;
-        self.made[4].get(py, &self.of.lambda, &self.worlds.shape(&[n_lambda]))
+        self.of.get(py, 4, |of| &of.lambda, &self.worlds.shape(&[n_lambda]))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "Linearization", &["A", "B", "C", "D", "lambda_"])
     }
 }
 
@@ -445,16 +531,20 @@ impl Linearization {
 /// numbers. Without the first axis if one world was given without it.
 #[pyclass(frozen, module = "fingertip")]
 pub struct DynamicLinearization {
-    of: DynamicJacobians,
+    of: Kept<DynamicJacobians, 4>,
     axes: [usize; 2],
     worlds: Worlds,
-    made: [Lazy; 4],
 }
 
 impl DynamicLinearization {
     /// The result in Python.
     pub fn new(of: DynamicJacobians, model: &Model, worlds: Worlds) -> Self {
-        Self { of, axes: [model.nv(), 3 * model.nc()], worlds, made: Default::default() }
+        Self { of: Kept::new(of), axes: [model.nv(), 3 * model.nc()], worlds }
+    }
+
+    /// From a pickle.
+    pub fn restored(of: Kept<DynamicJacobians, 4>) -> Self {
+        Self { of, axes: [0; 2], worlds: Worlds::One }
     }
 }
 
@@ -465,45 +555,54 @@ impl DynamicLinearization {
     #[getter]
     fn A<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, _] = self.axes;
-        self.made[0].get(py, &self.of.a, &self.worlds.shape(&[2 * nv, 2 * nv]))
+        self.of.get(py, 0, |of| &of.a, &self.worlds.shape(&[2 * nv, 2 * nv]))
     }
 
     /// ∂(q₊, v₊)/∂τ (B, 2 nv, nv).
     #[getter]
     fn B<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, _] = self.axes;
-        self.made[1].get(py, &self.of.b, &self.worlds.shape(&[2 * nv, nv]))
+        self.of.get(py, 1, |of| &of.b, &self.worlds.shape(&[2 * nv, nv]))
     }
 
     /// The derivatives of the contact forces in world axes by (q, v) (B, 3 nc, 2 nv).
     #[getter]
     fn C<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, n_force] = self.axes;
-        self.made[2].get(py, &self.of.c, &self.worlds.shape(&[n_force, 2 * nv]))
+        self.of.get(py, 2, |of| &of.c, &self.worlds.shape(&[n_force, 2 * nv]))
     }
 
     /// Those by τ (B, 3 nc, nv).
     #[getter]
     fn D<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, n_force] = self.axes;
-        self.made[3].get(py, &self.of.d, &self.worlds.shape(&[n_force, nv]))
+        self.of.get(py, 3, |of| &of.d, &self.worlds.shape(&[n_force, nv]))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "DynamicLinearization", &["A", "B", "C", "D"])
     }
 }
 
 /// Gradients of a cost by what a step or rollout was given.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Gradient {
-    of: GradientNumbers,
-    parameters: Parameters,
-    shapes: [Vec<usize>; 2],
-    made: [Lazy; 2],
+    /// By q and u.
+    pub own: [Shaped; 2],
+    /// By each of the parameters.
+    pub parameters: Vec<Shaped>,
 }
 
 impl Gradient {
     /// The result in Python; q and u have these shapes.
-    pub fn new(of: GradientNumbers, parameters: &Parameters, shapes: [Vec<usize>; 2]) -> Self {
-        Self { of, parameters: parameters.clone(), shapes, made: Default::default() }
+    pub fn new(of: GradientNumbers, parameters: &Parameters, [q, u]: [Vec<usize>; 2]) -> Self {
+        Self { own: [Shaped::new(of.q, q), Shaped::new(of.u, u)], parameters: shaped(of.parameters, parameters) }
     }
+}
+
+/// Numbers in the shapes of parameters.
+fn shaped(of: Vec<Vec<f64>>, parameters: &Parameters) -> Vec<Shaped> {
+    of.into_iter().zip(parameters.tensors()).map(|(own, tensor)| Shaped::new(own, tensor.dims().to_vec())).collect()
 }
 
 #[pymethods]
@@ -511,32 +610,33 @@ impl Gradient {
     /// By q (B, nq); of a rollout, by q0.
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[0].get(py, &self.of.q, &self.shapes[0])
+        self.own[0].get(py)
     }
 
     /// By u: (B, nu), of a rollout (B, T, nu).
     #[getter]
     fn u<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[1].get(py, &self.of.u, &self.shapes[1])
+        self.own[1].get(py)
     }
 
     /// By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has.
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        by_parameters(py, &self.of, &self.parameters)
+        by_parameters(py, &self.parameters)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "Gradient", &["q", "u"])
     }
 }
 
 /// Gradients of a cost by what a second-order step or rollout was given.
 #[pyclass(frozen, module = "fingertip")]
 pub struct DynamicGradient {
-    of: GradientNumbers,
-    v: Vec<f64>,
-    tau: Vec<f64>,
-    parameters: Parameters,
-    /// Of q, v, τ.
-    shapes: [Vec<usize>; 3],
-    made: [Lazy; 3],
+    /// By q, v and τ.
+    pub own: [Shaped; 3],
+    /// By each of the parameters.
+    pub parameters: Vec<Shaped>,
 }
 
 impl DynamicGradient {
@@ -546,11 +646,12 @@ impl DynamicGradient {
         // v and τ stand side by side.
         let half = |second: usize| {
             let rows = of.u.chunks_exact((2 * nv).max(1));
-            rows.flat_map(|row| &row[second * nv..(second + 1) * nv]).copied().collect()
+            let numbers = rows.flat_map(|row| &row[second * nv..(second + 1) * nv]).copied().collect();
+            Shaped::new(numbers, worlds.shape(&[nv]))
         };
         let (v, tau) = (half(0), half(1));
-        let shapes = [worlds.shape(&[nq]), worlds.shape(&[nv]), worlds.shape(&[nv])];
-        Self { of, v, tau, parameters: parameters.clone(), shapes, made: Default::default() }
+        let own = [Shaped::new(of.q, worlds.shape(&[nq])), v, tau];
+        Self { own, parameters: shaped(of.parameters, parameters) }
     }
 
     /// The result of a rollout of so many steps in Python.
@@ -563,8 +664,12 @@ impl DynamicGradient {
         let (nq, nv) = (model.nq(), model.nv());
         // τ's come after v₀'s.
         let tau = of.u.split_off(worlds.count() * nv);
-        let shapes = [worlds.shape(&[nq]), worlds.shape(&[nv]), worlds.shape(&[n_steps, nv])];
-        Self { v: take(&mut of.u), tau, of, parameters: parameters.clone(), shapes, made: Default::default() }
+        let own = [
+            Shaped::new(of.q, worlds.shape(&[nq])),
+            Shaped::new(of.u, worlds.shape(&[nv])),
+            Shaped::new(tau, worlds.shape(&[n_steps, nv])),
+        ];
+        Self { own, parameters: shaped(of.parameters, parameters) }
     }
 }
 
@@ -573,32 +678,28 @@ impl DynamicGradient {
     /// By q (B, nq); of a rollout, by q0.
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[0].get(py, &self.of.q, &self.shapes[0])
+        self.own[0].get(py)
     }
 
     /// By v (B, nv); of a rollout, by v0.
     #[getter]
     fn v<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[1].get(py, &self.v, &self.shapes[1])
+        self.own[1].get(py)
     }
 
     /// By τ: (B, nv), of a rollout (B, T, nv).
     #[getter]
     fn tau<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.made[2].get(py, &self.tau, &self.shapes[2])
+        self.own[2].get(py)
     }
 
     /// By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has.
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        by_parameters(py, &self.of, &self.parameters)
+        by_parameters(py, &self.parameters)
     }
-}
 
-fn by_parameters<'py>(py: Python<'py>, of: &GradientNumbers, parameters: &Parameters) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    for ((name, tensor), numbers) in Parameters::NAMES.iter().zip(parameters.tensors()).zip(&of.parameters) {
-        all.set_item(name, array(py, numbers, tensor.dims())?)?;
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.as_any(), "DynamicGradient", &["q", "v", "tau"])
     }
-    Ok(all)
 }

@@ -1,6 +1,7 @@
 """What the tests share: the repository's scenes, and states near home."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import fingertip as ft
 ROOT = Path(__file__).resolve().parents[2]
 SCENES = ROOT / "assets" / "scenes"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+# The command line that comes with the package.
+COMMAND = [sys.executable, "-m", "fingertip"]
 
 
 def near_home(model, worlds, seed=1, size=1e-3):

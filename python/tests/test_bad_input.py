@@ -24,6 +24,7 @@ def it(hand, cube):
         steps = np.repeat(u[:, None], 2, 1)
         step = sim.step(q, u)
         rollout = sim.rollout(q, steps)
+        task = ft.Task.load("hand_turn")
         other_step = other.step(cube.home(3), np.tile(cube.control(0.0), (3, 1)))
 
     return It
@@ -131,6 +132,42 @@ CASES = {
         ["point of \"ball\": expected shape (3,), got (2,)"],
     ),
     "search from q": (lambda it: ft.inverse_kinematics(it.model, it.q, []), ["q: expected shape (24,)", "got (3, 24)"]),
+    "no such task": (lambda it: ft.Task.load("hand_tern"), ["there is no task \"hand_tern\"", "did you mean \"hand_turn\"?"]),
+    "a scene as a task": (lambda it: ft.Task.load(SCENES / "push.toml"), ["push.toml"]),
+    "a task of nothing": (lambda it: ft.Task.from_toml("scene = \"no.toml\""), ["missing field `command`"]),
+    "unknown method": (lambda it: it.task.replace(method="ilqg"), ["method: there is no method \"ilqg\"", "\"ilqr\""]),
+    "no iterations": (lambda it: it.task.replace(iterations=0), ["iterations: expected at least 1, got 0"]),
+    "no cap": (lambda it: it.task.replace(cap=-1), ["cap: expected at least 1, got -1"]),
+    "no tolerance": (lambda it: it.task.replace(tolerance=0.0), ["tolerance: expected a positive number, got 0"]),
+    "negative lead": (lambda it: it.task.replace(lead=-1.0), ["lead: expected a number from 0 up, got -1"]),
+    "latency of an hour": (lambda it: ft.Controller(it.task.replace(latency=3600.0)), ["latency: expected from 0 to 1.6 s"]),
+    "beliefs of nothing": (lambda it: it.task.replace(overrides={"mass": {"bal": 1.0}}), ["bal"]),
+    "no goal": (lambda it: ft.mpc.Goal(), ["goal: expected a position, a quaternion, a yaw or joints"]),
+    "two turns": (lambda it: ft.mpc.Goal(yaw=1.0, quaternion=[1, 0, 0, 0]), ["expected a quaternion or a yaw, got both"]),
+    "a goal that is not": (lambda it: ft.mpc.Goal([0.0, 0.0, np.nan]), ["goal: expected finite numbers, got NaN"]),
+    "a goal of two numbers": (lambda it: ft.mpc.Goal([0.0, 0.0]), ["position: expected shape (3,), got (2,)"]),
+    "no quaternion": (lambda it: ft.mpc.Goal(quaternion=[0.0] * 4), ["quaternion: expected one other than zero"]),
+    "a joint's goal": (lambda it: ft.Controller(it.task, goal=ft.mpc.Goal(joints={"hinge": 1.0})), ["hinge"]),
+    "start of others": (lambda it: ft.Controller(it.task, q=it.q), ["q: expected shape (28,)", "got (3, 24)"]),
+    "start nowhere": (lambda it: ft.Controller(it.task, q=np.full(28, np.inf)), ["q: expected finite numbers up to 1e6, got inf"]),
+    "q of a command": (lambda it: ft.Controller(it.task).command(it.u[0]), ["q: expected shape (28,)", "got (21,)"]),
+    "velocity of a command": (
+        lambda it: ft.Controller(it.task).command(None, velocity=np.full(27, np.nan)),
+        ["velocity: expected 27 finite numbers"],
+    ),
+    "limit of a command": (lambda it: ft.Controller(it.task).command(None, -1.0), ["limit: expected seconds from 0", "got -1"]),
+    "weight of a cost": (lambda it: ft.mpc.Cost(len, len, -1.0), ["running: expected a number from 0 up, got -1"]),
+    "unknown plant": (lambda it: ft.mpc.Plant(it.task, "second"), ["there is no plant \"second\"", "\"second-order\""]),
+    "soft plant": (
+        lambda it: ft.mpc.Plant(it.task, kappa=0.0).reset(it.task.episode()),
+        ["kappa: expected a positive number, got 0"],
+    ),
+    "noise of a plant": (
+        lambda it: ft.mpc.Plant(it.task, noise=(-1.0, 0.0)).reset(it.task.episode()),
+        ["noise: expected numbers from 0 up, got -1"],
+    ),
+    "plant of nothing": (lambda it: ft.mpc.Plant(it.task, overrides={"mas": 1}), ["overrides", "mas"]),
+    "plant before its start": (lambda it: ft.mpc.Plant(it.task).measure(), ["plant: expected reset(episode) first"]),
     "search without steps": (
         lambda it: ft.inverse_kinematics(it.model, it.q[0], [], max_iterations=0),
         ["max_iterations: expected at least 1, got 0"],

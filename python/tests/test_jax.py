@@ -245,11 +245,63 @@ print("all end")
 """
 
 
-@pytest.mark.skipif(ft.jax.buffer_callback is None, reason="JAX's pure_callback does not end")
 def test_many_worlds_in_many_threads():
-    """Callbacks with large arrays, more of them at a time than JAX has threads."""
+    """Calls with large arrays, more of them at a time than JAX has threads."""
     command = [sys.executable, "-c", MANY, SCENES / "hand_ball.toml"]
     assert subprocess.run(command, capture_output=True, text=True, timeout=100).stdout == "all end\n"
+
+
+def test_on_other_devices(state, monkeypatch):
+    """Where the library's functions are not for JAX's device, Python is called back."""
+    sim, q, u = state
+    mass = np.array([[0.4], [0.6]])
+    cost = lambda of: lambda u, mass: of(q, u, mass=mass).q_next[:, 2].sum()
+    expected = jax.value_and_grad(cost(ft.jax.step(sim)), (0, 1))(u, mass)
+    steps = np.repeat(u[:, None], 2, 1)
+    rolled = jax.grad(lambda u: ft.jax.rollout(sim)(q, u).q[:, -1, 2].sum())(steps)
+    monkeypatch.setattr(jax, "default_backend", lambda: "other")
+    found = jax.jit(jax.value_and_grad(cost(ft.jax.step(sim)), (0, 1)))(u, mass)
+    assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)))
+    again = jax.grad(lambda u: ft.jax.rollout(sim)(q, u).q[:, -1, 2].sum())(steps)
+    assert np.array_equal(again, rolled)
+
+
+def test_programs_outlive_what_they_are_made_of(hand, state):
+    sim, q, u = state
+    program = jax.jit(ft.jax.step(ft.Quasidynamic(hand, kappa=1e3))).lower(q, u).compile()
+    jax.clear_caches()
+    same(program(q, u), sim.step(q, u), STEP)
+
+
+def test_programs_of_others(state):
+    """A number that is no function's, as in a program that another process has compiled, and arguments that do not fit."""
+    sim, q, u = state
+    number = ft._fingertip._xla_function(sim, "step", [])
+    shapes = [(2, 24), (2, 6, 3), (2, 0), (2, 6)]
+    like = [*(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes), jax.ShapeDtypeStruct((2,), np.uint8)]
+    call = lambda like, *inputs, **more: jax.ffi.ffi_call(ft.jax.TARGET, like)(*inputs, **more)
+    made = call(like, q, u, function=np.int64(number))
+    assert np.array_equal(made[0], sim.step(q, u).q_next)
+    for work, says in [
+        (lambda: call(like, q, u, function=np.int64(1)), "expected a function of this process"),
+        (lambda: call(like, q, u), "expected one number as attribute"),
+        (lambda: call(like, q, u, function="step"), "expected one number as attribute"),
+        (lambda: call(like, q, u, function=np.float64(2.5)), "expected a whole number"),
+        (lambda: call(like, q, function=np.int64(number)), "expected more arguments"),
+        (lambda: call(like, q, q, function=np.int64(number)), "expected an argument of shape"),
+        (lambda: call(like, q[:1], u[:, :21].astype(np.float32), function=np.int64(number)), "expected numbers of type 12, got 11"),
+        (lambda: call(like, np.tile(q, (2, 1))[:3], u, function=np.int64(number)), "expected leading axes"),
+        (lambda: call(like[:3], q, u, function=np.int64(number)), "expected more results"),
+        (lambda: call([like[0], like[0]], q, u, function=np.int64(number)), "expected a result of 36 numbers, got one of 48"),
+        (lambda: call([*like[:4], like[3]], q, u, function=np.int64(number)), "expected numbers of type 6, got 12"),
+    ]:
+        with pytest.raises(Exception, match=says) as caught:
+            jax.block_until_ready(work())
+        assert "fingertip: " in str(caught.value)
+    with pytest.raises(ft.Error, match="names: expected those of parameters"):
+        ft._fingertip._xla_function(sim, "step", ["masss"])
+    with pytest.raises(ft.Error, match='kind: expected a step or a rollout, got "walk"'):
+        ft._fingertip._xla_function(sim, "walk", [])
 
 
 BAD = {

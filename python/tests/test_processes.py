@@ -129,3 +129,44 @@ def test_nothing_more_is_imported():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "set()\n"
     with pytest.raises(AttributeError, match="has no attribute 'tensorflow'"):
         ft.tensorflow
+
+
+def _arrays(result):
+    """The arrays of a result, by name."""
+    named = {name: getattr(result, name) for name in dir(result) if not name.startswith("_") and name != "raise_for_status"}
+    by_parameter = named.pop("params", {})
+    return named | {f"params {name}": array for name, array in by_parameter.items()}
+
+
+def test_results_pickle(hand, sim):
+    """All arrays travel; what gradients read besides does not."""
+    dynamic = ft.Dynamic(hand)
+    q, u = near_home(hand, 3)
+    v, tau = np.zeros((3, hand.nv)), np.zeros((3, 2, hand.nv))
+    steps = np.repeat(u[:, None], 2, 1)
+    step, rolled = sim.step(q, u), sim.rollout(q, steps)
+    heavy, rolling = dynamic.step(q, v), dynamic.rollout(q, v, tau)
+    results = [
+        *(step, rolled, heavy, rolling, sim.step(q[0], u[0]), sim.rollout(q[0], steps[0]), sim.hold(q, u, 3)),
+        *(sim.linearize(q, u), sim.linearize(q, u, forces=False), dynamic.linearize(q[:1], v[:1])),
+        *(sim.vjp(q, u, phi_bar=np.ones((3, 6))), dynamic.vjp(q, v, phi_bar=np.ones((3, 6)))),
+        *(sim.rollout_vjp(steps, rolled, q_bar=rolled.q), dynamic.rollout_vjp(tau, rolling, q_bar=rolling.q)),
+    ]
+    for result in results:
+        again = pickle.loads(pickle.dumps(result))
+        assert type(again) is type(result)
+        expected, found = _arrays(result), _arrays(again)
+        assert expected.keys() == found.keys() and len(expected) > 2
+        for name, array in expected.items():
+            assert array.dtype == found[name].dtype and np.array_equal(array, found[name]), name
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(step))))
+    again.raise_for_status()
+    with pytest.raises(ft.Error, match="step: expected a result of this object"):
+        sim.vjp(q, u, step=again)
+    failed = sim.step(np.full((2, hand.nq), np.nan), u[:2])
+    with pytest.raises(ft.Unsolved, match="2 of 2 solves have no solution: 0: bad_input, 1: bad_input"):
+        pickle.loads(pickle.dumps(failed)).raise_for_status()
+    with pytest.raises(ft.Error, match='pickle: expected a result with its arrays, got "Stop"'):
+        _fingertip._restore("Stop", [], None)
+    with pytest.raises(ft.Error, match="pickle: expected more arrays"):
+        _fingertip._restore("Step", [], None)

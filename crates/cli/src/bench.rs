@@ -1,6 +1,5 @@
 //! `fingertip bench`: how fast is the step on this scene and machine?
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use candle_core::{Result as TensorResult, Tensor, Var};
@@ -17,7 +16,7 @@ use serde::Serialize;
 use super::inspect::Contents;
 use super::scene::{self, SceneArgs, TargetArgs};
 use super::table::table;
-use super::{Outcome, hints};
+use super::{Exit, Outcome, hints};
 
 /// Steps of a rollout, and of one of a scene whose step takes longer than `SLOW`, s.
 const STEPS: usize = 50;
@@ -175,7 +174,7 @@ pub fn run(args: &Args) -> Outcome {
     } else {
         print!("{}", report.text());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// Worlds in a batch of a changed scene, at most.

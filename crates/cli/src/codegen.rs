@@ -1,7 +1,6 @@
 //! `fingertip codegen`: the step of a scene as C.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use candle_core::Tensor;
 use fingertip::codegen::{Codegen, State};
@@ -13,7 +12,7 @@ use fingertip::step::{Dynamic, DynamicParams, Kernel, Quasidynamic};
 
 use super::scene::SceneArgs;
 use super::table::table;
-use super::{Outcome, message};
+use super::{Exit, Outcome, message};
 
 /// States that the printed program checks itself at, along the scene's script.
 const STATES: usize = 8;
@@ -127,7 +126,7 @@ pub fn run(args: &Args) -> Outcome {
         println!("{:<35} {} bytes of working memory", printed.name, printed.memory());
     }
     println!("{:<35} {}", "C", args.out.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// The kernels of dynamics with these names; of all those that the scene has, and why others are left out goes to stderr.

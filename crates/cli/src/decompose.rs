@@ -1,11 +1,10 @@
 //! `fingertip decompose`: a mesh as convex parts.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fingertip::description::{Decompose, MeshFile, Parts};
 
-use super::Outcome;
+use super::{Exit, Outcome};
 
 /// Cuts a mesh into convex parts, and says how far they differ from it.
 ///
@@ -58,5 +57,5 @@ pub fn run(args: &Args) -> Outcome {
         std::fs::write(path, found.obj()).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("parts      {}", path.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }

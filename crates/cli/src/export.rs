@@ -1,11 +1,10 @@
 //! `fingertip export`: a recording as a table, as arrays or as a file of rerun.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fingertip::show::{self, Loaded};
 
-use super::Outcome;
+use super::{Exit, Outcome};
 
 /// Writes a recording as a table (CSV), as arrays (NPZ), or as a file of rerun's viewer (RRD).
 #[derive(clap::Args)]
@@ -41,7 +40,7 @@ pub fn run(args: &Args) -> Outcome {
         write_rrd(&recording, path)?;
         println!("rerun      {}", path.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 #[cfg(feature = "rerun")]

@@ -1,7 +1,6 @@
 //! `fingertip rollout`: simulates many steps and reports their outcome.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use fingertip::description::Scene;
 use fingertip::show::{self, Recording, RecordingWriter, Source};
@@ -11,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::blame::Why;
 use super::scene::{self, SceneArgs, TargetArgs};
-use super::{FAILED, Outcome, controls, summary};
+use super::{Exit, Outcome, controls, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
 const AFTER_SCRIPT: f64 = 1.5;
@@ -129,5 +128,5 @@ pub fn report(
         show::plot(recording, path)?;
         println!("plot       {}", path.display());
     }
-    Ok(if why.is_none() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if why.is_none() { Exit::Success } else { Exit::Failed })
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Subcommand;
 use fingertip::description::{Joint, Robot, Scene};
@@ -11,10 +10,10 @@ use fingertip::shipped::{self, Kind};
 use fingertip::show::Source;
 use fingertip::{Error, Overrides};
 
-use super::Outcome;
 use super::inspect::Contents;
 use super::scene::compile;
 use super::table::table;
+use super::{Exit, Outcome};
 
 /// Lists scenes, begins a new one, or writes out what comes with the program.
 #[derive(clap::Args)]
@@ -63,7 +62,7 @@ fn list() -> Outcome {
     println!("robots: {}", Kind::Robot.names().join(", "));
     println!("`cubes`, `pills` and `pills:60` are made on the spot.");
     println!("`fingertip view NAME` shows a scene, `fingertip scene copy` writes all of these to files.");
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 fn copy(folder: &Path) -> Outcome {
@@ -80,7 +79,7 @@ fn copy(folder: &Path) -> Outcome {
         written += 1;
     }
     println!("{written} files in {}; {kept} were there already", folder.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 fn new(robot: &Path, out: Option<&Path>) -> Outcome {
@@ -105,7 +104,7 @@ fn new(robot: &Path, out: Option<&Path>) -> Outcome {
     let path = out.display();
     println!("scene      {path}\n");
     println!("`fingertip view {path}` shows it, `fingertip inspect {path}` lists its numbers and contacts.");
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// The path of a file from a folder: as it is where both are below the current folder or it is absolute.

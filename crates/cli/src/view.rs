@@ -1,13 +1,12 @@
 //! `fingertip view`: a recording, a scene while it is simulated, or a task while it is done, in the browser.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use fingertip::Overrides;
 use fingertip::show::LiveServer;
 
 use super::names::{self, Thing};
-use super::{Outcome, export, mpc, scene};
+use super::{Exit, Outcome, export, mpc, scene};
 
 /// Shows a recording, a live scene, or a live task in the browser.
 ///
@@ -73,7 +72,7 @@ fn replay(args: &Args, what: &Path) -> Outcome {
     if args.html.is_none() && !args.no_open {
         show(&path.to_string_lossy());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 fn live(args: &Args, what: &Path) -> Outcome {
@@ -105,7 +104,7 @@ fn serve(args: &Args, server: LiveServer) -> Outcome {
         show(&server.url());
     }
     server.wait()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// Opens the browser. Without one, the place has been printed.

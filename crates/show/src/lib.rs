@@ -44,6 +44,7 @@ mod save;
 #[cfg(feature = "full")]
 mod schema;
 mod source;
+mod states;
 mod unrest;
 mod verdict;
 
@@ -67,5 +68,6 @@ pub use rrd::write_rrd;
 #[cfg(feature = "full")]
 pub use save::RecordingWriter;
 pub use source::Source;
+pub use states::{Expected, States};
 pub use unrest::{DeepAgain, EnergyReport, Motion, Mover, deep_again, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

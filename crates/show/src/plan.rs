@@ -1,13 +1,14 @@
 //! A controller's plan, and where it is to lead, as recordings keep them.
 
-use candle_core::Result;
+use candle_core::{Device, Result, Tensor};
 use nalgebra::{UnitQuaternion, Vector3};
 
 use super::observe::Observer;
 use super::recording::{GoalRecord, PlanRecord, Recording, Role};
+use super::states::Expected;
+use fingertip_plan::mpc::Task;
 use fingertip_plan::mpc::cost::{Goal, Turn};
-use fingertip_plan::mpc::task::Episode;
-use fingertip_plan::mpc::{Answer, Plan, Task};
+use fingertip_plan::mpc::task::{Episode, Errors};
 use fingertip_step::kinematics::Coordinate;
 
 /// Scalars of a task: the cost of the plan that is followed, how long it took to make, s, and how far the object is from its
@@ -18,21 +19,30 @@ pub(super) const POSITION: &str = "position error";
 pub(super) const ROTATION: &str = "rotation error";
 pub(super) const JOINTS: &str = "joint error";
 
+/// Names each error; a part that the goal leaves free is NaN.
+pub(super) fn note_errors(errors: &Errors, mut note: impl FnMut(&str, f64)) {
+    note(POSITION, errors.position.unwrap_or(f64::NAN));
+    note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
+    note(JOINTS, errors.joints.unwrap_or(f64::NAN));
+}
+
 impl PlanRecord {
-    /// `poses` are those of all bodies, (T + 1, bodies).
-    pub(super) fn new(recording: &Recording, answer: &Answer, plan: &Plan, poses: &[[f64; 7]]) -> Self {
+    /// The plan of a recording's world.
+    pub(super) fn of(recording: &Recording, observer: &Observer, plan: &Expected) -> Result<Self> {
+        let nq = recording.q_names.len();
+        let poses = observer.poses(&Tensor::from_slice(plan.q, (plan.q.len() / nq, nq), &Device::Cpu)?)?;
         let bodies = Self::bodies(recording);
-        let (nq, n_bodies) = (recording.q_names.len(), recording.bodies.len());
+        let n_bodies = recording.bodies.len();
         let chosen = |all: &[[f64; 7]]| bodies.iter().map(|&body| all[body]).collect();
-        Self {
-            cost: plan.best.cost,
-            outcome: plan.outcome.name().to_owned(),
+        Ok(Self {
+            cost: plan.cost,
+            outcome: plan.outcome.to_owned(),
             iterations: plan.iterations,
-            seconds: answer.seconds,
-            q: plan.best.q.chunks_exact(nq).map(<[f64]>::to_vec).collect(),
+            seconds: plan.seconds,
+            q: plan.q.chunks_exact(nq).map(<[f64]>::to_vec).collect(),
             poses: poses.chunks_exact(n_bodies).map(chosen).collect(),
             bodies,
-        }
+        })
     }
 
     /// The bodies whose way is shown: objects that can move, and moving links of robots that carry no other.

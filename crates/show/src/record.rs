@@ -8,9 +8,10 @@ use candle_core::{Result, Tensor};
 use super::cast::cast;
 use super::energy::energy;
 use super::observe::{Observer, vectors};
-use super::plan::{COST, JOINTS, PLANNING, POSITION, ROTATION};
+use super::plan::{self, COST, PLANNING};
 use super::recording::{PlanRecord, Recording, StepRecord};
 use super::source::Source;
+use super::states::Expected;
 use super::unrest::ENERGY;
 use fingertip_plan::mpc::Answer;
 use fingertip_plan::mpc::task::Errors;
@@ -140,9 +141,7 @@ impl Recorder {
     /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
     /// `"rotation error"`, rad, and `"joint error"`, rad or m; free parts are left out.
     pub fn note_errors(&mut self, errors: &Errors) {
-        self.note(POSITION, errors.position.unwrap_or(f64::NAN));
-        self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
-        self.note(JOINTS, errors.joints.unwrap_or(f64::NAN));
+        plan::note_errors(errors, |name, error| self.note(name, error));
     }
 
     /// Attaches the plan of a controller's answer to the next step. From then on, the scalar `"cost"` is its cost and
@@ -152,12 +151,12 @@ impl Recorder {
     /// If the plan is for another model.
     pub fn plan(&mut self, answer: &Answer) -> Result<()> {
         let Some(plan) = &answer.plan else { return Ok(()) };
-        let nq = self.q.elem_count();
-        let q = Tensor::from_slice(&plan.best.q, (plan.best.q.len() / nq, nq), self.q.device())?;
-        let poses = self.observer.poses(&q.to_dtype(self.q.dtype())?)?;
-        self.note(COST, plan.best.cost);
-        self.note(PLANNING, answer.seconds);
-        self.plan = Some(PlanRecord::new(&self.recording, answer, plan, &poses));
+        let (cost, seconds) = (plan.best.cost, answer.seconds);
+        self.note(COST, cost);
+        self.note(PLANNING, seconds);
+        let (outcome, iterations) = (plan.outcome.name(), plan.iterations);
+        let expected = Expected { q: &plan.best.q, cost, outcome, iterations, seconds };
+        self.plan = Some(PlanRecord::of(&self.recording, &self.observer, &expected)?);
         Ok(())
     }
 
@@ -243,7 +242,7 @@ impl<'a> From<&'a DynamicStep> for StepResult<'a> {
 }
 
 /// The scalars that are usually plotted first.
-fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
+pub(super) fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
     let mut scalars = BTreeMap::new();
     if let Some(gap) = step.phi.iter().copied().min_by(f64::total_cmp) {
         scalars.insert("gap".to_owned(), gap);

@@ -10,8 +10,6 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use std::process::ExitCode;
-
 use candle_core::Result;
 use fingertip::Model;
 use fingertip::description::Friction;
@@ -29,7 +27,7 @@ use self::states::State;
 use super::blame::Why;
 use super::scene::SceneArgs;
 use super::table::table;
-use super::{FAILED, Outcome};
+use super::{Exit, Outcome};
 
 /// The library's promise for residuals, relative.
 const RESIDUAL: f64 = 1e-9;
@@ -150,7 +148,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     if audited.is_empty() {
         println!("FAILED: no state was solved, so that nothing could be checked");
-        return Ok(ExitCode::from(FAILED));
+        return Ok(Exit::Failed);
     }
     let all = checks(&audited, step.model());
     println!("{}", report(&all));
@@ -158,10 +156,10 @@ pub fn run(args: &Args) -> Outcome {
     let failed = all.iter().filter(|check| !check.passes()).count();
     if failed == 0 && unsolved == 0 {
         println!("\npassed");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Exit::Success);
     }
     println!("\nFAILED: {failed} checks, {unsolved} unsolved states");
-    Ok(ExitCode::from(FAILED))
+    Ok(Exit::Failed)
 }
 
 fn checks(audited: &[Audited], model: &Model) -> Vec<Check> {

@@ -5,11 +5,10 @@ mod notes;
 mod text;
 
 use std::io::Write;
-use std::process::ExitCode;
 
 pub use self::contents::{Contents, Pair};
-use super::Outcome;
 use super::scene::SceneArgs;
+use super::{Exit, Outcome};
 
 /// Lists what a scene has: names, limits, pairs with their gaps, poses, masses, and what was left out.
 ///
@@ -34,5 +33,5 @@ pub fn run(args: &Args) -> Outcome {
     } else {
         write!(out, "{}", text::text(&contents))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }

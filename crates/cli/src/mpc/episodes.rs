@@ -1,17 +1,18 @@
 //! Episodes with the step itself as the plant.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
+
 use std::time::Duration;
 
 use fingertip::math::largest::largest;
+use fingertip::mpc::plant::{Options, Plant};
 use fingertip::mpc::task::{Episode, Progress};
 use fingertip::mpc::{Answer, Supervisor, Task};
 use fingertip::show::Recording;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::super::{FAILED, Outcome, rollout};
-use super::plant::{Options, Plant};
+use super::super::{Exit, Outcome, rollout};
+use super::recorded::Recorded;
 use super::results::{Row, errors, goal, report};
 use super::supervised::{self, Supervised};
 use super::{Args, sequences};
@@ -52,7 +53,7 @@ pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
         }
     }
     let all = rows.iter().all(|row| row.success.is_some());
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if all { Exit::Success } else { Exit::Failed })
 }
 
 fn run_one(
@@ -62,7 +63,8 @@ fn run_one(
     episode: &Episode,
 ) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
-    let mut plant = Plant::new(task, options, (args.seed, episode), record)?;
+    let mut plant = Plant::new(task, options, args.seed, episode)?;
+    let mut recorded = record.map(|path| Recorded::new(task, episode, options.kind, &plant, path)).transpose()?;
     let mut supervisor = Supervisor::new(task, episode)?;
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
     let mut progress = Progress::default();
@@ -78,8 +80,11 @@ fn run_one(
         warn(episode.number, "start", &supervisor.controller().problem().standing(&plant.q)?);
     }
     while !task.is_over(&progress) {
-        let answer = supervisor.answer(&plant.measure(task)?, limit)?;
-        plant.advance(&answer, &last)?;
+        let answer = supervisor.answer(&plant.measure()?, limit)?;
+        match &mut recorded {
+            Some(recorded) => recorded.advance(&mut plant, &answer, &last)?,
+            None => plant.advance(&answer.u).map(drop)?,
+        }
         last = task.errors(&episode.goal, &plant.q)?;
         task.count(&mut progress, &last);
         *outcomes.entry(answer.outcome.name()).or_insert(0) += 1;
@@ -94,7 +99,7 @@ fn run_one(
         warn(episode.number, "end", &supervisor.controller().problem().standing(&plant.q)?);
     }
     let (unsolved, steps) = (plant.unsolved, progress.step as f64);
-    let recording = plant.finish()?;
+    let recording = recorded.map(Recorded::finish).transpose()?;
     let row = Row {
         episode: episode.number,
         goal: goal(task.object(), episode),

@@ -1,9 +1,8 @@
 //! `fingertip mpc`: a task, done by model-predictive control.
 
 mod episodes;
-mod plant;
+mod recorded;
 mod results;
-mod second_order;
 mod sequences;
 mod stdio;
 mod supervised;
@@ -13,10 +12,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fingertip::mpc::Task;
+use fingertip::mpc::plant::{self, Options};
 use fingertip::overrides::Overrides;
 
 use super::{Outcome, names};
-use plant::{Kind, Options};
 
 /// Does a task by model-predictive control.
 ///
@@ -116,8 +115,17 @@ pub struct Args {
     silence: Option<f64>,
 }
 
+/// The step of the own plant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// The quasi-dynamic step, with harder contacts.
+    QuasiDynamic,
+    /// The second-order step: objects have momentum, and slide and roll on.
+    SecondOrder,
+}
+
 /// κ of the own plant unless it is given, 1/J.
-pub const PLANT_KAPPA: f64 = 1e6;
+pub const PLANT_KAPPA: f64 = plant::KAPPA;
 
 impl Args {
     /// An episode that is recorded and plotted, of so many control periods at most.
@@ -160,7 +168,7 @@ pub fn run(args: &Args) -> Outcome {
     if args.stdio {
         stdio::run(task, args.seed, args.goals, silence)
     } else {
-        episodes::run(&task, &plant(args)?, args)
+        episodes::run(&task, &options(args)?, args)
     }
 }
 
@@ -187,10 +195,13 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
 }
 
 /// How the plant differs from what the planner believes.
-fn plant(args: &Args) -> Result<Options, Box<dyn std::error::Error>> {
+fn options(args: &Args) -> Result<Options, Box<dyn std::error::Error>> {
     let with = args.with.as_deref().map(Overrides::from_json).transpose();
     Ok(Options {
-        kind: args.plant,
+        kind: match args.plant {
+            Kind::QuasiDynamic => plant::Kind::QuasiDynamic,
+            Kind::SecondOrder => plant::Kind::SecondOrder,
+        },
         kappa: plant_kappa(args.plant_kappa)?,
         latency: milliseconds("--latency", args.latency, 0.0)?.as_secs_f64(),
         noise: [1e-3 * args.noise[0], args.noise[1].to_radians()],

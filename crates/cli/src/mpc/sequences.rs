@@ -1,17 +1,16 @@
 //! Goal after goal with the step itself as the plant.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use fingertip::math::largest::largest;
+use fingertip::mpc::plant::{Options, Plant};
 use fingertip::mpc::task::{End, Episode};
 use fingertip::mpc::{Supervisor, Task};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::super::{FAILED, Outcome};
+use super::super::{Exit, Outcome};
 use super::Args;
-use super::plant::{Options, Plant};
 use super::supervised::{self, Supervised};
 use crate::table::table;
 
@@ -59,11 +58,11 @@ pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
         println!("{}", report(&rows));
     }
     let all = rows.iter().all(|row| row.ended == End::Goals.name());
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if all { Exit::Success } else { Exit::Failed })
 }
 
 fn run_one(task: &Task, options: &Options, args: &Args, episode: &Episode) -> Result<Row, Box<dyn std::error::Error>> {
-    let mut plant = Plant::new(task, options, (args.seed, episode), None)?;
+    let mut plant = Plant::new(task, options, args.seed, episode)?;
     let mut supervisor = Supervisor::new(task, episode)?;
     let mut sequence = task.sequence(args.seed, episode).ok_or("expected a task of goals in a row")?;
     sequence.most = args.goals.unwrap_or(sequence.most);
@@ -77,8 +76,8 @@ fn run_one(task: &Task, options: &Options, args: &Args, episode: &Episode) -> Re
     }
     bar.set_prefix(episode.number.to_string());
     while sequence.ended.is_none() {
-        let answer = supervisor.answer(&plant.measure(task)?, limit)?;
-        plant.advance(&answer, &errors)?;
+        let answer = supervisor.answer(&plant.measure()?, limit)?;
+        plant.advance(&answer.u)?;
         errors = task.errors(&goal, &plant.q)?;
         periods += 1;
         seconds += answer.seconds;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::process::ExitCode;
+
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use fingertip::Model;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
 use fingertip::mpc::task::{End, Episode, Errors, Progress, Sequence};
-use fingertip::mpc::{Answer, Estimate, Joint, Measured, Outcome as Planned, Supervisor, Task};
+use fingertip::mpc::{Answer, Estimate, Measured, Outcome as Planned, Supervisor, Task};
 use fingertip::overrides::{Overrides, list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
-use super::super::Outcome;
+use super::super::{Exit, Outcome};
 use super::milliseconds;
 use super::results::{errors, goal};
 use crate::{lines, message};
@@ -24,8 +24,6 @@ const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
 const ASK: [&str; 10] = ["q", "velocity", "u", "latency_ms", "deadline_ms", "goal", "mu", "stiffness", "mass", "size"];
 /// Those of them that change what the planner believes of the plant.
 const BELIEFS: [&str; 4] = ["mu", "stiffness", "mass", "size"];
-/// Largest number of a state that an episode may start from, m or rad, as of lengths in scenes.
-const FARTHEST: f64 = 1e6;
 /// Forces that are put out, N.
 const LEAST_FORCE: f64 = 1e-6;
 
@@ -72,7 +70,7 @@ pub fn run(task: Task, seed: u64, goals: Option<usize>, silence: Option<Duration
                 line?.and_then(|line| session.answer(&line)).unwrap_or_else(|message| json!({ "error": message }))
             }
             Err(RecvTimeoutError::Timeout) => session.hold(),
-            Err(RecvTimeoutError::Disconnected) => return Ok(ExitCode::SUCCESS),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Success),
         };
         writeln!(output, "{answer}")?;
         output.flush()?;
@@ -104,16 +102,9 @@ impl Session {
         let (episode, seed) = (whole("episode", 0)?, whole("seed", self.seed)?);
         let episode = usize::try_from(episode).map_err(|error| format!("episode: {error}"))?;
         let mut episode = self.task.episode(seed, episode).map_err(|error| error.to_string())?;
-        let simulator = self.task.simulator();
-        let model = simulator.model();
+        let model = self.task.simulator().model();
         if let Some(q) = map.get("q") {
-            let q = state(q, model)?;
-            if let Some(x) = q.iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
-                return Err(format!("q: expected finite numbers up to {FARTHEST:e}, got {x:e}"));
-            }
-            let limited = |(joint, u): (&Joint, f64)| u.max(joint.lower).min(joint.upper);
-            episode.start.u = simulator.joints().iter().zip(simulator.positions(&q)).map(limited).collect();
-            episode.start.q = q;
+            self.task.begin_at(&mut episode, state(q, model)?).map_err(|error| error.to_string())?;
         }
         if let Some(given) = map.get("goal") {
             episode.goal = goal_from(given)?;

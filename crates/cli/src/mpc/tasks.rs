@@ -1,13 +1,12 @@
 //! `fingertip tasks`: lists the tasks.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use fingertip::mpc::Task;
 use fingertip::shipped::{self, Kind};
 
-use super::super::Outcome;
 use super::super::table::table;
+use super::super::{Exit, Outcome};
 
 /// Lists the tasks that come with the program, or those in a folder.
 #[derive(clap::Args)]
@@ -41,7 +40,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     println!("{table}");
     println!("`fingertip mpc NAME` does one, `fingertip view --task NAME` shows it live.");
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// The TOML files of a folder, as tasks.

@@ -5,15 +5,14 @@ mod models;
 mod output;
 
 use std::io::{self, BufReader, Read, Write};
-use std::process::ExitCode;
 
 use rayon::prelude::*;
 
 use self::line::answer;
 use self::models::Models;
 use self::output::Outputs;
-use super::Outcome;
 use super::scene::{SceneArgs, TargetArgs};
+use super::{Exit, Outcome};
 use crate::lines;
 
 /// Lines that are worked on together, at most. Lines are not waited for: what has arrived is answered.
@@ -94,7 +93,7 @@ pub fn run(args: &Args) -> Outcome {
     if n_bad > 0 {
         eprintln!("{n_bad} of {n_lines} lines are bad; their errors are in their places");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// The next line, and those after it that are there already.

@@ -14,7 +14,7 @@ use super::sampling::{Deviates, Sampler, Sampling};
 use super::shooting::shoot;
 use super::simulator::{Joint, Simulator};
 use super::trust::{Region, Trust};
-use super::under_way::{LONGEST, UnderWay};
+use super::under_way::UnderWay;
 
 /// The method that improves plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,9 +173,8 @@ impl Controller {
         let deviates = Deviates::new(settings.seed, 0);
         let under_way = UnderWay::new(&start.u);
         let (rest, warm, learning) = (Vec::new(), Vec::new(), None);
-        let controller = Self { plan, rest, under_way, learning, warm, deviates, least, settings, problems };
-        controller.steps_of(settings.latency)?;
-        Ok(controller)
+        problem.simulator.steps_of(settings.latency)?;
+        Ok(Self { plan, rest, under_way, learning, warm, deviates, least, settings, problems })
     }
 
     /// Other problems from now on: another goal, or other parameters of the model. The plan so far stays and is improved.
@@ -264,7 +263,7 @@ impl Controller {
     /// latency is negative or longer than 32 control periods.
     pub fn answer(&mut self, measured: &Measured, limit: Option<Duration>) -> Result<Answer> {
         let mut clock = Clock::new(limit);
-        let latency = self.steps_of(measured.latency.unwrap_or(self.settings.latency))?;
+        let latency = self.problem().simulator.steps_of(measured.latency.unwrap_or(self.settings.latency))?;
         self.check(measured)?;
         if let Some(u) = &measured.applied {
             self.under_way.correct(latency, self.problem().simulator.hold(), u);
@@ -295,18 +294,6 @@ impl Controller {
         self.under_way.give(&u);
         let outcome = plan.as_ref().map_or_else(|outcome| *outcome, |plan| plan.outcome);
         Ok(Answer { u, v, from, outcome, plan: plan.ok(), seconds: clock.seconds() })
-    }
-
-    /// A latency in steps of the model.
-    fn steps_of(&self, latency: f64) -> Result<usize> {
-        let simulator = &self.problem().simulator;
-        let longest = LONGEST as f64 * simulator.period();
-        if !(0.0..=longest).contains(&latency) {
-            candle_core::bail!("latency: expected from 0 to {longest} s, {LONGEST} control periods, got {latency}");
-        }
-        let steps = latency / simulator.period() * simulator.hold() as f64;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and some hundreds")]
-        Ok(steps.round() as usize)
     }
 
     fn check(&self, measured: &Measured) -> Result<()> {

@@ -15,6 +15,7 @@ pub mod cost;
 mod estimate;
 mod ilqr;
 mod outcome;
+pub mod plant;
 mod problem;
 mod quadratic;
 mod sampling;

@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{DMatrix, DMatrixView, DVector};
 
+use super::under_way::LONGEST;
 use fingertip_scene::Scene;
 use fingertip_step::kinematics::Manifold;
 use fingertip_step::model::Model;
@@ -181,6 +182,17 @@ impl Simulator {
     /// The length of a control period, s.
     pub fn period(&self) -> f64 {
         self.h * self.hold as f64
+    }
+
+    /// A latency, s, in steps of the model.
+    pub(super) fn steps_of(&self, latency: f64) -> Result<usize> {
+        let longest = LONGEST as f64 * self.period();
+        if !(0.0..=longest).contains(&latency) {
+            candle_core::bail!("latency: expected from 0 to {longest} s, {LONGEST} control periods, got {latency}");
+        }
+        let steps = latency / self.period() * self.hold as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and some hundreds")]
+        Ok(steps.round() as usize)
     }
 
     /// The commanded joints' positions, taken from q.

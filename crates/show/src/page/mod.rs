@@ -44,7 +44,20 @@ const MODULES: &[(&str, &str)] = modules![
 impl Recording {
     /// A page of its own, with everything in it: it can be opened from a disk and mailed.
     pub fn html(&self) -> String {
+        self.html_of(&Layout::new(self))
+    }
+
+    /// [`Recording::html`] of about so many bytes at most: where it would be longer, steps are left out evenly
+    /// ([`Recording::thinned`]). The page itself and meshes stay whole, and one step in any case.
+    pub fn html_within(&self, bytes: usize) -> String {
         let layout = Layout::new(self);
+        let frame = 4 * layout.stride() * size_of::<f32>() / 3;
+        let without_frames = fill(&layout.header(self), "").len();
+        let most = (bytes.saturating_sub(without_frames) / frame.max(1)).saturating_sub(1);
+        if self.steps.len() <= most { self.html_of(&layout) } else { self.thinned(most).html() }
+    }
+
+    fn html_of(&self, layout: &Layout) -> String {
         let rows: Vec<u8> = layout.rows(self).into_iter().flat_map(f32::to_le_bytes).collect();
         fill(&layout.header(self), &BASE64.encode(&rows))
     }

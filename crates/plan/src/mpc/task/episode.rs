@@ -9,9 +9,13 @@ use super::draw::quaternion;
 use crate::mpc::cost::{Goal, Orientation, Position, Posture, Turn, object_joint, object_joints};
 use crate::mpc::problem::Start;
 use crate::mpc::sampling::Deviates;
+use crate::mpc::simulator::Joint;
 use fingertip_scene::{JointKind, ObjectBody, unknown};
 use fingertip_shapes::{Error, Result};
 use fingertip_step::kinematics::Coordinate;
+
+/// Largest number of a state that an episode may start from, m or rad, as of lengths in scenes.
+const FARTHEST: f64 = 1e6;
 
 /// A start and a goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +121,25 @@ impl Task {
         let pose = Isometry3::from_parts(Translation3::new(*x, *y, *z), turn);
         let ends = collisions.iter().map(|collision| collision.shape.ends(&(pose * collision.pose), 2).0);
         Ok(ends.fold(f64::INFINITY, f64::min))
+    }
+
+    /// Makes an episode begin at q (nq). The command before its first one is the joints' positions there, within their limits.
+    ///
+    /// # Errors
+    /// If q has a wrong length, or a number that is not finite or beyond a million. Then nothing has changed.
+    pub fn begin_at(&self, episode: &mut Episode, q: Vec<f64>) -> Result<()> {
+        let simulator = self.simulator();
+        let nq = simulator.model().nq();
+        if q.len() != nq {
+            return Err(Error::invalid("q", format!("expected {nq} numbers, got {}", q.len())));
+        }
+        if let Some(x) = q.iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
+            return Err(Error::invalid("q", format!("expected finite numbers up to {FARTHEST:e}, got {x:e}")));
+        }
+        let limited = |(joint, u): (&Joint, f64)| u.max(joint.lower).min(joint.upper);
+        episode.start.u = simulator.joints().iter().zip(simulator.positions(&q)).map(limited).collect();
+        episode.start.q = q;
+        Ok(())
     }
 
     /// The object's errors relative to a goal at q (nq). They are NaN, and so not small, if a number of q is not finite, or the object's

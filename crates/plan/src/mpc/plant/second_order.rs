@@ -1,12 +1,13 @@
 //! A plant with momentum: the second-order step, whose joints are held by critically damped springs.
 
 use candle_core::{DType, Device, Result};
-use fingertip::Model;
-use fingertip::description::{Friction, Scene};
-use fingertip::mpc::Joint;
-use fingertip::overrides::Overrides;
-use fingertip::solve::Status;
-use fingertip::step::{Dynamic, DynamicParams};
+
+use crate::mpc::simulator::Joint;
+use fingertip_scene::{Friction, Scene};
+use fingertip_step::model::Model;
+use fingertip_step::overrides::Overrides;
+use fingertip_step::solve::Status;
+use fingertip_step::step::{Dynamic, DynamicParams};
 
 /// The longest step, s.
 const H: f64 = 1e-3;
@@ -15,7 +16,7 @@ const H: f64 = 1e-3;
 ///
 /// Joints are driven by τ = K (u − q) + g(q), which carries the robot's own weight, and damped by 2 √(K M_jj) with the inertia M_jj
 /// that they move at home, in the place of the robot's own damping and dry friction. Friction is Coulomb's.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SecondOrder {
     step: Dynamic,
     joints: Vec<Joint>,
@@ -60,9 +61,10 @@ impl SecondOrder {
         &self.v
     }
 
-    /// One step of the planner's model from q (nq) under u (nu): the next q, and how many of its own steps had no solution.
-    pub fn advance(&mut self, q: &[f64], u: &[f64]) -> Result<(Vec<f64>, usize)> {
-        let (mut q, mut unsolved) = (q.to_vec(), 0);
+    /// One step of the planner's model from q (nq) under u (nu): the next q, the contact forces (nc, 3) of the last of its
+    /// own steps, and how many of these had no solution.
+    pub fn advance(&mut self, q: &[f64], u: &[f64]) -> Result<(Vec<f64>, Vec<f64>, usize)> {
+        let (mut q, mut force, mut unsolved) = (q.to_vec(), Vec::new(), 0);
         for _ in 0..self.finer {
             let weight =
                 self.step.dynamics().gravity(&self.step.model().tensor(&[&q])?)?.flatten_all()?.to_vec1::<f64>()?;
@@ -72,8 +74,9 @@ impl SecondOrder {
             }
             let next = self.step.step_numbers(&q, &self.v, &tau, &self.warm)?;
             unsolved += next.reports.iter().filter(|report| report.status != Status::Solved).count();
-            (q, self.v, self.warm) = (next.q_next, next.v_next, next.warm);
+            (q, force) = (next.q_next, next.force);
+            (self.v, self.warm) = (next.v_next, next.warm);
         }
-        Ok((q, unsolved))
+        Ok((q, force, unsolved))
     }
 }

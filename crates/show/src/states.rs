@@ -1,0 +1,146 @@
+//! Recordings of worlds that were moved elsewhere: from their states, and from what a controller thought of them.
+
+use candle_core::{Result, bail};
+
+use super::cast::cast;
+use super::observe::{Observer, vectors};
+use super::plan::{COST, PLANNING, note_errors};
+use super::record::scalars;
+use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
+use super::source::Source;
+use fingertip_plan::mpc::task::Errors;
+use fingertip_step::model::Model;
+use fingertip_step::solve::Status;
+use fingertip_step::step::Quasidynamic;
+use fingertip_step::tensor::numbers;
+
+/// One world over n steps, row after row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct States<'a> {
+    /// Configurations (n + 1, nq), the first before the first step.
+    pub q: &'a [f64],
+    /// Their times (n + 1), s.
+    pub time: &'a [f64],
+    /// The command of each step (n, nu); empty if there were none.
+    pub u: &'a [f64],
+    /// Contact forces on B in world axes in each step (n, nc, 3), N; empty if they are not known.
+    pub force: &'a [f64],
+}
+
+/// A plan's states, and how it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected<'a> {
+    /// States at the start and at the ends of the periods (T + 1, nq).
+    pub q: &'a [f64],
+    /// The value of the objective.
+    pub cost: f64,
+    /// Why the search ended.
+    pub outcome: &'a str,
+    /// Iterations of the search.
+    pub iterations: usize,
+    /// Time that the search took, s.
+    pub seconds: f64,
+}
+
+impl Recording {
+    /// The recording of a world from its states. The gaps of contacts are those of the step's model. Without commands they are where
+    /// the joints are; without forces these are zero. All steps count as solved.
+    ///
+    /// # Errors
+    /// If a list has a wrong length, or a time is not after the one before.
+    pub fn of_states(source: &Source, step: &Quasidynamic, states: States) -> Result<Self> {
+        let model = step.model();
+        let (nq, nu, nc) = (model.nq(), model.nu(), model.nc());
+        let n = states.time.len().saturating_sub(1);
+        for (name, given, expected) in [
+            ("q", states.q.len(), (n + 1) * nq),
+            ("u", states.u.len(), n * nu),
+            ("force", states.force.len(), 3 * n * nc),
+        ] {
+            let is_left_out = name != "q" && given == 0;
+            if given != expected && !is_left_out {
+                bail!("{name}: expected {expected} numbers for {n} steps, got {given}");
+            }
+        }
+        if !states.time.is_sorted_by(|a, b| a < b) {
+            bail!("time: expected times that rise");
+        }
+        let observer = Observer::new(model)?;
+        let mut recording = cast(source, model, step.parameters())?;
+        let rows: Vec<&[f64]> = states.q.chunks_exact(nq).collect();
+        let q = model.tensor(&rows)?;
+        let poses = observer.poses(&q)?;
+        let configuration = |k: usize| Configuration {
+            q: rows[k].to_vec(),
+            poses: poses[k * poses.len() / (n + 1)..(k + 1) * poses.len() / (n + 1)].to_vec(),
+        };
+        recording.start = configuration(0);
+        let contacts = step.contacts(&q)?;
+        let (phi, normal, point) = (numbers(&contacts.phi)?, vectors(&contacts.normal)?, vectors(&contacts.point_b)?);
+        let joints: Vec<usize> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q).collect();
+        for k in 0..n {
+            let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
+            let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
+            let mut record = StepRecord {
+                time: states.time[k + 1] - states.time[0],
+                u: u.unwrap_or_else(|| joints.iter().map(|&at| rows[k + 1][at]).collect()),
+                end: configuration(k + 1),
+                phi: phi[k * nc..(k + 1) * nc].to_vec(),
+                normal: normal[k * nc..(k + 1) * nc].to_vec(),
+                point: point[k * nc..(k + 1) * nc].to_vec(),
+                force: (0..nc).map(|i| [force(i)[0], force(i)[1], force(i)[2]]).collect(),
+                status: Status::Solved.name().to_owned(),
+                iterations: 0,
+                residual: 0.0,
+                seconds: 0.0,
+                scalars: Default::default(),
+                plan: None,
+            };
+            record.scalars = scalars(&recording, &record);
+            recording.steps.push(record);
+        }
+        Ok(recording)
+    }
+
+    /// Adds what a controller thought in control periods of `hold` steps each: how far the object was from its goal at the start of a
+    /// period, and the plan, if there was one.
+    ///
+    /// # Errors
+    /// If a plan is for another model.
+    pub fn add_periods(&mut self, model: &Model, hold: usize, periods: &[(Errors, Option<Expected>)]) -> Result<()> {
+        let observer = Observer::new(model)?;
+        for (i, (errors, plan)) in periods.iter().enumerate() {
+            let mut record = plan.as_ref().map(|plan| PlanRecord::of(self, &observer, plan)).transpose()?;
+            let (cost, seconds) = plan.as_ref().map_or((f64::NAN, f64::NAN), |plan| (plan.cost, plan.seconds));
+            for step in self.steps.iter_mut().skip(i * hold).take(hold) {
+                let mut note = |name: &str, value: f64| {
+                    if value.is_finite() {
+                        step.scalars.insert(name.to_owned(), value);
+                    }
+                };
+                note_errors(errors, &mut note);
+                note(COST, cost);
+                note(PLANNING, seconds);
+                step.plan = record.take();
+            }
+        }
+        Ok(())
+    }
+
+    /// The same with fewer steps, at most so many, evenly left out. The last step stays, and plans stay until the next one.
+    pub fn thinned(&self, most: usize) -> Self {
+        let (n, most) = (self.steps.len(), most.max(1));
+        if n <= most {
+            return self.clone();
+        }
+        let mut steps = Vec::with_capacity(most);
+        let mut next = 0;
+        for k in 1..=most {
+            let end = k * n / most;
+            let plan = self.steps[next..end].iter().rev().find_map(|step| step.plan.clone());
+            steps.push(StepRecord { plan, ..self.steps[end - 1].clone() });
+            next = end;
+        }
+        Self { steps, ..self.clone() }
+    }
+}

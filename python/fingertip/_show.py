@@ -1,0 +1,65 @@
+"""Pictures of what happened, in a notebook or as a file."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._fingertip import DynamicRollout, Error, Model, Replay, Rollout, _replay
+from .mpc import Run
+
+
+def show(
+    what: Run | Model,
+    q: Rollout | DynamicRollout | ArrayLike | None = None,
+    *,
+    u: ArrayLike | None = None,
+    force: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    world: int = 0,
+    size: int = 2_000_000,
+    height: int = 560,
+) -> Replay:
+    """A replay: a page to look at from all sides, with its contacts, forces and curves.
+
+        fingertip.show(fingertip.mpc.run(task))
+        fingertip.show(model, sim.rollout(q0, u))
+        fingertip.show(model, q).save("run.html")
+
+    `what` is a run of a task, with its goal and plans; or a model, whose states `q` are a rollout or an array (T + 1, nq). With
+    more worlds, (B, T + 1, nq), `world` says which. `u` (T, nu) are the commands, `force` (T, nc, 3) the contact forces, N, and
+    `time` (T + 1,) the times, s; what is left out is not known, and times are the model's h apart. Arrays of more worlds have
+    the same first axis.
+
+    In a notebook a cell shows it, in a frame that is `height` pixels high; notebooks keep the page, so it is cut to about `size`
+    bytes by leaving out steps. `Replay.save` writes all of them.
+    """
+    if isinstance(what, Run):
+        if q is not None or u is not None or force is not None or time is not None:
+            raise Error("show: expected a run alone, which has its states")
+        steps = max((len(what.path) - 1) // max(len(what.u), 1), 1)
+        times = np.arange(len(what.path)) * (what.task.period / steps)
+        commands = np.repeat(what.u, steps, axis=0)
+        return _replay(what.task.model, what.path, times, commands, what.force, what, size, height)
+    if not isinstance(what, Model):
+        raise Error(f"show: expected a run or a model, got {type(what).__name__}")
+    if q is None:
+        raise Error("show: expected the states of the model")
+    if isinstance(q, Rollout | DynamicRollout):
+        force = q.force if force is None else force
+        q = q.q
+    states = np.asarray(q)
+    many = states.ndim == 3
+
+    def of_world(name: str, given: Any) -> Any:
+        if given is None or not many:
+            return given
+        given = np.asarray(given)
+        if not -len(given) <= world < len(given):
+            raise Error(f"world: expected one of {len(given)}, the first axis of {name}, got {world}")
+        return given[world]
+
+    states = of_world("q", states)
+    if time is None:
+        time = np.arange(len(states)) * what.params["h"][0, 0]
+    return _replay(what, states, time, of_world("u", u), of_world("force", force), None, size, height)

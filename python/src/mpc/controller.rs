@@ -1,0 +1,276 @@
+//! A controller in Python.
+
+use std::sync::{Mutex, TryLockError};
+use std::time::Duration;
+
+use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
+use fingertip::mpc::{Controller as Of, Measured, Task as TaskOf};
+use fingertip::{Overrides, message};
+use pyo3::prelude::*;
+
+use super::cost::{self, Cost, Raised};
+use super::data::{Answer, Episode, Errors, Goal, Held, Plan, held};
+use super::task::Task;
+use crate::arrays::{Numbers, Worlds};
+use crate::error::{Error, OrRaise, detached};
+use crate::model::json;
+
+/// Longest limit of a command, s.
+const LONGEST: f64 = 1e6;
+
+/// Model-predictive control of one episode of a task: measured states in, commands out, one for each control period. `episode`
+/// is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start; `costs` are added
+/// to the task's objective. One roll-out is made at once to measure how long it takes.
+///
+/// A call releases the interpreter's lock while it plans. A controller answers one call at a time.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Controller {
+    task: Py<Task>,
+    costs: Vec<Py<Cost>>,
+    raised: Raised,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The task with what is believed of the plant by now.
+    task: TaskOf,
+    episode: EpisodeOf,
+    of: Of,
+    progress: Progress,
+}
+
+/// The number of an episode, or the episode.
+#[derive(FromPyObject)]
+enum Which<'py> {
+    Number(usize),
+    Episode(Bound<'py, Episode>),
+}
+
+type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+#[pymethods]
+impl Controller {
+    #[new]
+    #[pyo3(signature = (task, episode=Which::Number(0), seed=0, *, goal=None, q=None, costs=Vec::new()))]
+    fn new(
+        py: Python,
+        task: Py<Task>,
+        episode: Which,
+        seed: u64,
+        goal: Option<&Bound<Goal>>,
+        q: Option<&Bound<PyAny>>,
+        costs: Vec<Py<Cost>>,
+    ) -> PyResult<Self> {
+        let raised = Raised::default();
+        let of = task.get().of.clone();
+        let episode = begin(py, &of, episode, seed, goal, q)?;
+        let state = State::new(py, of, episode, (&costs, &raised))?;
+        Ok(Self { task, costs, raised, state: Mutex::new(state) })
+    }
+
+    /// Begins another episode, as a new controller does. What was believed of the plant is forgotten.
+    #[pyo3(signature = (episode=Which::Number(0), seed=0, *, goal=None, q=None))]
+    fn reset(
+        &self,
+        py: Python,
+        episode: Which,
+        seed: u64,
+        goal: Option<&Bound<Goal>>,
+        q: Option<&Bound<PyAny>>,
+    ) -> PyResult<()> {
+        let of = self.task.get().of.clone();
+        let episode = begin(py, &of, episode, seed, goal, q)?;
+        let state = State::new(py, of, episode, (&self.costs, &self.raised))?;
+        self.with(|own| {
+            *own = state;
+            Ok(())
+        })
+    }
+
+    /// The command for the coming period at the measured state q (nq,), within the time `limit`, s, if one is given; None for q
+    /// says that nothing was measured. `velocity` (nv,) is that of the plant, m/s and rad/s, if it is measured; `latency` the
+    /// time, s, until the command takes effect, in place of the task's; `applied` (nu,) the command that was in effect at the
+    /// end of the period before, if it was another than the one given. Numbers of q that were not measured are NaN; then, and
+    /// where there is too little time, the rest of the last plan is followed.
+    #[pyo3(signature = (q, limit=None, *, velocity=None, latency=None, applied=None))]
+    fn command(
+        &self,
+        py: Python,
+        q: Given,
+        limit: Option<f64>,
+        velocity: Given,
+        latency: Option<f64>,
+        applied: Given,
+    ) -> PyResult<Answer> {
+        let (nq, nv, nu) = {
+            let model = self.task.get().of.simulator().model();
+            (model.nq(), model.nv(), model.nu())
+        };
+        let row = |name: &str, given: Given, n: usize| {
+            given
+                .map(|given| Numbers::like(name, given, Worlds::One, &[n]).map(|row| row.as_slice().to_vec()))
+                .transpose()
+        };
+        let q = row("q", q, nq)?.unwrap_or_else(|| vec![f64::NAN; nq]);
+        let (velocity, applied) = (row("velocity", velocity, nv)?, row("applied", applied, nu)?);
+        let limit = limit.map(|seconds| match seconds {
+            x if (0.0..=LONGEST).contains(&x) => Ok(Duration::from_secs_f64(x)),
+            x => Err(Error::new_err(format!("limit: expected seconds from 0 to {LONGEST:e}, got {x}"))),
+        });
+        let limit = limit.transpose()?;
+        let measured = Measured { q, velocity, latency, applied };
+        let done = detached(py, || {
+            Ok::<_, fingertip::Error>(self.with(|own| {
+                let answer = own.of.answer(&measured, limit).or_raise()?;
+                let errors = own.task.errors(&own.episode.goal, &measured.q).or_raise()?;
+                own.task.count(&mut own.progress, &errors);
+                Ok((answer, errors, own.progress.clone(), own.task.is_over(&own.progress)))
+            }))
+        })?;
+        let (answer, errors, progress, done) = self.raised.or(done)?;
+        let simulator = self.task.get().of.simulator();
+        let plan = answer.plan.as_ref().map(|plan| Py::new(py, Plan::of(py, plan, simulator)?)).transpose()?;
+        Ok(Answer {
+            u: held(py, &answer.u, &[nu])?,
+            v: held(py, &answer.v, &[nu])?,
+            q_from: held(py, &answer.from, &[nq])?,
+            outcome: answer.outcome.name().to_owned(),
+            seconds: answer.seconds,
+            plan,
+            errors: Py::new(py, Errors::of(&errors))?,
+            step: progress.step - 1,
+            success: progress.success.is_some(),
+            done,
+        })
+    }
+
+    /// Another goal from now on. The plan so far stays and is improved; progress begins again.
+    fn set_goal(&self, py: Python, goal: &Goal) -> PyResult<()> {
+        self.with(|own| {
+            let episode = EpisodeOf { goal: goal.0.clone(), ..own.episode.clone() };
+            own.plan_for(py, own.task.clone(), episode, (&self.costs, &self.raised))?;
+            own.progress = Progress::default();
+            Ok(())
+        })
+    }
+
+    /// Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`, `mass`
+    /// and `size` count.
+    fn set_parameters(&self, py: Python, overrides: &Bound<PyAny>) -> PyResult<()> {
+        let overrides = json(Some(overrides))?.unwrap_or_default();
+        let overrides = Overrides::from_json(&overrides).map_err(|error| error.within("overrides")).or_raise()?;
+        self.with(|own| {
+            let mut task = own.task.clone();
+            task.set_parameters(&overrides).or_raise()?;
+            own.plan_for(py, task, own.episode.clone(), (&self.costs, &self.raised))
+        })
+    }
+
+    /// The task.
+    #[getter]
+    fn task(&self, py: Python) -> Py<Task> {
+        self.task.clone_ref(py)
+    }
+
+    /// The episode: its start, and the present goal.
+    #[getter]
+    fn episode(&self, py: Python) -> PyResult<Episode> {
+        self.with(|own| Episode::of(py, &own.episode))
+    }
+
+    /// The previous command (nu,), rad and m.
+    #[getter]
+    fn u_before(&self, py: Python) -> PyResult<Held> {
+        self.with(|own| held(py, own.of.u_before(), &[own.of.u_before().len()]))
+    }
+
+    /// The number of commands that are planned, T.
+    #[getter]
+    fn horizon(&self) -> PyResult<usize> {
+        self.with(|own| Ok(own.of.problem().horizon))
+    }
+
+    /// What is known of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
+    /// standard deviation of its logarithm.
+    #[getter]
+    fn friction(&self) -> PyResult<Option<(f64, f64)>> {
+        self.with(|own| Ok(own.of.friction().map(|estimate| (estimate.factor, estimate.deviation))))
+    }
+
+    /// What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and
+    /// whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it
+    /// than from the goal.
+    fn standing(&self, q: &Bound<PyAny>) -> PyResult<Vec<(&'static str, f64, bool)>> {
+        let nq = self.task.get().of.simulator().model().nq();
+        let q = Numbers::like("q", q, Worlds::One, &[nq])?.as_slice().to_vec();
+        self.raised.or(self.with(|own| own.of.problem().standing(&q).or_raise()))
+    }
+}
+
+impl Controller {
+    /// Does something with the state, unless another call does.
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> PyResult<T>) -> PyResult<T> {
+        match self.state.try_lock() {
+            Ok(mut state) => work(&mut state),
+            Err(TryLockError::WouldBlock) => Err(Error::new_err("controller: expected one call at a time")),
+            Err(TryLockError::Poisoned(poisoned)) => work(&mut poisoned.into_inner()),
+        }
+    }
+}
+
+impl State {
+    fn new(py: Python, task: TaskOf, episode: EpisodeOf, (costs, raised): (&[Py<Cost>], &Raised)) -> PyResult<Self> {
+        let of = detached(py, || task.controller(&episode))?;
+        let mut own = Self { task, episode, of, progress: Progress::default() };
+        if !costs.is_empty() {
+            own.plan_for(py, own.task.clone(), own.episode.clone(), (costs, raised))?;
+        }
+        Ok(own)
+    }
+
+    /// Plans for an episode of a task from now on. After an error nothing has changed.
+    fn plan_for(
+        &mut self,
+        py: Python,
+        task: TaskOf,
+        episode: EpisodeOf,
+        (costs, raised): (&[Py<Cost>], &Raised),
+    ) -> PyResult<()> {
+        let mut problems = task.problems(&episode).or_raise()?;
+        cost::add(py, costs, &mut problems, raised).or_raise()?;
+        let start = episode.start.q.as_slice();
+        if let Some(problem) = problems.last() {
+            // A function that cannot be used says so here and not while a plant waits.
+            let nv = problem.simulator.model().nv();
+            let mut to = fingertip::mpc::cost::Expansion::zeros(nv);
+            raised.or(problem.objective.expand(start, true, false, &mut to).or_raise())?;
+        }
+        self.of.set_problems(problems).map_err(|error| Error::new_err(message(&error)))?;
+        (self.task, self.episode) = (task, episode);
+        Ok(())
+    }
+}
+
+/// The episode that is meant.
+fn begin(
+    py: Python,
+    task: &TaskOf,
+    which: Which,
+    seed: u64,
+    goal: Option<&Bound<Goal>>,
+    q: Option<&Bound<PyAny>>,
+) -> PyResult<EpisodeOf> {
+    let simulator = task.simulator();
+    let mut episode = match which {
+        Which::Number(number) => task.episode(seed, number).or_raise()?,
+        Which::Episode(episode) => episode.get().numbers(py, simulator)?,
+    };
+    if let Some(q) = q {
+        let q = Numbers::like("q", q, Worlds::One, &[simulator.model().nq()])?.as_slice().to_vec();
+        task.begin_at(&mut episode, q).or_raise()?;
+    }
+    if let Some(goal) = goal {
+        episode.goal = goal.get().0.clone();
+    }
+    Ok(episode)
+}

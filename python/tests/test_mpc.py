@@ -1,0 +1,336 @@
+"""Tasks, controllers, plants, costs and runs."""
+
+import json
+import pickle
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+from conftest import COMMAND, ROOT
+
+import fingertip as ft
+from fingertip import mpc
+
+# What is measured without noise is q ⊕ 0, which is q but for the last bits of quaternions.
+ROUNDING = 1e-15
+TASKS = ROOT / "assets" / "tasks"
+
+
+@pytest.fixture(scope="module")
+def turn():
+    """A hand turns a ball in its fingers: four fifths of a second are enough for success."""
+    return ft.Task.load("hand_turn").replace(cap=20)
+
+
+@pytest.fixture(scope="module")
+def ran(turn):
+    return mpc.run(turn)
+
+
+def test_a_run(turn, ran):
+    n, k = len(ran.u), turn.hold
+    model = turn.model
+    assert ran.success is not None and ran.success <= 20 and n == 20 and ran.unsolved == 0
+    assert ran.q.shape == (n + 1, model.nq) and ran.u.shape == (n, model.nu) and ran.path.shape == (n * k + 1, model.nq)
+    assert ran.force.shape == (n * k, model.nc, 3) and ran.plan.shape == (n, 11, model.nq)
+    assert np.array_equal(ran.q, ran.path[::k]) and np.allclose(np.diff(ran.time), turn.period)
+    assert np.array_equal(ran.q[0], ran.episode.q) and np.allclose(ran.plan[:, 0], ran.q[:-1], atol=ROUNDING)
+    assert set(ran.errors) == {"position", "rotation", "quaternion"}
+    # The errors by hand: the ball is the model's first object.
+    at = model.object(turn.object).q
+    away = np.linalg.norm(ran.q[:, at][:, :3] - ran.episode.goal.position, axis=1)
+    assert np.allclose(ran.errors["position"], away, atol=1e-12)
+    cosine = np.abs(ran.q[:, at][:, 3:] @ np.array(ran.episode.goal.quaternion))
+    assert np.allclose(ran.errors["quaternion"], 1 - cosine**2, atol=1e-9)
+    # It plans: the ball is turned by more than half a radian and brought to its place.
+    assert ran.errors["rotation"][0] > 0.5 > 20 * ran.errors["rotation"][-1]
+    assert "success at" in repr(ran)
+
+
+@pytest.mark.parametrize(
+    ("options", "plant"),
+    [
+        ([], {}),
+        (["--plant", "second-order", "--latency", "50", "--noise", "1,1"], {"kind": "second-order", "latency": 0.05, "noise": (1e-3, np.pi / 180)}),
+        (["--with", '{"mu": {"tips/cube": 0.3}}', "--plant-kappa", "1e5"], {"overrides": {"mu": {"tips/cube": 0.3}}, "kappa": 1e5}),
+    ],
+)
+def test_runs_are_those_of_the_command_line(options, plant):
+    """Without a limit on time, an episode is the same to the last bit."""
+    task = ft.Task.load("tips_air").replace(cap=25, seed=3)
+    run = mpc.run(task, mpc.Plant(task, **plant), episode=1, seed=3)
+    asked = ["mpc", "tips_air", "--first", "1", "--episodes", "1", "--cap", "25", "--seed", "3", "--json", *options]
+    said = json.loads(subprocess.run([*COMMAND, *asked], capture_output=True, text=True).stdout)
+    assert said["steps"] == len(run.u) and said["success"] == run.success and said["unsolved"] == run.unsolved
+    for name, last in said["errors"].items():
+        assert last == (run.errors[name][-1] if name in run.errors else None)
+    assert said["iterations"] == pytest.approx(run.iterations.mean())
+    assert sum(said["outcomes"].values()) == len(run.outcome)
+
+
+def test_any_plant(turn, ran):
+    """The library's own step as a callable of q and u is the default plant, but for where solves start."""
+    sim = ft.Quasidynamic(turn.model, kappa=1e6)
+    begun = []
+
+    class Own:
+        warm = None
+
+        def reset(self, episode):
+            begun.append(episode.number)
+
+        def __call__(self, q, u):
+            held = sim.hold(q, u, turn.hold, self.warm)
+            self.warm = held.warm[-1]
+            return held.q
+
+    run = mpc.run(turn, Own())
+    assert begun == [0] and run.force is None and run.unsolved is None
+    assert np.allclose(run.path, ran.path, atol=1e-6) and np.allclose(run.u, ran.u, atol=1e-6)
+    # What ends a period alone is enough; a velocity may come with it.
+    short = turn.replace(cap=2, lead=0.01)
+    run = mpc.run(short, lambda q, u: (sim.hold(q, u, turn.hold).q[-1], np.zeros(turn.model.nv)))
+    assert np.array_equal(run.q, run.path) and run.path.shape == (3, turn.model.nq)
+    with pytest.raises(ft.Error, match=r"plant: expected states of shape \(28,\) or \(k, 28\), got \(21,\)"):
+        mpc.run(short, lambda q, u: u)
+    with pytest.raises(ft.Error, match="plant: expected finite numbers"):
+        mpc.run(short, lambda q, u: q * np.nan)
+    with pytest.raises(ZeroDivisionError):
+        mpc.run(short, lambda q, u: 1 / 0)
+
+
+def test_each_ends_a_run(turn):
+    answers = []
+
+    def each(answer, q):
+        answers.append(answer)
+        return len(answers) == 3
+
+    assert len(mpc.run(turn, each=each).u) == 3 and answers[0].step == 0 and answers[2].step == 2
+
+
+def test_a_controller(turn, ran):
+    """A loop of one's own: the same commands as the run's."""
+    controller = ft.Controller(turn)
+    episode = controller.episode
+    assert controller.horizon == 10 and np.array_equal(controller.u_before, episode.u)
+    for q, u in zip(ran.q[:3], ran.u):
+        answer = controller.command(q)
+        assert np.allclose(answer.u, u, atol=1e-9) and np.array_equal(controller.u_before, answer.u)
+        assert np.array_equal(answer.q_from, q) and np.array_equal(answer.plan.q[0], q)
+        assert answer.plan.u.shape == (10, turn.model.nu) and answer.plan.force.shape == (10, turn.model.nc, 3)
+        assert answer.plan.log.shape[1] == 4 and answer.plan.log[-1, 0] >= answer.plan.cost
+        assert not answer.success and not answer.done and 0 < answer.seconds < 10
+    assert answer.errors.position == ran.errors["position"][2]
+    # Nothing measured, too little time, and numbers that cannot be: the rest of the plan is followed.
+    rest = answer.plan.u[1]
+    silent = controller.command(None)
+    assert silent.outcome == "silent" and silent.plan is None and np.array_equal(silent.u, rest)
+    assert controller.command(ran.q[3], 0.0).outcome == "deadline"
+    assert controller.command(np.where(np.arange(28) == 3, np.nan, ran.q[3])).outcome == "bad input"
+    # It goes on, and begins again.
+    assert controller.command(ran.q[3]).outcome in ("converged", "iteration limit")
+    controller.reset()
+    assert np.allclose(controller.command(ran.q[0]).u, ran.u[0], atol=1e-9)
+    assert sum(purpose for _, _, purpose in controller.standing(ran.q[0])) == 2
+
+
+def test_success_and_its_end(turn, ran):
+    """At its goal an episode succeeds, as soon as the errors have been small for long enough."""
+    controller = ft.Controller(turn)
+    at_goal = next(k for k in range(20) if turn.is_small(turn.errors(ran.episode.goal, ran.q[k])))
+    progress = mpc.Progress(turn)
+    while not progress.is_over:
+        answer = controller.command(ran.q[at_goal])
+        progress.count(answer.errors)
+        assert answer.success == (progress.success is not None) and answer.done == progress.is_over
+    assert progress.success is not None and progress.held >= 1
+
+
+def test_goals(turn, ran):
+    goal = ran.episode.goal
+    other = mpc.Goal(position=np.array(goal.position) + [0.0, 0.0, 0.01], quaternion=2.0 * np.array(goal.quaternion))
+    assert np.allclose(np.linalg.norm(other.quaternion), 1) and other != goal and other == mpc.Goal(*other.__getnewargs__())
+    controller = ft.Controller(turn, goal=other, q=ran.q[-1])
+    assert controller.episode.goal == other and np.array_equal(controller.episode.q, ran.q[-1])
+    raised = controller.command(ran.q[-1])
+    assert raised.errors.position > 0.005
+    controller.set_goal(goal)
+    assert controller.episode.goal == goal
+    again = controller.command(ran.q[-1])
+    assert again.errors.position == ran.errors["position"][-1] and again.step == 0
+    assert not np.array_equal(again.u, raised.u)
+    # A run of an episode made by hand.
+    episode = mpc.Episode(7, ran.q[-1], ran.u[-1], other)
+    run = mpc.run(turn.replace(cap=1), episode=episode)
+    assert run.episode.number == 7 and run.errors["position"][0] == raised.errors.position
+    valve = ft.Task.load("valve")
+    joints = valve.episode().goal.joints
+    assert len(joints) == 1 and valve.episode().goal.position is None
+    assert valve.errors(valve.episode().goal, valve.model.home()).joints > 0
+
+
+def test_beliefs(turn, ran):
+    """What is believed of the plant changes commands."""
+    controller = ft.Controller(turn)
+    controller.set_parameters({"mass": {turn.object: 0.5}})
+    heavy = controller.command(ran.q[9])
+    believed = turn.replace(overrides={"mass": {turn.object: 0.5}})
+    other = ft.Controller(believed)
+    assert np.array_equal(other.command(ran.q[9]).u, heavy.u)
+    assert not np.array_equal(ft.Controller(turn).command(ran.q[9]).u, heavy.u)
+    column = turn.model.inertial_names.index(turn.object)
+    assert believed.model.params["mass"][0, column] == 0.5 != turn.model.params["mass"][0, column]
+    assert controller.friction is None
+
+
+def test_settings(turn):
+    task = turn.replace(method="mppi", iterations=1, latency=0.05, seed=5)
+    assert (task.method, task.iterations, task.latency, task.cap) == ("mppi", 1, 0.05, 20)
+    assert turn.method == "ilqr" and turn.latency == 0.0
+    first, again, other = (ft.Controller(of).command(turn.episode().q).u for of in (task, task, task.replace(seed=6)))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert "hand_turn" in ft.Task.names() and ft.Task.load("allegro_cube").n_goals is not None
+    assert ft.Task.load(TASKS / "hand_turn.toml").episode(2, 1).goal == ft.Task.load("hand_turn").episode(2, 1).goal
+
+
+def test_own_costs(turn, ran):
+    """A cost that is the task's own, computed in Python, does what the task's own does."""
+    push = ft.Task.load("planar_push")
+    text = (TASKS / "planar_push.toml").read_text()
+    weights = (20.0, 2000.0)
+    for weight in weights:
+        assert f"position = {weight}\n" in text
+        text = text.replace(f"position = {weight}\n", "")
+    at, goal = push.model.object(push.object), push.episode().goal
+
+    def residual(q):
+        return q[at.q][:2] - goal.position[:2]
+
+    def jacobian(q):
+        rows = np.zeros((2, push.model.nv))
+        rows[:, at.v.start : at.v.start + 2] = np.eye(2)
+        return rows
+
+    own = mpc.Cost(residual, jacobian, *weights, purpose=True)
+    without = ft.Task.from_toml(text, TASKS).replace(cap=10)
+    theirs = mpc.run(push.replace(cap=10))
+    ours = mpc.run(without, costs=[own])
+    assert np.allclose(ours.cost, theirs.cost, rtol=1e-6) and np.allclose(ours.u, theirs.u, atol=1e-6)
+    assert not np.allclose(mpc.run(without).u, theirs.u, atol=1e-3)
+
+
+def test_costs_by_the_numbers_of_q(turn, ran):
+    """A Jacobian by q's own numbers is that in tangent coordinates, by which the gradient is: against differences of the cost."""
+    at = turn.model.object(turn.object)
+    wanted = np.array([1.0, 0.0, 0.0, 0.0])
+
+    def residual(q):
+        return q[at.q][3:] - wanted
+
+    def by_q(q):
+        rows = np.zeros((4, turn.model.nq))
+        rows[:, at.q][:, 3:] = 0
+        rows[np.arange(4), at.q.start + 3 + np.arange(4)] = 1.0
+        return rows
+
+    def by_tangent(q):
+        # q₊ = Exp(ω) ⊗ q, so ∂q/∂ω is half of the product by (0, eᵢ) from the left.
+        w, x, y, z = q[at.q][3:]
+        rows = np.zeros((4, turn.model.nv))
+        rows[:, at.v.start + 3 : at.v.start + 6] = 0.5 * np.array([[-x, -y, -z], [w, z, -y], [-z, w, x], [y, -x, w]])
+        return rows
+
+    short = turn.replace(cap=3)
+    q = ran.q[8]
+    first, second = (mpc.run(short, q=q, costs=[mpc.Cost(residual, of, 0.5)]) for of in (by_q, by_tangent))
+    assert np.allclose(first.u, second.u, atol=1e-9) and not np.allclose(first.u, mpc.run(short, q=q).u, atol=1e-5)
+
+
+def test_costs_that_cannot_be_used(turn, ran):
+    zero, rows = (lambda q: np.zeros(1)), (lambda q: np.zeros((1, 27)))
+    for cost, says in [
+        (mpc.Cost(lambda q: 1.0, rows), "residual: expected shape (m,), got ()"),
+        (mpc.Cost(lambda q: np.array([np.inf]), rows), "residual: expected finite numbers, got inf"),
+        (mpc.Cost(zero, lambda q: np.zeros((2, 27))), "jacobian: expected shape (1, 27) or (1, 28), got (2, 27)"),
+        (mpc.Cost(zero, lambda q: np.full((1, 27), np.nan)), "jacobian: expected finite numbers, got NaN"),
+        (mpc.Cost(lambda q: "far", rows), "residual: expected real numbers"),
+    ]:
+        with pytest.raises(ft.Error) as caught:
+            ft.Controller(turn, costs=[cost])
+        assert says in str(caught.value)
+
+    class Far(Exception):
+        pass
+
+    def residual(q):
+        if calls:
+            raise Far("too far")
+        return np.zeros(1)
+
+    # What it raises while a command is planned is raised where the command was asked for, and nothing has changed.
+    calls = []
+    controller = ft.Controller(turn, costs=[mpc.Cost(residual, rows)])
+    calls.append(1)
+    with pytest.raises(Far, match="too far"):
+        controller.command(ran.q[0])
+    calls.clear()
+    assert np.allclose(controller.command(ran.q[0]).u, ran.u[0], atol=1e-9)
+
+
+def test_a_controller_answers_one_call_at_a_time(turn, ran):
+    made, said = [], []
+
+    def residual(q):
+        for controller in made:
+            try:
+                controller.command(q)
+            except ft.Error as error:
+                said.append(str(error))
+        return np.zeros(1)
+
+    cost = mpc.Cost(residual, lambda q: np.zeros((1, 27)))
+    made.append(ft.Controller(turn.replace(iterations=1), costs=[cost]))
+    made[0].command(ran.q[0])
+    assert set(said) == {"controller: expected one call at a time"}
+
+
+def test_python_goes_on_while_it_plans(turn, ran):
+    controller = ft.Controller(turn.replace(iterations=60, tolerance=1e-15))
+    done, count = threading.Event(), 0
+
+    def work():
+        for q in ran.q[5:15]:
+            controller.command(q)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.wait(1e-3):
+        count += 1
+    thread.join()
+    assert count > 5
+
+
+def test_pickles(turn, ran, tmp_path):
+    task = turn.replace(method="cem", cap=4, overrides={"mass": {turn.object: 0.2}})
+    again = pickle.loads(pickle.dumps(task))
+    assert (again.method, again.cap, again.title) == ("cem", 4, task.title)
+    assert np.array_equal(again.model.params["mass"], task.model.params["mass"])
+    text = (TASKS / "tips_air.toml").read_text()
+    of_text = ft.Task.from_toml(text, TASKS)
+    assert pickle.loads(pickle.dumps(of_text)).episode(1).goal == of_text.episode(1).goal
+    model = pickle.loads(pickle.dumps(task.model))
+    assert {name: x.tolist() for name, x in model.params.items()} == {name: x.tolist() for name, x in task.model.params.items()}
+    run = pickle.loads(pickle.dumps(ran))
+    assert np.array_equal(run.path, ran.path) and run.episode.goal == ran.episode.goal and run.success == ran.success
+    assert run.outcome == ran.outcome and run.task.cap == 20
+    answer = ft.Controller(turn).command(ran.q[0])
+    other = pickle.loads(pickle.dumps(answer))
+    assert np.array_equal(other.plan.q, answer.plan.q) and other.errors.position == answer.errors.position
+    assert repr(other.errors) == repr(answer.errors) and repr(other.errors).startswith("Errors(position=")
+    plant = pickle.loads(pickle.dumps(mpc.Plant(turn, "second-order", kappa=1e5, noise=(1e-3, 0.0))))
+    plant.reset(turn.episode())
+    path, force = plant.advance(turn.episode().u)
+    assert path.shape == (5, 28) and force.shape == (5, 10, 3) and plant.measure()[1].shape == (27,)
