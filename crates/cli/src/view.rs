@@ -36,6 +36,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
+    /// Leaves steps out evenly, so that the page of a recording has about so many kilobytes at most.
+    #[arg(long, value_name = "KB", requires = "html")]
+    kilobytes: Option<usize>,
+
     /// Prints the page's address and does not open it.
     #[arg(long)]
     no_open: bool,
@@ -65,7 +69,8 @@ fn replay(args: &Args, what: &Path) -> Outcome {
     if args.listen.is_some() || args.overrides != "{}" {
         return Err(format!("{}: --listen and --with are for scenes (TOML)", what.display()).into());
     }
-    let page = export::load(what)?.html();
+    let recording = export::load(what)?;
+    let page = args.kilobytes.map_or_else(|| recording.html(), |most| recording.html_within(1000 * most));
     let path = args.html.clone().unwrap_or_else(|| temporary(what));
     std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     println!("page       {}", path.display());

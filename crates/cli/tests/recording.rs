@@ -384,7 +384,16 @@ fn the_command_line_records_exports_and_shows() {
         assert_eq!(code, Some(0), "{args:?}: {text}");
     }
     assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 22);
-    assert!(std::fs::read_to_string(&page).unwrap().contains("\"stride\":"));
+    let whole = std::fs::read_to_string(&page).unwrap();
+    assert!(whole.contains("\"stride\":"));
+    let most = whole.len() / 1000 - 2;
+    let (code, text) = run(&["view", &run_file, "--html", &page, "--kilobytes", &most.to_string()]);
+    let shorter = std::fs::read_to_string(&page).unwrap().len();
+    assert!(
+        code == Some(0) && (whole.len() - 8000..=1000 * most).contains(&shorter),
+        "{text}: {shorter} of {}",
+        whole.len()
+    );
     let bytes = std::fs::read(&run_file).unwrap();
     std::fs::write(&run_file, &bytes[..bytes.len() - 40]).unwrap();
     let (code, text) = run(&["export", &run_file, "--csv", &csv]);
