@@ -523,20 +523,29 @@ fn malformed_data() {
     }
 }
 
-/// Passive motions need inertia; commanded joints have their stiffness.
+/// Passive motions need inertia, or something else that holds them; commanded joints have their stiffness.
 #[test]
 fn motions_without_inertia() {
     let arm = || {
         let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
         arm.links[2].inertia = None;
+        arm.joints.iter_mut().for_each(|joint| joint.damping = 0.0);
         arm
     };
     Scene::new().robot(Robot::new("arm", arm())).validate().unwrap();
     let error = Scene::new().object(Object::articulated("arm", arm())).validate().unwrap_err().to_string();
     check("massless", &error, "object \"arm\": joint \"elbow\": mass: ", "expected a positive mass of what moves here");
 
+    // A joint with damping needs none.
+    let mut damped = arm();
+    damped.joints[1].damping = 0.1;
+    let scene = Scene::new().object(Object::articulated("arm", damped));
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    Quasidynamic::new(&model, &model.parameters).unwrap();
+
     let mut on_axis = Object::articulated("arm", Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap());
     if let ObjectBody::Articulated { articulation, .. } = &mut on_axis.body {
+        articulation.joints.iter_mut().for_each(|joint| joint.damping = 0.0);
         let inertia = articulation.links[2].inertia.as_mut().unwrap();
         (inertia.com, inertia.matrix) = (Default::default(), Default::default());
     }
@@ -545,6 +554,7 @@ fn motions_without_inertia() {
 
     let mut base = Object::articulated("door", Articulation::from_urdf("assets/robots/door.urdf").unwrap());
     if let ObjectBody::Articulated { articulation, .. } = &mut base.body {
+        articulation.joints.iter_mut().for_each(|joint| joint.damping = 0.0);
         articulation.links[0].inertia = None;
     }
     for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation, Freedom::Fixed] {

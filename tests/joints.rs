@@ -93,6 +93,23 @@ fn a_tendon() {
     near(&next(&model, &[0.3, -0.2], &[0.9]), &[0.3 + x, -0.2 + 0.5 * x]);
 }
 
+/// K (u − cᵀq₊), and which are beyond the joints' efforts.
+#[test]
+fn forces_of_commands() -> Result<()> {
+    let mut scene = scene("stiffness = { j1 = 2, j2 = 3 }\ntendons = [{ joint = \"j1\", others = { j2 = 0.5 } }]\n");
+    scene.robots[0].articulation.joints[0].effort = 0.5;
+    scene.robots[0].articulation.joints[1].effort = 2.0;
+    let model = model(&scene);
+    let step = Quasidynamic::new(&model, &model.parameters)?;
+    let (q, u) = (model.tensor(&[&[0.1, 0.2], &[0.3, 0.4]])?, model.tensor(&[&[0.5, -0.1], &[0.6, -0.3]])?);
+    let forces = step.command_forces(&q, &u)?.flatten_all()?.to_vec1::<f64>()?;
+    near(&forces, &[2.0 * (0.5 - 0.2), 3.0 * -0.3, 2.0 * (0.6 - 0.5), 3.0 * -0.7]);
+    let beyond = step.beyond_efforts(&q, &u)?;
+    let found: Vec<_> = beyond.iter().map(|beyond| (beyond.world, beyond.command, beyond.effort)).collect();
+    assert_eq!(found, [(0, 0, 0.5), (1, 1, 2.0)]);
+    Ok(())
+}
+
 /// What followers have of their own counts at their leader, with the square of the multiplier.
 #[test]
 fn elements_of_followers() {

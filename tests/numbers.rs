@@ -114,7 +114,7 @@ fn gradients_of_a_step() {
                 near(&gradient.parameters[k], &numbers(expected).unwrap(), &what);
             }
         }
-        assert_eq!(gradient.parameter("mass"), Some(&gradient.parameters[7][..]));
+        assert_eq!(gradient.parameter("mass"), Some(&gradient.parameters[11][..]));
         assert!(gradient.parameter("masses").is_none());
     });
 }

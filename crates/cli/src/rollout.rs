@@ -1,9 +1,11 @@
 //! `fingertip rollout`: simulates many steps and reports their outcome.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fingertip::description::Scene;
-use fingertip::show::{self, Recording, RecordingWriter, Source};
+use fingertip::description::{JointKind, Scene};
+use fingertip::kinematics::Coordinate;
+use fingertip::show::{self, Recording, RecordingWriter, Source, StepRecord};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -104,6 +106,30 @@ pub fn roll_out(
     recording
 }
 
+/// A line for each command that pulls harder than its joint's largest effort allows.
+fn efforts(step: &Quasidynamic, recording: &Recording) -> candle_core::Result<Vec<String>> {
+    let model = step.model();
+    let mut worst: BTreeMap<usize, (f64, f64, usize)> = BTreeMap::new();
+    let solved = recording.steps.iter().filter(|record| record.status == Status::Solved.name());
+    for StepRecord { end, u, .. } in solved.filter(|_| model.nu() > 0) {
+        for beyond in step.beyond_efforts(&model.tensor(&[&end.q])?, &model.tensor(&[u])?)? {
+            let (most, _, steps) = worst.entry(beyond.command).or_insert((0.0, beyond.effort, 0));
+            *most = most.max(beyond.force.abs());
+            *steps += 1;
+        }
+    }
+    let joints: Vec<&Coordinate> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).collect();
+    let line = |(command, (most, effort, steps)): (usize, (f64, f64, usize))| {
+        let joint = joints[command];
+        let unit = if joint.kind == JointKind::Prismatic { "N" } else { "N·m" };
+        let name = &joint.name;
+        format!(
+            "{name}: its command pulls with up to {most:.3} {unit}, beyond its effort of {effort} {unit}, in {steps} steps"
+        )
+    };
+    Ok(worst.into_iter().map(line).collect())
+}
+
 /// Begins a file, and says what will not be seen of it.
 pub fn begin(path: &Path, recording: &Recording) -> fingertip::Result<RecordingWriter> {
     scene::warn(&recording.left_out);
@@ -121,6 +147,7 @@ pub fn report(
     let unsolved = recording.steps.iter().position(|step| step.status != Status::Solved.name());
     let why = unsolved.map(|k| Why::of_recording(scene, step, recording, k)).transpose()?;
     print!("{}", summary::summary(recording, why.as_ref()));
+    efforts(step, recording)?.iter().for_each(|line| println!("{line}"));
     if let Some(path) = record {
         println!("recording  {}", path.display());
     }

@@ -40,7 +40,7 @@ fn leader(joints: &[Joint], j: usize) -> (usize, f64, f64) {
 pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Springs {
     let joints = &articulation.joints;
     let mut pulls: Vec<Pull> = joints.iter().map(|_| Pull::default()).collect();
-    let (mut bundles, mut notes) = (Vec::new(), Vec::new());
+    let (mut bundles, mut driven, mut notes) = (Vec::new(), BTreeSet::new(), Vec::new());
     let index = |name: &str| joints.iter().position(|joint| joint.name == name);
     let names = |slopes: &[(usize, f64)]| {
         let names: Vec<&str> = slopes.iter().map(|&(j, _)| joints[j].name.as_str()).collect();
@@ -62,6 +62,7 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
             continue;
         }
         if *stiffness == 0.0 {
+            driven.extend(slopes.iter().map(|&(j, _)| j));
             notes.push(format!(
                 "{kind} \"{name}\" is no spring; joint {} is commanded by position here",
                 names(&slopes)
@@ -109,7 +110,8 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
     for (j, (joint, pull)) in joints.iter().zip(pulls).enumerate().filter(|(_, (joint, _))| joint.is_commandable()) {
         let Pull { stiffness, bias, gains, others } = pull;
         if stiffness <= 0.0 {
-            if pulled.contains(&j) || articulation.resistance(j).spring.stiffness > 0.0 {
+            let is_sprung = articulation.resistance(j).spring.stiffness > 0.0;
+            if pulled.contains(&j) || (is_sprung && !driven.contains(&j)) {
                 springs.passive.insert(joint.name.clone());
             } else {
                 free.push(joint.name.as_str());

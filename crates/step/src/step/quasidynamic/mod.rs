@@ -2,6 +2,7 @@
 
 mod assemble;
 mod contacts;
+mod efforts;
 mod gaps;
 mod geometry;
 mod kernels;
@@ -26,6 +27,7 @@ use super::operands::{ContactTables, contact_paths};
 use super::problem::ProblemTables;
 use super::result::{Linearization, Rollout, Step};
 use super::rolling::RollingTables;
+pub use efforts::BeyondEffort;
 pub use geometry::Geometry;
 
 pub use plain::{Held, Jacobians};
