@@ -213,8 +213,10 @@ impl Supervisor {
         if is_progress(self.best) {
             (self.best, self.ways) = (distance, 0);
         }
-        if is_progress(self.least) {
-            (self.least, self.idle) = (distance, 0);
+        let is_there = self.task.is_small(&errors);
+        if is_there || is_progress(self.least) {
+            // From the goal, what counts begins anew when the object leaves it.
+            (self.least, self.idle) = (if is_there { f64::INFINITY } else { distance }, 0);
         }
         self.first.get_or_insert_with(|| q.to_vec());
         let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
@@ -227,7 +229,7 @@ impl Supervisor {
         }
         if WAYS.contains(&self.doing) || self.doing == Doing::Return {
             (self.least, self.idle) = (distance, 0);
-        } else if self.idle as f64 >= periods(settings.stall) && !self.task.is_small(&errors) {
+        } else if self.idle as f64 >= periods(settings.stall) {
             return self.way_out(settings, q);
         }
         if away.is_some_and(|away| away > 1.0) {
