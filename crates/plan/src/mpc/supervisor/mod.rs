@@ -213,8 +213,10 @@ impl Supervisor {
         if is_progress(self.best) {
             (self.best, self.ways) = (distance, 0);
         }
-        if is_progress(self.least) {
-            (self.least, self.idle) = (distance, 0);
+        let is_there = self.task.is_small(&errors);
+        if is_there || is_progress(self.least) {
+            // From the goal, what counts begins anew when the object leaves it.
+            (self.least, self.idle) = (if is_there { f64::INFINITY } else { distance }, 0);
         }
         self.first.get_or_insert_with(|| q.to_vec());
         let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
@@ -227,7 +229,7 @@ impl Supervisor {
         }
         if WAYS.contains(&self.doing) || self.doing == Doing::Return {
             (self.least, self.idle) = (distance, 0);
-        } else if self.idle as f64 >= periods(settings.stall) && !self.task.is_small(&errors) {
+        } else if self.idle as f64 >= periods(settings.stall) {
             return self.way_out(settings, q);
         }
         if away.is_some_and(|away| away > 1.0) {
@@ -251,8 +253,17 @@ impl Supervisor {
     /// The next way out of a stall.
     fn way_out(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
         let stall = Stall::of(&self.task, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
-        let first = WAYS.iter().position(|way| *way == stall.first_way()).unwrap_or(0);
-        let way = WAYS[(first + self.ways) % WAYS.len()];
+        let is_of_use = |way: &Doing| match way {
+            Doing::Nudge => self.episode.goal.turn.is_some(),
+            Doing::Sample => !matches!(self.task.settings.method, Method::Hybrid | Method::Mppi | Method::Cem),
+            _ => true,
+        };
+        let (first, others): (Vec<Doing>, Vec<Doing>) =
+            WAYS.into_iter().filter(is_of_use).partition(|way| *way == stall.first_way());
+        // The first way, and between two attempts at it one of the others in turn.
+        let tried = self.ways / 2;
+        let way =
+            if self.ways.is_multiple_of(2) && !first.is_empty() { first[0] } else { others[tried % others.len()] };
         self.ways += 1;
         *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
@@ -264,9 +275,16 @@ impl Supervisor {
                 self.turned(ahead + aside.normalize() * settings.subgoal, q)?
             }
             Doing::Sample => self.turned(turn.cap_magnitude(settings.subgoal), q)?,
-            _ => self.task.state_of(self.task.object(), q),
+            _ => self.put_down(q)?,
         };
         self.begin(way, goal)
+    }
+
+    /// Where the object is now, but no higher than the task's goals are, or than it was at the episode's start.
+    fn put_down(&self, q: &[f64]) -> Result<Goal> {
+        let [now, first] = [q, &self.episode.start.q].map(|q| self.task.state_of(self.task.object(), q));
+        let position = now.position.zip(first.position).map(|([x, y, z], [.., before])| [x, y, z.min(before)]);
+        Ok(self.task.lifted(Goal { position, ..now }, q)?)
     }
 
     /// The turn from where the object is to a goal, in world axes, rad.
