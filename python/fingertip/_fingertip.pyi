@@ -103,6 +103,9 @@ class Model:
     def load(cls, path: str | os.PathLike[str], overrides: _Overrides | str | None = None) -> Model:
         """Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package, as
         `"hand_ball"`."""
+    @staticmethod
+    def names() -> list[str]:
+        """The names of the scenes that come with the package."""
     @classmethod
     def from_toml(
         cls, text: str, folder: str | os.PathLike[str] = ..., overrides: _Overrides | str | None = None

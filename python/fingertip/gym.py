@@ -5,7 +5,7 @@ velocities: those in observations are (q₊ − q)/h, of the last simulation ste
 the seed and i: what it does depends neither on the number of worlds nor on threads.
 
 ```python
-env = gymnasium.make_vec("fingertip.gym:FingertipAllegroCube-v0", num_envs=64, scene="assets/scenes/allegro_cube.toml")
+env = gymnasium.make_vec("fingertip.gym:FingertipAllegroCube-v0", num_envs=64, scene="allegro_cube")
 ```
 """
 
@@ -22,6 +22,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from ._fingertip import Error, Model, Quasidynamic
+from ._show import show
 
 __all__ = [
     "CubeReorient",
@@ -143,8 +144,8 @@ def _product(a: _Floats, b: _Floats) -> _Floats:
 class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
     """A hand turns a cube on its palm to goals, one after another.
 
-    `scene` is a scene's path or model; what it commands is the hand, and `cube` names a free object. A wheel has no scenes: use
-    a clone's `assets/scenes/allegro_cube.toml`. `params` are the step's but for h, as `Quasidynamic` takes them: with a row for
+    `scene` is a scene's path, its name if it ships (`"allegro_cube"`), or a model; what it commands is the hand, and `cube` names a
+    free object. `params` are the step's but for h, as `Quasidynamic` takes them: with a row for
     each world, worlds differ.
 
     Actions (B, n) from −1 to 1 are targets of the n commanded joints, scaled to their limits; what is outside is cut. An
@@ -159,6 +160,9 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
     All three of gymnasium's autoreset modes are there, `AutoresetMode.NEXT_STEP` if none is given. In `DISABLED`, worlds that have
     ended must be reset by `reset(options={"reset_mask": ended})` before the next step. World i of this environment is world
     `first_world` + i of the seed: parts of a large batch may be computed apart, with the same bits.
+
+    With `render_mode="replay"`, `render` gives the first world's episode so far as `fingertip.show` does: a notebook's cell plays
+    it, and `.save` writes it.
     """
 
     def __init__(
@@ -171,6 +175,7 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
         cube: str = "cube",
         threads: int | None = None,
         first_world: int = 0,
+        render_mode: str | None = None,
         **params: ArrayLike,
     ) -> None:
         if num_envs < 1:
@@ -184,7 +189,10 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
         self.h = settings.period / settings.substeps
         self.sim = Quasidynamic(model, threads, h=self.h, **params)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
+        self.metadata = {"render_modes": ["replay"], "autoreset_mode": self.autoreset_mode}
+        if render_mode not in (None, "replay"):
+            raise Error(f'render_mode: expected None or "replay", got {render_mode!r}')
+        self.render_mode = render_mode
 
         joints = [model.joint(name) for name in model.u_names]
         limits = [joint.limits for joint in joints]
@@ -224,6 +232,9 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
             "status": np.zeros(num_envs, np.uint8),
         }
         self._streams: list[np.random.Generator] = []
+        # The first world's states, commands and forces in its episode, and in the one before.
+        self._path: list[tuple[_Floats, _Floats, _Floats]] = []
+        self._path_before: list[tuple[_Floats, _Floats, _Floats]] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -280,6 +291,16 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
             infos |= {"final_obs": final, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
         return observation, rewards, terminated, truncated, infos
 
+    def render(self) -> Any:
+        """The first world's episode so far, or the one before if it has just begun: a `fingertip.Replay`; None without
+        `render_mode="replay"` or before the first step."""
+        path = self._path or self._path_before
+        if not path:
+            return None
+        q = np.concatenate([path[0][0][:1], *(states[1:] for states, _, _ in path)])
+        u, force = (np.concatenate(parts) for parts in list(zip(*path))[1:])
+        return show(self.sim.model, q, u=u, force=force, time=self.h * np.arange(len(q)))
+
     def _move(self, moved: _Bools, action: _Floats) -> None:
         """The worlds' simulation steps under the actions."""
         reach = self.settings.speed * self.h * (1 + np.arange(self.settings.substeps))[:, None]
@@ -297,6 +318,9 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
         self._action[moved] = action[moved]
         self._steps[moved] += 1
         self._info["status"][moved] = made.status.max(axis=1)[moved]
+        if self.render_mode and moved[0]:
+            # Copies: the arrays are of all worlds.
+            self._path.append((made.q[0].copy(), u[0].copy(), made.force[0].copy()))
 
     def _begin(self, worlds: _Bools) -> None:
         """Begins episodes of some worlds."""
@@ -309,6 +333,8 @@ class CubeReorient(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[A
             joints = q[self._joints] + s.joint_noise * half * numbers[2:]
             q[self._joints] = np.clip(joints, self.lower, self.upper)
             self.q[world] = q
+        if worlds[0]:
+            self._path, self._path_before = [], self._path or self._path_before
         self.v[worlds] = 0.0
         self.u[worlds] = self.q[worlds][:, self._joints]
         self._action[worlds] = unscaled(self.u[worlds], self.lower, self.upper)

@@ -140,6 +140,12 @@ impl Model {
         Ok(Self { source, ..Self::compiled(cls.py(), scene, text, folder, overrides)? })
     }
 
+    /// The names of the scenes that come with the package.
+    #[staticmethod]
+    fn names() -> Vec<&'static str> {
+        shipped::Kind::Scene.names()
+    }
+
     /// Reads a scene's text (TOML). The files that it names are relative to `folder`.
     #[classmethod]
     #[pyo3(signature = (text, folder=PathBuf::from("."), overrides=None))]

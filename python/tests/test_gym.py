@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import SCENES
+from test_show import frames
 
 import fingertip as ft
 
@@ -316,3 +317,27 @@ def test_bad_actions_and_masks(env):
     env.q[:], env.u[:] = before, before[:, 7:]
     env.step(np.ones((4, 16)))
     assert np.array_equal(env.q, once)  # what is outside is cut
+
+
+def test_render():
+    """The first world's episode, as a replay of all simulation steps."""
+    env = ft.gym.CubeReorient("allegro_cube", 2, render_mode="replay", settings=ft.gym.Settings(seconds=0.2))
+    assert env.render() is None
+    env.reset(seed=3)
+    start = env.q[0].copy()
+    for k in range(1, 7):
+        _, _, _, truncated, _ = env.step(actions(env, k))
+        replay = env.render()
+        assert replay.n_steps == 4 * k and truncated.all() == (k == 6)
+    rows, layout = frames(replay.html())
+    q = rows[:, layout["q"] : layout["u"]]
+    assert np.allclose(q[0], start, atol=1e-6) and np.allclose(q[-1], env.q[0], atol=1e-6)
+    assert np.allclose(rows[-1, layout["u"] : layout["poses"]], env.u[0], atol=1e-6)
+    assert rows[-1, layout["time"]] == pytest.approx(0.2)
+    # The next episode begins, and then moves.
+    for steps in [24, 4]:
+        env.step(actions(env))
+        assert env.render().n_steps == steps
+    assert ft.gym.CubeReorient("allegro_cube").render() is None
+    with pytest.raises(ft.Error, match="render_mode: expected None or \"replay\", got 'human'"):
+        ft.gym.CubeReorient("allegro_cube", render_mode="human")

@@ -304,6 +304,20 @@ def test_programs_of_others(state):
         ft._fingertip._xla_function(sim, "walk", [])
 
 
+def test_a_cost_of_planning():
+    """A residual in JAX with its Jacobian by q's own numbers plans as one that is written out."""
+    task = ft.Task.load("hand_turn").replace(cap=3)
+    at, nv = task.model.object(task.object), task.model.nv
+    place = jnp.array([0.1, 0.0, -0.1])
+    residual = jax.jit(lambda q: q[at.q][:3] - place)
+    plain = np.zeros((3, nv))
+    plain[:, at.v][:, :3] = np.eye(3)
+    written = ft.mpc.Cost(lambda q: q[at.q][:3] - np.asarray(place), lambda q: plain, running=10.0)
+    by_jax = ft.mpc.Cost(residual, jax.jit(jax.jacobian(residual)), running=10.0)
+    runs = [ft.mpc.run(task, costs=costs) for costs in ([by_jax], [written], [])]
+    assert np.allclose(runs[0].u, runs[1].u, atol=1e-9) and not np.allclose(runs[0].u, runs[2].u, atol=1e-6)
+
+
 BAD = {
     "q too wide": (lambda of, q, u: of(np.zeros((2, 25)), u), r"q: expected shape \(B, 24\).* got \(2, 25\)"),
     "q of no world": (lambda of, q, u: of(q[:0], u[:0]), r"q: expected .*B ≥ 1.* got \(0, 24\)"),

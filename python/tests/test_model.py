@@ -82,6 +82,7 @@ def test_relative_path(monkeypatch, tmp_path, hand):
 
 def test_names(monkeypatch, tmp_path, hand):
     monkeypatch.chdir(tmp_path)
+    assert "hand_ball" in ft.Model.names()
     model = ft.Model.load("hand_ball", {"mass": {"ball": 0.3}})
     assert np.array_equal(model.home(), hand.home()) and model.text == hand.text
     assert pickle.loads(pickle.dumps(model)).params["mass"].tolist() == [[0.3]]

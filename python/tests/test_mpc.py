@@ -1,6 +1,8 @@
 """Tasks, controllers, plants, costs and runs."""
 
+import concurrent.futures
 import json
+import multiprocessing
 import pickle
 import subprocess
 import threading
@@ -311,6 +313,16 @@ def test_python_goes_on_while_it_plans(turn, ran):
         count += 1
     thread.join()
     assert count > 5
+
+
+def test_episodes_in_other_processes(turn, ran):
+    """Episodes of a pool have the bits of those here."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, context) as pool:
+        runs = [pool.submit(mpc.run, turn, mpc.Plant(turn), episode=k) for k in range(2)]
+        runs = [run.result(timeout=100) for run in runs]
+    assert np.array_equal(runs[0].path, ran.path) and np.array_equal(runs[0].plan, ran.plan)
+    assert runs[1].episode.number == 1
 
 
 def test_pickles(turn, ran, tmp_path):

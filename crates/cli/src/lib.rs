@@ -49,6 +49,7 @@ type Outcome = Result<Exit, Box<dyn std::error::Error>>;
 /// Without a command, the demo runs.
 #[derive(Parser)]
 #[command(
+    name = "fingertip",
     version,
     max_term_width = 100,
     after_long_help = "Exit status: 0, 1 if an audit or an episode fails or a rollout has steps that were not solved, 2 for bad input; `step` \

@@ -27,7 +27,6 @@ macro_rules! data {
         #[pymethods]
         impl $name {
             #[new]
-            #[expect(clippy::allow_attributes, reason = "few have so many")]
             #[allow(clippy::too_many_arguments, reason = "a field each")]
             fn new($($field: $type,)*) -> Self {
                 Self { $($field,)* }
