@@ -172,7 +172,7 @@ impl Friction {
     }
 }
 
-/// A robot. Its joints with a single coordinate are commanded, with impedance.
+/// A robot. Its joints with a single coordinate are commanded, with impedance, unless they are [`Robot::passive`].
 ///
 /// A movable root link moves like an object. In the step's P its block is ε M/h², with M the inertia of the whole robot
 /// about it in the present posture. The weight of all links acts on it, so the contact forces on a standing robot add
