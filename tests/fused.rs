@@ -68,6 +68,8 @@ fn compare(what: &str, found: &Tensor, expected: &Tensor, terms: Option<&Vec<f64
 const AT_A_TIE: [&str; 3] = ["block", "dice", "hand of solids"];
 /// ... so that only the motion is compared: gradients are drawn place by place.
 const MOTION: [&str; 2] = ["q_next", "delta"];
+/// What P and g are linear in, see [`terms`].
+const LINEAR: [&str; 6] = ["mass", "inertia", "spring", "spring_rest", "damping", "armature"];
 
 /// A batch with everything tracked, and its variables.
 fn tracked(batch: &Batch) -> Result<(Parameters, Vec<(&'static str, Var)>)> {
@@ -81,15 +83,16 @@ fn tracked(batch: &Batch) -> Result<(Parameters, Vec<(&'static str, Var)>)> {
     Ok((parameters, variables))
 }
 
-/// Gradients in masses or inertias are sums over −∂P_ij y_i δ_j and −∂g_i y_i, y the gradient in τ: the largest sum of their absolute
+/// Gradients in what P and g are linear in are sums over −∂P_ij y_i δ_j and −∂g_i y_i, y the gradient in τ: the largest sum of their absolute
 /// values in each world. By a door whose frame is free, where the leaf turns back by what the frame turns, they cancel by three digits.
 fn terms(name: &str, batch: &Batch, step: &Step, y: &Tensor) -> Result<Vec<f64>> {
     let (y, delta) = (states::vectors(y), states::vectors(&step.delta));
     let own = states::problems(batch, step);
     let place = Parameters::NAMES.iter().position(|other| *other == name).unwrap();
-    let units = Tensor::eye(batch.parameters.tensors()[place].dim(1)?, DType::F64, &Device::Cpu)?;
+    let n = batch.parameters.tensors()[place].dim(1)?;
+    let units = Tensor::eye(n.max(1), DType::F64, &Device::Cpu)?;
     let mut all = vec![0.0; own.len()];
-    for k in 0..units.dim(0)? {
+    for k in 0..n {
         let unit = units.narrow(0, k, 1)?;
         let changed = |other: &str, t: &Tensor| if other == name { t.broadcast_add(&unit) } else { Ok(t.clone()) };
         let moved = states::problems(&batch.with_parameters(batch.parameters.map(changed)?), step);
@@ -122,15 +125,16 @@ fn everything(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<
     Ok((result, all))
 }
 
-/// With `cancel`, gradients in masses and inertias are compared with their [`terms`], as those of a door need.
+/// With `cancel`, gradients in what P and g are linear in are compared with their [`terms`], as those of a door need.
 fn compare_batch(name: &str, batch: &Batch, cancel: bool) -> Result<()> {
     let (parameters, variables) = tracked(batch)?;
     let fused = Quasidynamic::new(&batch.model, &parameters)?;
     assert_eq!(fused.form(), Form::Fused, "{name}");
     let (step, expected) = everything(&fused.as_tensor_program(), &variables)?;
     let y = &expected.iter().find(|(what, _)| *what == "tau").unwrap().1;
-    let terms = |what: &str| if cancel { terms(what, batch, &step, y).map(Some) } else { Ok(None) };
-    let (mass, inertia) = (terms("mass")?, terms("inertia")?);
+    let all_terms = LINEAR.iter().map(|what| cancel.then(|| terms(what, batch, &step, y)).transpose());
+    let all_terms = all_terms.collect::<Result<Vec<_>>>()?;
+    let terms = |what: &str| all_terms[LINEAR.iter().position(|linear| *linear == what)?].as_ref();
     let (model, tree) = (&batch.model, &batch.model.tree);
     let rolls = model.shapes.iter().any(|shape| match shape.shape {
         Shape::Ellipsoid { .. } => true,
@@ -149,9 +153,7 @@ fn compare_batch(name: &str, batch: &Batch, cancel: bool) -> Result<()> {
                 }
                 _ if set != InstructionSet::Baseline => compare(&place, found, expected, None, ROUNDING),
                 _ if AT_A_TIE.iter().any(|tie| name.contains(tie)) && !MOTION.contains(&what) => {}
-                "mass" => compare(&place, found, expected, mass.as_ref(), UNFUSED),
-                "inertia" => compare(&place, found, expected, inertia.as_ref(), UNFUSED),
-                _ => compare(&place, found, expected, None, UNFUSED),
+                _ => compare(&place, found, expected, terms(what), UNFUSED),
             }
         }
         if set != InstructionSet::Baseline {

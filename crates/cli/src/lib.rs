@@ -1,5 +1,7 @@
 //! The command line of `fingertip`, for its program and for the one that comes with the Python package.
 
+#![deny(missing_docs)]
+
 mod audit;
 mod bench;
 mod blame;
