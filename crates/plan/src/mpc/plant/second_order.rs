@@ -52,6 +52,7 @@ impl SecondOrder {
             }
         }
         let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+        let parameters = overrides.parameters(&model, &model.parameters)?;
         let step = Dynamic::new(&model, &parameters, DynamicParams::default())?;
         Ok(Self { step, joints, v: vec![0.0; model.nv()], warm: Vec::new(), finer })
     }
