@@ -9,6 +9,7 @@ use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 use fingertip::{Model, Parameters};
+use nalgebra::DVector;
 
 use support::jointed;
 use support::solids;
@@ -84,9 +85,12 @@ fn tracked(batch: &Batch) -> Result<(Parameters, Vec<(&'static str, Var)>)> {
 }
 
 /// Gradients in what P and g are linear in are sums over −∂P_ij y_i δ_j and −∂g_i y_i, y the gradient in τ: the largest sum of their absolute
-/// values in each world. By a door whose frame is free, where the leaf turns back by what the frame turns, they cancel by three digits.
+/// values in each world. By a door whose frame is free, where the leaf turns back by what the frame turns, they cancel by three digits. What a
+/// joint has of its own adds one product to them; its factors, the joint's own y and δ, are exact relative to the largest ones.
 fn terms(name: &str, batch: &Batch, step: &Step, y: &Tensor) -> Result<Vec<f64>> {
-    let (y, delta) = (states::vectors(y), states::vectors(&step.delta));
+    let of_bodies = ["mass", "inertia"].contains(&name);
+    let sizes = |v: &DVector<f64>| if of_bodies { v.abs() } else { v.map(|_| v.amax()) };
+    let [y, delta] = [y, &step.delta].map(|t| states::vectors(t).iter().map(sizes).collect::<Vec<_>>());
     let own = states::problems(batch, step);
     let place = Parameters::NAMES.iter().position(|other| *other == name).unwrap();
     let n = batch.parameters.tensors()[place].dim(1)?;
@@ -98,7 +102,7 @@ fn terms(name: &str, batch: &Batch, step: &Step, y: &Tensor) -> Result<Vec<f64>>
         let moved = states::problems(&batch.with_parameters(batch.parameters.map(changed)?), step);
         for (w, (moved, own)) in moved.iter().zip(&own).enumerate() {
             let (p, g) = ((&moved.p - &own.p).abs(), (&moved.g - &own.g).abs());
-            all[w] = f64::max(all[w], y[w].abs().dot(&(p * delta[w].abs() + g)));
+            all[w] = f64::max(all[w], y[w].dot(&(p * &delta[w] + g)));
         }
     }
     Ok(all)
