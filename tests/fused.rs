@@ -70,7 +70,7 @@ const AT_A_TIE: [&str; 3] = ["block", "dice", "hand of solids"];
 /// ... so that only the motion is compared: gradients are drawn place by place.
 const MOTION: [&str; 2] = ["q_next", "delta"];
 /// What P and g are linear in, see [`terms`].
-const LINEAR: [&str; 6] = ["mass", "inertia", "spring", "spring_rest", "damping", "armature"];
+const LINEAR: [&str; 3] = ["mass", "inertia", "damping"];
 
 /// A batch with everything tracked, and its variables.
 fn tracked(batch: &Batch) -> Result<(Parameters, Vec<(&'static str, Var)>)> {
