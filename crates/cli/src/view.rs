@@ -36,7 +36,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Leaves steps out evenly, so that the page of a recording has about so many kilobytes at most.
+    /// Leaves steps out evenly, so that the page of a recording has about so many kilobytes at most. The page itself, meshes and one step
+    /// stay in any case.
     #[arg(long, value_name = "KB", requires = "html")]
     kilobytes: Option<usize>,
 

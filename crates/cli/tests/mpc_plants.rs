@@ -54,6 +54,7 @@ fn plants_that_cannot_be() {
         ("--with", "{\"mo\": 1}", "--with: overrides: there is no key \"mo\"; did you mean \"mu\"?"),
         ("--with", "{\"params\": {\"h\": 0.1}}", "params: h: expected none"),
         ("--plant", "second", "second-order"),
+        ("--goals", "3", "--goals: expected a task of goals in a row"),
     ] {
         let output = fingertip(&["mpc", "tips_air", "--episodes", "1", "--cap", "1", option, value], "");
         let message = String::from_utf8_lossy(&output.stderr);

@@ -164,6 +164,9 @@ const LEAST_SILENCE: f64 = 1.0;
 
 pub fn run(args: &Args) -> Outcome {
     let task = load(args)?;
+    if args.goals.is_some() && !task.is_sequence() {
+        return Err("--goals: expected a task of goals in a row, not one of single goals".into());
+    }
     let silence = args.silence.map(|ms| milliseconds("--silence", ms, LEAST_SILENCE)).transpose()?;
     if args.stdio {
         stdio::run(task, args.seed, args.goals, silence)
