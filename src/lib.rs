@@ -58,6 +58,7 @@
 //! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
 //! | s, r | `spring`, `spring_rest` | (1 or B, joints that have it) | N·m/rad, N/m; rad, m | springs of joints themselves |
 //! | d, a | `damping`, `armature` | (1 or B, joints that have it) | N·m·s/rad, N·s/m; kg·m², kg | d/h and ε a/h² in P |
+//! | k | `connection` | (1 or B, connections) | N/m | springs that hold points of links together |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!
 //! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes. v is

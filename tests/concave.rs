@@ -50,6 +50,12 @@ fn cup() -> Triangles {
     revolved(&[[axis, 0.0], [0.04, 0.0], [rim, height], [rim - 0.004, height], [0.036, bottom], [axis, bottom]], 24)
 }
 
+/// The text of an OBJ file.
+fn obj(mesh: &Triangles) -> String {
+    let vertices = mesh.vertices.iter().map(|[x, y, z]| format!("v {x} {y} {z}\n"));
+    vertices.chain(mesh.faces.iter().map(|face| format!("f {} {} {}\n", face[0] + 1, face[1] + 1, face[2] + 1))).collect()
+}
+
 /// Where a point is in the solid torus: its distance from the surface, negative inside, m.
 fn torus_height([x, y, z]: [f64; 3]) -> f64 {
     let [circle, tube] = TORUS;
@@ -146,6 +152,38 @@ fn objects_of_an_obj_file_are_the_parts_that_were_written() {
     assert_eq!(read, written);
     assert!(both.unwrap_err().to_string().contains("expected without parts"));
     assert!(alone.unwrap_err().to_string().contains("expected with a mesh only"));
+}
+
+/// Meshes of robots' links, with what an MJCF says of a pair of geoms.
+#[test]
+fn links_of_robots_are_cut_into_parts() {
+    let folder = std::env::temp_dir().join(format!("fingertip-links-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("cup.obj"), obj(&cup())).unwrap();
+    let urdf = "<robot name=\"r\"><link name=\"base\"/><joint name=\"j\" type=\"continuous\"><parent link=\"base\"/>\
+                <child link=\"cup\"/></joint><link name=\"cup\"><collision><origin xyz=\"0 0 1\"/><geometry><mesh filename=\"cup.obj\"/></geometry>\
+                </collision></link></robot>";
+    std::fs::write(folder.join("r.urdf"), urdf).unwrap();
+    let mjcf = "<mujoco><asset><mesh name=\"cup\" file=\"cup.obj\"/></asset><worldbody><body name=\"a\"><joint name=\"a\"/>\
+                <geom name=\"cup\" type=\"mesh\" mesh=\"cup\" mass=\"1\"/><body name=\"b\"><joint name=\"b\"/>\
+                <geom name=\"ball\" size=\"0.1\" mass=\"1\"/></body></body></worldbody>\
+                <contact><pair geom1=\"ball\" geom2=\"cup\"/></contact></mujoco>";
+    std::fs::write(folder.join("r.xml"), mjcf).unwrap();
+    let robot = |file: &str| {
+        let text = format!("[[robot]]\nname = \"r\"\n{file}\ndecompose = {{ tolerance = {TOLERANCE} }}\n");
+        Scene::from_toml(&text, &folder).unwrap_or_else(|error| panic!("{error}")).robots.remove(0).articulation
+    };
+    let (urdf, mjcf) = (robot("urdf = \"r.urdf\""), robot("mjcf = \"r.xml\""));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let n = CUP_PARTS.hulls.len();
+    for (articulation, z) in [(&urdf, 1.0), (&mjcf, 0.0)] {
+        let cup = articulation.links.iter().find(|link| link.collisions.len() > 1).unwrap();
+        assert_eq!(cup.collisions.len(), n);
+        assert!(cup.collisions.iter().all(|part| part.pose.translation.z == z && part.mesh.is_none()));
+    }
+    // The pair of the geoms is now one with each part.
+    let shapes: Vec<_> = mjcf.pairs.iter().filter_map(|pair| pair.shapes).collect();
+    assert_eq!(shapes, (0..n).map(|part| [0, part]).collect::<Vec<_>>());
 }
 
 #[test]

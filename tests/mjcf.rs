@@ -286,14 +286,15 @@ fn keys_of_scene_files() {
 fn what_is_left_out_is_said_once() {
     let scene = Scene::from_mjcf(path("left_out.xml")).unwrap();
     let expected = [
-        "equality connect \"loop\" of a and b left out: nothing holds them together here",
         "tendons that are not fixed: 1 left out: rope",
         "<geom>: solimp, solref left out",
         "<option>: integrator, timestep left out",
         "<position>: kv left out",
         "<sensor>: 1 left out",
         "<tendon/spatial>: 1 left out",
-        "<equality/connect>: 1 left out",
+        "<connect>: solref left out",
+        "<tendon>: name, tendon1, tendon2 left out",
+        "equality tendon \"cable\" of t1 and t2 left out: nothing holds them together here",
         "<worldbody/light>: 1 left out",
         "<site>: size left out",
         "sites of the world left out: w",

@@ -137,6 +137,12 @@ impl<'a> TensorProgram<'a> {
             stiffness =
                 stiffness.index_add(&index([c.v].into_iter(), q)?, &spring?.broadcast_as((b, 1))?.contiguous()?, 1)?;
         }
+        let formulas = Formulas { model, parameters };
+        let mut connected = Tensor::zeros((b, nv, nv), q.dtype(), q.device())?;
+        for connection in formulas.connections(&frames)? {
+            force = (force + connection.pull)?;
+            connected = (connected + connection.stiffness)?;
+        }
         let mut viscous = force.zeros_like()?;
         for (k, dof) in tree.damped().enumerate().flat_map(|(k, c)| c.dofs().map(move |dof| (k, dof))) {
             let damping = parameters.damping.narrow(1, k, 1)?.broadcast_as((b, 1))?.contiguous()?;
@@ -148,7 +154,9 @@ impl<'a> TensorProgram<'a> {
         let dry = self.dry_damping(&free, &diagonal.recip()?.broadcast_mul(h)?)?;
         let damping = dry.broadcast_add(&viscous)?;
         let p = mass.index_select(&index(self.entries.iter().map(|&(i, j)| i * nv + j), q)?, 1)?;
-        let p = p.broadcast_div(&h.sqr()?)?;
+        let connected = connected.reshape((b, nv * nv))?;
+        let connected = connected.index_select(&index(self.entries.iter().map(|&(i, j)| i * nv + j), q)?, 1)?;
+        let p = (p.broadcast_div(&h.sqr()?)? + connected)?;
         let damped = ((p.narrow(1, 0, nv)? + damping.broadcast_div(h)?)? + stiffness)?;
         let coupling = p.narrow(1, nv, self.entries.len() - nv)?;
         let g = (momentum.broadcast_div(h)? + force)?.neg()?;
@@ -164,7 +172,6 @@ impl<'a> TensorProgram<'a> {
             parts.push(Self::allowed(&gaps, beta)?);
         }
         let problem = Tensor::cat(&parts, 1)?;
-        let formulas = Formulas { model, parameters };
         let operand = self.contacts(&formulas, &contacts)?;
         let problem = ContactProblem { screws: frames.screws, contacts: operand, problem };
         let solution = solve::barrier(&self.structure, &problem, model.params.max_iterations, None)?;

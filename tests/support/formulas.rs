@@ -28,6 +28,13 @@ fn index(values: impl IntoIterator<Item = usize>) -> Result<Tensor> {
     Tensor::from_vec(values, n, &candle_core::Device::Cpu)
 }
 
+/// What a connection puts into a step: k JᵀJ (B, nv, nv), −k Jᵀr (B, nv), and the degrees of freedom that move its points.
+pub struct Connection {
+    pub stiffness: Tensor,
+    pub pull: Tensor,
+    pub dofs: Vec<usize>,
+}
+
 /// (row, column) of entries of a symmetric matrix.
 type Pairs = Vec<(usize, usize)>;
 
@@ -110,6 +117,14 @@ impl Formulas<'_> {
             let armature = parameters.armature.narrow(1, k, 1)?.broadcast_mul(&factor)?;
             c.dofs().try_for_each(|dof| p.add(dof, dof, &wide(&armature)?))?;
         }
+        for Connection { stiffness, pull, dofs } in self.connections(frames)? {
+            force = (force + pull)?;
+            for &i in &dofs {
+                for &j in dofs.iter().filter(|&&j| j <= i) {
+                    p.add(i, j, &stiffness.narrow(1, i, 1)?.narrow(2, j, 1)?.squeeze(2)?)?;
+                }
+            }
+        }
         let g = force.broadcast_add(&parameters.tau)?.neg()?;
         let mut parts = vec![p.rows, g, wide(&parameters.kappa)?];
         for coordinate in tree.coordinates.iter().filter(|_| self.model.params.joint_limits) {
@@ -118,6 +133,39 @@ impl Formulas<'_> {
             parts.extend([at.affine(1.0, -limits.lower)?, at.affine(-1.0, limits.upper)?]);
         }
         Tensor::cat(&parts, 1)
+    }
+
+    /// The springs between points of links.
+    pub fn connections(&self, frames: &Frames) -> Result<Vec<Connection>> {
+        let (tree, parameters) = (&self.model.tree, self.parameters);
+        let (b, _, _) = frames.poses.dims3()?;
+        let screws = frames.screws.contiguous()?.reshape((b, (), 6))?;
+        let of = |(k, connection): (usize, &fingertip::kinematics::Connection)| {
+            let mut jacobian = Tensor::zeros((b, 3, tree.nv), screws.dtype(), screws.device())?;
+            let mut points = Vec::new();
+            let mut dofs = Vec::new();
+            for (side, &body) in connection.bodies.iter().enumerate() {
+                let point = frames.poses.narrow(1, self.model.shapes.len() + 2 * k + side, 1)?.narrow(2, 0, 3)?;
+                for screw in tree.path(body) {
+                    let screw_of = screws.narrow(1, screw, 1)?;
+                    let (omega, m) = (screw_of.narrow(2, 0, 3)?.contiguous()?, screw_of.narrow(2, 3, 3)?);
+                    let velocity = (m + cross(&omega, &point.contiguous()?)?)?.transpose(1, 2)?;
+                    let velocity = if side == 0 { velocity.neg()? } else { velocity };
+                    jacobian = jacobian.index_add(&index([tree.screw_dof[screw]])?, &velocity.contiguous()?, 2)?;
+                    dofs.push(tree.screw_dof[screw]);
+                }
+                points.push(point.squeeze(1)?);
+            }
+            let k = parameters.connection.narrow(1, k, 1)?.unsqueeze(2)?;
+            let apart = (&points[1] - &points[0])?.unsqueeze(2)?;
+            let forces = jacobian.broadcast_mul(&k)?;
+            let pull = forces.broadcast_mul(&apart)?.sum(1)?.neg()?;
+            let stiffness = jacobian.transpose(1, 2)?.contiguous()?.matmul(&forces.contiguous()?)?;
+            dofs.sort_unstable();
+            dofs.dedup();
+            Ok(Connection { stiffness, pull, dofs })
+        };
+        tree.connections.iter().enumerate().map(of).collect()
     }
 
     /// Entries of M (B, n) of the degrees of freedom without command, which these are, and the pull of gravity on them (B, n).
@@ -150,7 +198,8 @@ impl Formulas<'_> {
             return Ok((zeros(free.len())?, pairs, zeros(free.len())?));
         }
         let body = index(incidences.iter().map(|i| i.0))?;
-        let poses = frames.poses.narrow(1, model.shapes.len(), n_inertial)?.contiguous()?.index_select(&body, 1)?;
+        let first = model.shapes.len() + 2 * tree.connections.len();
+        let poses = frames.poses.narrow(1, first, n_inertial)?.contiguous()?.index_select(&body, 1)?;
         let screws = frames.screws.contiguous()?.reshape((b, (), 6))?;
         let screws = screws.index_select(&index(incidences.iter().map(|i| i.1))?, 1)?;
         let (omega, m) = (screws.narrow(2, 0, 3)?, screws.narrow(2, 3, 3)?);

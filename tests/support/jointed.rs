@@ -1,6 +1,8 @@
 //! Scenes of bodies with joints that the shipped ones lack.
 
-use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, PairRule, Robot, Scene, Shape, Spring};
+use fingertip::description::{
+    Articulation, Connection, Freedom, Limits, Mimic, Object, PairRule, Robot, Scene, Shape, Spring,
+};
 use nalgebra::Isometry3;
 
 /// A planar arm of two joints.
@@ -31,7 +33,8 @@ pub fn mimic() -> Scene {
 }
 
 /// `two_fingers` with all that joints have of their own: of the left finger, the command of `left_1` pulls `left_2` too, and both have
-/// damping; `right_2` has no command but a spring, damping and armature, and `right_1` a spring beside its command.
+/// damping; `right_2` has no command but a spring, damping and armature, and `right_1` a spring beside its command. A soft spring
+/// connects the links of `left_2` and `right_2`.
 pub fn with_elements() -> Scene {
     let mut scene = Scene::load("assets/scenes/two_fingers.toml").unwrap();
     scene.params.joint_damping = true;
@@ -46,6 +49,9 @@ pub fn with_elements() -> Scene {
     joints[right1].spring = Spring { stiffness: 0.7, rest: -0.2 };
     joints[right2].spring = Spring { stiffness: 2.0, rest: 1.3 };
     joints[right2].armature = 1e-4;
+    let links = [left2, right2].map(|joint| joints[joint].child);
+    let points = [[0.01, 0.02, 0.005], [-0.005, 0.01, -0.02]];
+    robot.articulation.connections.push(Connection { links, points, stiffness: 20.0 });
     robot.passive.extend([names[left2].clone(), names[right2].clone()]);
     robot.tendons.push(fingertip::description::Tendon {
         joint: names[left1].clone(),

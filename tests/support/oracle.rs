@@ -330,6 +330,17 @@ impl Problem {
         for (k, c) in tree.armoured().enumerate().filter(|(_, c)| acts(c)) {
             c.dofs().for_each(|dof| p[(dof, dof)] += parameter("armature")[k] * factor);
         }
+        for (k, connection) in tree.connections.iter().enumerate() {
+            let [a, b] = [0, 1].map(|side| {
+                let (body, point) = (connection.bodies[side], Vector3::from(connection.points[side]));
+                let (rotation, position) = &poses.0[body];
+                let point = position + rotation * point;
+                (point, jacobians(model, &poses, body, &point).0)
+            });
+            let (apart, jacobian) = (b.0 - a.0, b.1 - a.1);
+            p += jacobian.transpose() * &jacobian * parameter("connection")[k];
+            force -= jacobian.transpose() * apart * parameter("connection")[k];
+        }
         let (mu, torsion) = (parameter("mu"), parameter("torsion"));
         // By Coulomb's law the two carry half the normal force each.
         let sharing = if model.params.friction == Friction::Coulomb { 2.0 } else { 1.0 };

@@ -74,6 +74,12 @@ pub fn cross<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     [a[1].mul_add(b[2], -(a[2] * b[1])), a[2].mul_add(b[0], -(a[0] * b[2])), a[0].mul_add(b[1], -(a[1] * b[0]))]
 }
 
+/// a for side B (1), −a for side A (0): relative motion and force count B's side positive.
+#[inline(always)]
+pub fn signed<R: Real>(side: usize, a: Vec3<R>) -> Vec3<R> {
+    if side == 0 { sub(zero(), a) } else { a }
+}
+
 /// Matrix times vector m a: rotates a by the rotation matrix m.
 #[inline(always)]
 pub fn rotate<R: Real>(m: &Mat3<R>, a: Vec3<R>) -> Vec3<R> {

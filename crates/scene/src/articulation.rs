@@ -3,6 +3,7 @@
 use nalgebra::{Isometry3, Vector3};
 
 use super::{Collision, Inertia, MeshFile, Shape};
+use fingertip_shapes::{Decompose, Error, Result, unknown};
 
 /// Links joined into a tree by joints, as described by a URDF or an MJCF.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +16,25 @@ pub struct Articulation {
     pub notes: Vec<String>,
     /// Pairs of its own links that its file excludes or includes, later ones win; rules of the scene override them.
     pub pairs: Vec<LinkPair>,
+    /// What closes its loops: springs between points of its links.
+    pub connections: Vec<Connection>,
+}
+
+/// A spring that holds a point of one link and a point of another together, as a ball joint that gives: it closes a loop, which a tree
+/// of joints cannot. Three of them that are not on one line hold two links together altogether.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Connection {
+    /// Indices of the two links.
+    pub links: [usize; 2],
+    /// The points in the links' frames, m.
+    pub points: [[f64; 3]; 2],
+    /// Stiffness, N/m: under a force F the points are F/stiffness apart.
+    pub stiffness: f64,
+}
+
+impl Connection {
+    /// Stiffness where nothing else is said, N/m: 10 N leave 0.1 mm.
+    pub const STIFFNESS: f64 = 1e5;
 }
 
 /// What a file says of two links of its articulation.
@@ -36,6 +56,65 @@ impl Articulation {
     /// links there.
     pub fn missing_shapes(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().map(String::as_str).filter(|note| note.contains(MISSING_SHAPE))
+    }
+
+    /// Holds a point of one link and a point of another together, given in the links' frames, m: see [`Connection`].
+    ///
+    /// # Errors
+    /// If there is no link of that name.
+    pub fn connect(&mut self, [a, b]: [&str; 2], points: [[f64; 3]; 2], stiffness: f64) -> Result<()> {
+        let link = |key: &str, name: &str| {
+            let names = || self.links.iter().map(|link| link.name.as_str());
+            let found = names().position(|link| link == name);
+            found.ok_or_else(|| Error::invalid(key, unknown("link", name, names())))
+        };
+        let links = [link("a", a)?, link("b", b)?];
+        self.connections.push(Connection { links, points, stiffness });
+        Ok(())
+    }
+
+    /// Cuts the collision meshes into convex parts, those of one link or of all. Hulls that are not of a whole file stay; a note says so.
+    ///
+    /// # Errors
+    /// If there is no such link, and as of [`MeshFile::decompose`]; the error's place is the link.
+    pub fn decompose(&mut self, how: &Decompose, link: Option<&str>) -> Result<()> {
+        if let Some(name) = link
+            && !self.links.iter().any(|link| link.name == name)
+        {
+            let names = self.links.iter().map(|link| link.name.as_str());
+            return Err(Error::invalid("decompose", unknown("link", name, names)));
+        }
+        for (l, of) in self.links.iter_mut().enumerate() {
+            if link.is_some_and(|name| name != of.name) {
+                continue;
+            }
+            let (mut parts, mut places) = (Vec::new(), Vec::new());
+            for collision in &of.collisions {
+                if collision.mesh.is_none() && matches!(collision.shape, Shape::Hull(_)) {
+                    self.notes.push(format!("link \"{}\": a mesh that is not a whole file stays a hull", of.name));
+                }
+                let first = parts.len();
+                parts.extend(collision.decompose(how).map_err(|error| error.within(format!("link \"{}\"", of.name)))?);
+                places.push(first..parts.len());
+            }
+            of.collisions = parts;
+            // What is said of a shape holds for its parts.
+            for side in 0..2 {
+                let split = |pair: LinkPair| match pair.shapes {
+                    Some(shapes) if pair.links[side] == l => {
+                        let with = |place: usize| {
+                            let mut shapes = shapes;
+                            shapes[side] = place;
+                            LinkPair { shapes: Some(shapes), ..pair.clone() }
+                        };
+                        places[shapes[side]].clone().map(with).collect()
+                    }
+                    _ => vec![pair],
+                };
+                self.pairs = std::mem::take(&mut self.pairs).into_iter().flat_map(split).collect();
+            }
+        }
+        Ok(())
     }
 
     /// The root: the link that is not the child of a joint.

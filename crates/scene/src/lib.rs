@@ -18,7 +18,7 @@ mod urdf;
 mod validate;
 
 pub use articulation::{
-    Articulation, Joint, JointKind, Limits, Link, LinkPair, Look, Mimic, Resistance, Spring, Visual,
+    Articulation, Connection, Joint, JointKind, Limits, Link, LinkPair, Look, Mimic, Resistance, Spring, Visual,
 };
 pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{

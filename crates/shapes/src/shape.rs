@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 
-use super::{Hull, Surface, check};
+use super::{Decompose, Hull, MeshFile, Surface, check};
 use crate::error::{Error, Result};
 
 /// A collision shape in its own frame, centred at the frame's origin. Lengths are in metres, positive and at most 1e6.
@@ -56,6 +56,8 @@ pub struct Collision {
     pub pose: Isometry3<f64>,
     /// What it may touch and with which friction. None: everything, with the scene's.
     pub surface: Option<Surface>,
+    /// The file whose vertices the shape is the hull of, if it is that of a whole file.
+    pub mesh: Option<MeshFile>,
 }
 
 impl Shape {
@@ -163,7 +165,17 @@ impl Shape {
 impl Collision {
     /// A shape with this frame in the body's frame.
     pub fn new(shape: Shape, pose: Isometry3<f64>) -> Self {
-        Self { shape, pose, surface: None }
+        Self { shape, pose, surface: None, mesh: None }
+    }
+
+    /// The convex parts of its mesh in its place; itself if it is of none. See [`MeshFile::decompose`].
+    ///
+    /// # Errors
+    /// As of [`MeshFile::decompose`].
+    pub fn decompose(&self, how: &Decompose) -> Result<Vec<Self>> {
+        let Some(mesh) = &self.mesh else { return Ok(vec![self.clone()]) };
+        let part = |shape| Self { shape, mesh: None, ..self.clone() };
+        Ok(mesh.decompose(how)?.into_iter().map(part).collect())
     }
 
     /// A shape whose frame is that of the body.

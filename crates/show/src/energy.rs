@@ -41,7 +41,16 @@ pub(super) fn energy(
     });
     let (spring, rest) = (first(&parameters.spring)?, first(&parameters.spring_rest)?);
     let own = model.tree.sprung().enumerate().map(|(k, c)| 0.5 * spring[k] * (q[c.q] - rest[k]).powi(2));
-    let springs = commands.chain(own);
+    let connection = first(&parameters.connection)?;
+    let connected = model.tree.connections.iter().enumerate().map(|(k, of)| {
+        let [a, b] = [0, 1].map(|side| {
+            let [x, y, z, w, i, j, l] = poses[of.bodies[side]];
+            let turn = UnitQuaternion::from_quaternion(Quaternion::new(w, i, j, l));
+            Vector3::new(x, y, z) + turn * Vector3::from(of.points[side])
+        });
+        0.5 * connection[k] * (b - a).norm_squared()
+    });
+    let springs = commands.chain(own).chain(connected);
     let weight = contacts.weight.as_ref().map(numbers).transpose()?;
     let factor = match params.friction {
         Friction::Relaxed => 2.0,

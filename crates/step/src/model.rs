@@ -35,8 +35,8 @@ pub struct Compiled {
     pub inertial: Vec<usize>,
     /// The masses that gravity can press onto contacts.
     pub rests: Vec<Rest>,
-    /// Poses of the shapes' frames, then of the centres of mass of the inertial bodies (with the body's axes); and all
-    /// screws.
+    /// Poses of the shapes' frames, then of the points of connections and of the centres of mass of the inertial bodies (both with
+    /// the body's axes); and all screws.
     pub kinematics: Kinematics,
     /// The parameters with the scene's values.
     pub parameters: Parameters,
@@ -69,6 +69,7 @@ impl Model {
         let frames: Vec<FrameSpec> = shapes
             .iter()
             .map(BodyShape::frame)
+            .chain(FrameSpec::of_connections(&tree))
             .chain(inertial.iter().map(|&body| FrameSpec::centre_of_mass(&tree, body)))
             .collect();
         let kinematics = Kinematics::new(&tree, &frames, dtype, device)?;
@@ -86,6 +87,11 @@ impl Model {
             dtype,
             device: device.clone(),
         })))
+    }
+
+    /// The number of frames before those of the inertial bodies.
+    pub(crate) fn n_front_frames(&self) -> usize {
+        self.shapes.len() + 2 * self.tree.connections.len()
     }
 
     /// nq, the length of q.
@@ -228,6 +234,12 @@ impl Model {
 }
 
 impl FrameSpec {
+    /// The points of all connections, A before B, with their bodies' axes.
+    pub(crate) fn of_connections(tree: &Tree) -> impl Iterator<Item = Self> {
+        let points = tree.connections.iter().flat_map(|connection| connection.bodies.iter().zip(connection.points));
+        points.map(|(&body, xyz)| Self { xyz, ..Self::of_body(body) })
+    }
+
     fn centre_of_mass(tree: &Tree, body: usize) -> Self {
         let xyz = tree.bodies[body].inertia.as_ref().map_or([0.0; 3], |inertia| inertia.com.into());
         Self { xyz, ..Self::of_body(body) }

@@ -80,6 +80,8 @@ parameters! {
     damping,
     /// Armature of the joints that have some (·, n), kg·m² or kg, in the order of [`Tree::armoured`]; it acts where damping does.
     armature,
+    /// Stiffness of the connections of links (·, n), N/m, in the order of [`Tree::connections`].
+    connection,
     /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
     mass,
     /// Inertia of each inertial body about its centre of mass, along its own axes (·, 6 n_inertial):
@@ -87,8 +89,8 @@ parameters! {
     inertia,
     /// Sizes of the shapes (·, 4 n_shapes) in the order of [`Shape::sizes`], m.
     sizes,
-    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, of each
-    /// shape in its body's frame, of each inertial body's centre of mass in its frame.
+    /// Positions (·, 3 (n_bodies + n_shapes + 2 n_connections + n_inertial)), m: of each body's joint in its parent's frame, of each
+    /// shape in its body's frame, of each connection's two points in their bodies' frames, of each inertial body's centre of mass in its frame.
     offsets,
     /// External generalised force besides gravity (·, nv), N or N·m.
     tau,
@@ -122,6 +124,7 @@ impl Parameters {
             spring_rest: row(tree.sprung().map(|c| c.spring.rest).collect())?,
             damping: row(tree.damped().map(|c| c.damping).collect())?,
             armature: row(tree.armoured().map(|c| c.armature).collect())?,
+            connection: row(tree.connections.iter().map(|connection| connection.stiffness).collect())?,
             mass: row(inertial.iter().filter_map(inertia).map(|i| i.mass).collect())?,
             inertia: row(inertial.iter().filter_map(inertia).flat_map(|i| six(&i.matrix)).collect())?,
             sizes: row(shapes.iter().flat_map(|shape: &BodyShape| Shape::sizes(&shape.shape)).collect())?,

@@ -155,6 +155,7 @@ impl<'a> Inputs<'a> {
             "spring_rest" => joint("rest of the spring", tree.sprung().nth(k)),
             "damping" => joint(name, tree.damped().nth(k)),
             "armature" => joint(name, tree.armoured().nth(k)),
+            "connection" => format!("stiffness of connection \"{}\"", tree.connections[k].name),
             "gravity" => format!("gravity's {}", AXES[k]),
             "mu" => pair(k),
             "torsion" => model.pairs.torsional_pairs().nth(k).map_or_else(String::new, pair),
@@ -170,8 +171,13 @@ impl<'a> Inputs<'a> {
                     format!("{axis} of the joint of \"{}\"", body(at))
                 } else if at < bodies + shapes {
                     format!("{axis} of the {}", shape(at - bodies))
+                } else if at < bodies + shapes + 2 * tree.connections.len() {
+                    let point = at - bodies - shapes;
+                    let connection = &tree.connections[point / 2];
+                    format!("{axis} of the point on \"{}\" of a connection", body(connection.bodies[point % 2]))
                 } else {
-                    format!("{axis} of the centre of mass of \"{}\"", body(model.inertial[at - bodies - shapes]))
+                    let n = at - bodies - shapes - 2 * tree.connections.len();
+                    format!("{axis} of the centre of mass of \"{}\"", body(model.inertial[n]))
                 }
             }
             _ => name.to_owned(),

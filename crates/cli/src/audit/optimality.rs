@@ -232,7 +232,7 @@ impl Plant {
         let mut p = DMatrix::zeros(model.nv(), model.nv());
         let mut g = -DVector::from_vec(numbers(&parameters.tau)?);
         for (n, &body) in model.inertial.iter().enumerate() {
-            let pose = &poses[POSE * (model.shapes.len() + n)..];
+            let pose = &poses[POSE * (model.shapes.len() + 2 * tree.connections.len() + n)..];
             let at = Vector3::new(pose[0], pose[1], pose[2]);
             let rotation = Matrix3::from_column_slice(&pose[3..12]);
             let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * n + k]);
@@ -273,6 +273,23 @@ impl Plant {
         }
         for (k, c) in tree.armoured().enumerate().filter(|(_, c)| acts(c)) {
             c.dofs().for_each(|dof| p[(dof, dof)] += armature[k] * epsilon / (h * h));
+        }
+        let stiffness = numbers(&parameters.connection)?;
+        for (k, connection) in tree.connections.iter().enumerate() {
+            let point = |side: usize| {
+                let at = POSE * (model.shapes.len() + 2 * k + side);
+                Vector3::new(poses[at], poses[at + 1], poses[at + 2])
+            };
+            let mut jacobian = DMatrix::zeros(3, model.nv());
+            for (side, sign) in [(0, -1.0), (1, 1.0)] {
+                for screw in tree.path(connection.bodies[side]) {
+                    let velocity = screws[screw].0.cross(&point(side)) + screws[screw].1;
+                    let mut column = jacobian.column_mut(tree.screw_dof[screw]);
+                    column += velocity * sign;
+                }
+            }
+            p += jacobian.transpose() * &jacobian * stiffness[k];
+            g += jacobian.transpose() * (point(1) - point(0)) * stiffness[k];
         }
         Ok(Self { p, g, screws, poses })
     }

@@ -9,7 +9,7 @@ use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::{Coordinate, Kinematics, POSE};
 use fingertip::show::{self, Source};
 use fingertip::step::Quasidynamic;
-use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use serde::Serialize;
 
 use super::notes::left_out;
@@ -32,6 +32,8 @@ pub struct Contents {
     pub masses: Vec<Mass>,
     /// Named points, where they are at home.
     pub sites: Vec<Site>,
+    /// Springs that close loops.
+    pub connections: Vec<Connection>,
     /// How controls of MJCF actuators command joints.
     pub actuators: Vec<Actuator>,
     pub left_out: Vec<String>,
@@ -81,6 +83,16 @@ pub struct Motion {
     pub friction: f64,
     /// Do damping and armature act in the quasi-dynamic step?
     pub resisted: bool,
+}
+
+/// A spring that holds points of two bodies together.
+#[derive(Serialize)]
+pub struct Connection {
+    pub a: String,
+    pub b: String,
+    pub stiffness: f64,
+    /// How far apart the points are at home, m.
+    pub apart: f64,
 }
 
 #[derive(Serialize)]
@@ -172,6 +184,7 @@ impl Contents {
             bodies: bodies(start.bodies, start.start),
             masses: masses(step)?,
             sites: sites(model)?,
+            connections: connections(step)?,
             actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
             warnings: model.warnings.clone(),
@@ -282,6 +295,19 @@ fn sites(model: &Model) -> Result<Vec<Site>> {
         }
     };
     Ok(tree.sites.iter().zip(poses.chunks_exact(POSE)).map(site).collect())
+}
+
+fn connections(step: &Quasidynamic) -> Result<Vec<Connection>> {
+    let (model, parameters) = (step.model(), step.parameters());
+    let tree = &model.tree;
+    let poses = numbers(&model.kinematics.frames(&model.home(1)?, &parameters.offsets)?.poses)?;
+    let stiffness = numbers(&parameters.connection)?;
+    let of = |(k, connection): (usize, &fingertip::kinematics::Connection)| {
+        let point = |side: usize| Vector3::from_column_slice(&poses[POSE * (model.shapes.len() + 2 * k + side)..][..3]);
+        let [a, b] = connection.bodies.map(|body| tree.bodies[body].name.clone());
+        Connection { a, b, stiffness: stiffness[k], apart: (point(1) - point(0)).norm() }
+    };
+    Ok(tree.connections.iter().enumerate().map(of).collect())
 }
 
 fn actuators(robot: &Robot) -> impl Iterator<Item = Actuator> {

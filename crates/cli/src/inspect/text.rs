@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::contents::{Actuator, Body, Contents, Mass, Motion, Pair, Side, Site};
+use super::contents::{Actuator, Body, Connection, Contents, Mass, Motion, Pair, Side, Site};
 use crate::table::{short, table};
 
 pub fn text(contents: &Contents) -> String {
@@ -24,6 +24,9 @@ pub fn text(contents: &Contents) -> String {
     }
     if !contents.sites.is_empty() {
         section("Sites at home", sites(&contents.sites));
+    }
+    if !contents.connections.is_empty() {
+        section("Connections, and how far apart their points are at home", connections(&contents.connections));
     }
     if !contents.actuators.is_empty() {
         section("Actuators of the MJCF: u = gain · control + offset", actuators(&contents.actuators));
@@ -120,6 +123,14 @@ fn pairs(pairs: &[Pair]) -> String {
         row.extend(has_torsion.then(|| short(1e3 * pair.torsion)));
         row.push(format!("{:.3}", 1e3 * pair.gap));
         table.add_row(row);
+    }
+    table.to_string()
+}
+
+fn connections(connections: &[Connection]) -> String {
+    let mut table = table(&["A", "B", "stiffness N/m", "apart mm"], 2);
+    for Connection { a, b, stiffness, apart } in connections {
+        table.add_row(vec![a.clone(), b.clone(), short(*stiffness), format!("{:.3}", 1e3 * apart)]);
     }
     table.to_string()
 }

@@ -65,6 +65,11 @@ impl Mjcf<'_> {
         }
         couple(&mut assembly.articulation, &self.couplings, self);
         self.pair(&mut assembly);
+        let fixed_root = match roots {
+            &[root] if assembly.freedom == Freedom::Fixed => Some(root),
+            _ => None,
+        };
+        self.connect(&assembly.links, fixed_root, &mut assembly.articulation)?;
         for joint in &mut assembly.articulation.joints {
             let acts = |actuator: &&Actuator| actuator.length.iter().any(|(name, _)| *name == joint.name);
             let efforts = self.actuators.iter().filter(acts).map(|actuator| actuator.effort);
@@ -110,12 +115,12 @@ impl Mjcf<'_> {
 
     /// Its shape; none of a kind that is not read.
     pub(super) fn collision(&self, geom: &Geom) -> Result<Option<Collision>> {
-        let shape = match &geom.form {
-            Form::Mesh(mesh) => self.meshes.get(*mesh).hull()?,
-            Form::Shape(shape) => shape.clone(),
+        let (shape, mesh) = match &geom.form {
+            Form::Mesh(mesh) => (self.meshes.get(*mesh).hull()?, self.meshes.get(*mesh).file()),
+            Form::Shape(shape) => (shape.clone(), None),
             Form::Other(_) => return Ok(None),
         };
-        Ok(Some(Collision { surface: Some(geom.surface), ..Collision::new(shape, geom.pose) }))
+        Ok(Some(Collision { surface: Some(geom.surface), mesh, ..Collision::new(shape, geom.pose) }))
     }
 
     /// The link and the number of the shape of the geom with this name.

@@ -118,6 +118,15 @@ impl<'a> Mesh<'a> {
         }
     }
 
+    /// The whole file as it is, if it is one and is not placed otherwise.
+    pub(super) fn file(&self) -> Option<MeshFile> {
+        let is_as_it_is = self.position == Vector3::zeros() && self.rotation == UnitQuaternion::identity();
+        match &self.source {
+            Source::File(path) if is_as_it_is => Some(MeshFile { path: path.clone(), scale: self.scale }),
+            _ => None,
+        }
+    }
+
     fn placed(&self, vertex: [f64; 3]) -> [f64; 3] {
         let turned = self.rotation.inverse() * (Vector3::from(vertex) - self.position);
         std::array::from_fn(|k| turned[k] * self.scale[k])

@@ -10,6 +10,7 @@ mod compiler;
 mod defaults;
 mod document;
 mod geom;
+mod loops;
 mod mesh;
 mod node;
 mod relation;
@@ -25,7 +26,7 @@ use self::compiler::Compiler;
 use self::defaults::Defaults;
 use self::document::Document;
 use self::mesh::Meshes;
-use self::relation::{Coupling, Exclusion, GeomPair, Key};
+use self::relation::{Coupling, Equalities, Exclusion, GeomPair, Joining, Key};
 use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Robot, Scene};
 use fingertip_shapes::{Error, Result, unknown};
 
@@ -36,6 +37,7 @@ struct Mjcf<'a> {
     meshes: Meshes<'a>,
     actuators: Vec<Actuator>,
     couplings: Vec<Coupling>,
+    joinings: Vec<Joining>,
     exclusions: Vec<Exclusion>,
     geom_pairs: Vec<GeomPair>,
     key: Option<Key>,
@@ -126,7 +128,7 @@ impl<'a> Mjcf<'a> {
         let joints: Vec<&str> = tree.joints().map(|(_, joint)| joint.name.as_str()).collect();
         let main = document.files[0].display();
         actuator::check_joints(&actuators, joints.iter().copied()).map_err(|error| error.within(main))?;
-        let (couplings, mut notes) = relation::couplings(document)?;
+        let Equalities { couplings, joinings, mut notes } = relation::equalities(document)?;
         let (exclusions, geom_pairs) = relation::contacts(document, &defaults)?;
         let key = relation::key(document)?;
         let mut gravity = None;
@@ -156,7 +158,8 @@ impl<'a> Mjcf<'a> {
         }
         notes.extend(document.left_out());
         let name = given.filter(|name| !name.is_empty()).unwrap_or_else(stem);
-        let mut file = Self { name, tree, meshes, actuators, couplings, exclusions, geom_pairs, key, gravity, notes };
+        let mut file =
+            Self { name, tree, meshes, actuators, couplings, joinings, exclusions, geom_pairs, key, gravity, notes };
         file.check_names().map_err(|error| error.within(document.files[0].display()))?;
         Ok(file)
     }
@@ -211,6 +214,7 @@ impl<'a> Mjcf<'a> {
                 }
             }
         }
+        apart.extend(self.check_joinings()?);
         self.notes.splice(0..0, apart);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What a file says of pairs: joints that follow others, geoms that touch or do not; and its keyframes.
 
+use super::body::WORLD;
 use super::defaults::Defaults;
 use super::document::Document;
 use super::node::Node;
@@ -11,6 +12,18 @@ pub(super) struct Coupling {
     pub(super) leader: String,
     /// Constant and slope.
     pub(super) line: [f64; 2],
+}
+
+/// Two bodies that are held together: at one point, or altogether.
+pub(super) struct Joining {
+    pub(super) tag: String,
+    /// Bodies or, by their names, sites. The second is the world's where none is given.
+    pub(super) bodies: Option<[String; 2]>,
+    pub(super) sites: Option<[String; 2]>,
+    /// The point: of `connect` in the first body's frame, of `weld` in the second's.
+    pub(super) anchor: [f64; 3],
+    /// The second body's pose in the first's frame, position and quaternion; that of the file where the quaternion is 0.
+    pub(super) relative: [f64; 7],
 }
 
 /// Two bodies that do not touch.
@@ -34,11 +47,28 @@ fn children<'a>(document: &'a Document, section: &'a str) -> impl Iterator<Item 
     document.sections(section).flat_map(|section| section.children().collect::<Vec<_>>())
 }
 
-/// The couplings of joints, with notes on what they lack, and on other equalities.
-pub(super) fn couplings(document: &Document) -> Result<(Vec<Coupling>, Vec<String>)> {
-    let (mut couplings, mut notes) = (Vec::new(), Vec::new());
+/// What equalities couple.
+#[derive(Default)]
+pub(super) struct Equalities {
+    pub(super) couplings: Vec<Coupling>,
+    pub(super) joinings: Vec<Joining>,
+    /// What was left out.
+    pub(super) notes: Vec<String>,
+}
+
+/// The couplings of joints and the bodies that are held together, with notes on what is left out.
+pub(super) fn equalities(document: &Document) -> Result<Equalities> {
+    let Equalities { mut couplings, mut joinings, mut notes } = Equalities::default();
     for node in children(document, "equality") {
         let named = |node: &Node| node.named("name").map_or_else(String::new, |name| format!(" \"{name}\""));
+        if matches!(node.tag(), "connect" | "weld") {
+            if node.flag("active")?.unwrap_or(true) {
+                joinings.push(joining(&node)?);
+            } else {
+                notes.push(format!("equality {}{} left out: it is not active", node.tag(), named(&node)));
+            }
+            continue;
+        }
         if node.tag() != "joint" {
             let ends: Vec<&str> = ["body1", "body2", "site1", "site2", "tendon1", "tendon2"]
                 .iter()
@@ -67,7 +97,27 @@ pub(super) fn couplings(document: &Document) -> Result<(Vec<Coupling>, Vec<Strin
             }
         }
     }
-    Ok((couplings, notes))
+    Ok(Equalities { couplings, joinings, notes })
+}
+
+fn joining(node: &Node) -> Result<Joining> {
+    let _ = node.own("name");
+    let both = |first: &str, second: &str| -> Result<Option<[String; 2]>> {
+        let Some(a) = node.own(first) else { return Ok(None) };
+        let b = if first == "body1" { node.own(second).unwrap_or(WORLD) } else { node.required(second)? };
+        Ok(Some([a.to_owned(), b.to_owned()]))
+    };
+    let (sites, bodies) = (both("site1", "site2")?, both("body1", "body2")?);
+    if sites.is_none() && bodies.is_none() {
+        return Err(node.invalid("body1", "expected body1 or site1 and site2, got none"));
+    }
+    Ok(Joining {
+        tag: node.tag().to_owned(),
+        bodies,
+        sites,
+        anchor: node.numbers("anchor")?.unwrap_or_default(),
+        relative: node.numbers("relpose")?.unwrap_or_default(),
+    })
 }
 
 pub(super) fn contacts(document: &Document, defaults: &Defaults) -> Result<(Vec<Exclusion>, Vec<GeomPair>)> {

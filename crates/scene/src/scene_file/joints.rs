@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{Articulation, Joint, JointKind, Spring, check};
+use crate::{Articulation, Connection, Joint, JointKind, Spring, check};
 use fingertip_shapes::{Error, Result};
 
 /// A number for all joints, or numbers by joint name and a `default` for the others.
@@ -32,11 +32,25 @@ pub(super) struct TendonFile {
     pub(super) others: BTreeMap<String, f64>,
 }
 
-/// The keys `spring`, `damping` and `armature` of a robot or an object.
+/// Points of two links that are held together.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConnectionFile {
+    a: String,
+    b: String,
+    #[serde(default)]
+    at_a: [f64; 3],
+    #[serde(default)]
+    at_b: [f64; 3],
+    stiffness: Option<f64>,
+}
+
+/// The keys `spring`, `damping`, `armature` and `connections` of a robot or an object.
 pub(super) struct JointKeys<'a> {
     pub(super) spring: &'a BTreeMap<String, SpringFile>,
     pub(super) damping: Option<&'a Numbers>,
     pub(super) armature: Option<&'a Numbers>,
+    pub(super) connections: &'a [ConnectionFile],
 }
 
 impl JointKeys<'_> {
@@ -46,6 +60,7 @@ impl JointKeys<'_> {
             ("spring", !self.spring.is_empty()),
             ("damping", self.damping.is_some()),
             ("armature", self.armature.is_some()),
+            ("connections", !self.connections.is_empty()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(key, _)| key)
     }
@@ -54,6 +69,12 @@ impl JointKeys<'_> {
     pub(super) fn apply(&self, articulation: &mut Articulation) -> Result<()> {
         let is_single = |joint: &Joint| joint.kind.is_single();
         let moves = |joint: &Joint| joint.kind != JointKind::Fixed;
+        for (i, file) in self.connections.iter().enumerate() {
+            let (links, points) = ([&*file.a, &*file.b], [file.at_a, file.at_b]);
+            articulation
+                .connect(links, points, file.stiffness.unwrap_or(Connection::STIFFNESS))
+                .map_err(|error| error.within(format!("connection {}", i + 1)))?;
+        }
         let joints = &mut articulation.joints;
         for (name, &SpringFile { stiffness, rest }) in self.spring {
             find(joints, name, is_single, "one coordinate").map_err(|error| error.within("spring"))?.spring =

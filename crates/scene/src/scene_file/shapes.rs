@@ -57,7 +57,7 @@ pub(super) struct DecomposeFile {
 }
 
 impl DecomposeFile {
-    fn settings(self) -> Decompose {
+    pub(super) fn settings(self) -> Decompose {
         let default = Decompose::within(self.tolerance);
         Decompose {
             parts: self.parts.unwrap_or(default.parts),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
-use super::joints::{JointKeys, Numbers, SpringFile, TendonFile};
+use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
 use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
 use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
 use fingertip_shapes::file::Folder;
@@ -37,7 +37,10 @@ pub(super) struct RobotFile {
     spring: BTreeMap<String, SpringFile>,
     damping: Option<Numbers>,
     armature: Option<Numbers>,
+    #[serde(default)]
+    connections: Vec<ConnectionFile>,
     mount: Option<Mount>,
+    decompose: Option<DecomposeFile>,
     #[serde(default)]
     sites: Vec<SiteFile>,
     collision: Option<Vec<CollisionFile>>,
@@ -68,6 +71,8 @@ pub(super) struct ObjectFile {
     spring: BTreeMap<String, SpringFile>,
     damping: Option<Numbers>,
     armature: Option<Numbers>,
+    #[serde(default)]
+    connections: Vec<ConnectionFile>,
     #[serde(default)]
     sites: Vec<SiteFile>,
     sphere: Option<f64>,
@@ -119,8 +124,12 @@ impl RobotFile {
             (None, None) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got none")),
         };
         replace_collisions(&mut robot.articulation, folder, self.collision.as_deref())?;
+        if let Some(how) = self.decompose {
+            robot.articulation.decompose(&how.settings(), None)?;
+        }
         let (damping, armature) = (self.damping.as_ref(), self.armature.as_ref());
-        JointKeys { spring: &self.spring, damping, armature }.apply(&mut robot.articulation)?;
+        JointKeys { spring: &self.spring, damping, armature, connections: &self.connections }
+            .apply(&mut robot.articulation)?;
         robot.freedom = self.freedom.unwrap_or(robot.freedom);
         robot.base = pose(self.position, self.rpy, self.quaternion)? * robot.base;
         robot.home.extend(self.home);
@@ -164,12 +173,20 @@ impl ObjectFile {
             object.pose = pose * object.pose;
             object.freedom = self.freedom.unwrap_or(object.freedom);
             let given = self.joint_keys().given();
+            let how = self.decompose.map(DecomposeFile::settings);
             match &mut object.body {
                 ObjectBody::Articulated { articulation, home } => {
+                    how.map_or(Ok(()), |how| articulation.decompose(&how, None))?;
                     self.joint_keys().apply(articulation)?;
                     home.extend(self.home.unwrap_or_default());
                 }
-                ObjectBody::Rigid { .. } => without_joints(given)?,
+                ObjectBody::Rigid { collisions, .. } => {
+                    without_joints(given)?;
+                    if let Some(how) = how {
+                        let parts = collisions.iter().map(|collision| collision.decompose(&how));
+                        *collisions = parts.collect::<Result<Vec<_>>>()?.concat();
+                    }
+                }
             }
             for file in &self.sites {
                 object.sites.push(file.site()?);
@@ -185,7 +202,12 @@ impl ObjectFile {
     }
 
     fn joint_keys(&self) -> JointKeys<'_> {
-        JointKeys { spring: &self.spring, damping: self.damping.as_ref(), armature: self.armature.as_ref() }
+        JointKeys {
+            spring: &self.spring,
+            damping: self.damping.as_ref(),
+            armature: self.armature.as_ref(),
+            connections: &self.connections,
+        }
     }
 
     /// What the file says; what holds a half-space can only be fixed.
@@ -202,6 +224,8 @@ impl ObjectFile {
     fn shapes(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
         let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
             *self;
+        // That of a URDF's or an MJCF's meshes is theirs.
+        let decompose = decompose.filter(|_| self.urdf.is_none() && self.mjcf.is_none());
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         #[rustfmt::skip]
         let keys = ShapeKeys {
@@ -234,6 +258,9 @@ impl ObjectFile {
         self.alone("urdf", folder)?;
         let mut articulation = read_urdf(folder, urdf, &self.packages)?;
         replace_collisions(&mut articulation, folder, self.collision.as_deref())?;
+        if let Some(how) = self.decompose {
+            articulation.decompose(&how.settings(), None)?;
+        }
         self.joint_keys().apply(&mut articulation)?;
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }

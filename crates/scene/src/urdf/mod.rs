@@ -159,17 +159,20 @@ fn read_link(
             empty += 1;
             continue;
         }
-        let shape = match shape(&collision.geometry) {
-            Ok(shape) => shape,
+        let (shape, mesh) = match shape(&collision.geometry) {
+            Ok(shape) => (shape, None),
             Err((filename, scale)) => match find(filename) {
-                Ok(file) => hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
+                Ok(path) => {
+                    let hull = hull(&path, scale).map_err(|error| error.within(format!("link \"{name}\"")))?;
+                    (hull, Some(MeshFile { path, scale }))
+                }
                 Err(why) => {
                     notes.push(format!("link \"{name}\": {MISSING_SHAPE} {filename} left out: {why}"));
                     continue;
                 }
             },
         };
-        collisions.push(Collision::new(shape, pose(&collision.origin)));
+        collisions.push(Collision { mesh, ..Collision::new(shape, pose(&collision.origin)) });
     }
     let mut visual = |visual: &urdf_rs::Visual| {
         if is_empty(&visual.geometry) {

@@ -2,7 +2,7 @@
 
 use nalgebra::Vector3;
 
-use crate::{Articulation, Inertia, Joint, JointKind, Limits, Link, LinkPair, Look, check};
+use crate::{Articulation, Connection, Inertia, Joint, JointKind, Limits, Link, LinkPair, Look, check};
 use fingertip_shapes::{Error, Findings, Result};
 
 /// A unit axis may be this far from unit length: what rounding leaves.
@@ -31,7 +31,26 @@ impl Articulation {
         for (i, pair) in self.pairs.iter().enumerate() {
             findings.take(self.validate_pair(pair).map_err(|error| error.within(format!("pair {}", i + 1))));
         }
+        for (i, connection) in self.connections.iter().enumerate() {
+            let found = self.validate_connection(connection);
+            findings.take(found.map_err(|error| error.within(format!("connection {}", i + 1))));
+        }
         findings.result()
+    }
+
+    fn validate_connection(&self, connection: &Connection) -> Result<()> {
+        let [a, b] = connection.links;
+        if a.max(b) >= self.links.len() {
+            return Err(Error::invalid("links", format!("expected indices below {}", self.links.len())));
+        }
+        if a == b {
+            return Err(Error::invalid("links", format!("expected two, got \"{}\" twice", self.links[a].name)));
+        }
+        for &x in connection.points.iter().flatten() {
+            check::finite("point", x)?;
+            check::at_most("point", x, check::LONGEST, "m")?;
+        }
+        check::positive("stiffness", connection.stiffness)
     }
 
     fn validate_pair(&self, pair: &LinkPair) -> Result<()> {

@@ -48,7 +48,7 @@ pub use points::Points;
 pub use pose::{POSE, Pose, SCREW};
 pub(crate) use retraction::{Difference, Integrate, Map as ManifoldMap, Retraction};
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
-pub use tree::{Body, Coordinate, Owner, Site, Tree};
+pub use tree::{Body, Connection, Coordinate, Owner, Site, Tree};
 
 /// Poses of chosen frames and the screws of all degrees of freedom, as differentiable tensors.
 #[derive(Clone, Debug)]

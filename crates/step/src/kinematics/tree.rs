@@ -21,6 +21,8 @@ pub struct Tree {
     pub coordinates: Vec<Coordinate>,
     /// The named points of all robots and objects.
     pub sites: Vec<Site>,
+    /// The springs between points of links.
+    pub connections: Vec<Connection>,
     /// The number of coordinates in q.
     pub nq: usize,
     /// The number of degrees of freedom.
@@ -57,6 +59,19 @@ pub struct Site {
     pub body: usize,
     /// Its pose in the body's frame.
     pub pose: Isometry3<f64>,
+}
+
+/// A spring that holds a point of one body and a point of another together.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// `"owner/a+b"`, after the links.
+    pub name: String,
+    /// The bodies A and B.
+    pub bodies: [usize; 2],
+    /// The points in their frames, m.
+    pub points: [[f64; 3]; 2],
+    /// Stiffness, N/m.
+    pub stiffness: f64,
 }
 
 /// A joint with coordinates of its own.
@@ -168,6 +183,7 @@ impl Tree {
             owners: Vec::new(),
             coordinates: Vec::new(),
             sites: Vec::new(),
+            connections: Vec::new(),
             nq: 0,
             nv: 0,
             ns: 0,
@@ -262,6 +278,7 @@ impl Tree {
 
         // Bodies depth first from the root; coordinates in file order afterwards.
         let mut body_of_joint = vec![None; joints.len()];
+        let mut body_of_link = vec![root; links.len()];
         let mut stack = vec![(root_link, root)];
         while let Some((link, parent)) = stack.pop() {
             for (j, joint) in children[link].iter().rev().map(|&j| (j, &joints[j])) {
@@ -272,6 +289,7 @@ impl Tree {
                 body.inertia.clone_from(&links[joint.child].inertia);
                 let index = self.add_body(body);
                 body_of_joint[j] = Some(index);
+                body_of_link[joint.child] = index;
                 stack.push((joint.child, index));
             }
         }
@@ -293,6 +311,15 @@ impl Tree {
             (coordinate.spring, coordinate.damping, coordinate.armature) = (spring, damping, armature);
             (coordinate.friction, coordinate.effort) = (friction, joint.effort);
         }
+        self.connections.extend(articulation.connections.iter().map(|connection| {
+            let [a, b] = connection.links.map(|link| links[link].name.as_str());
+            Connection {
+                name: format!("{name}/{a}+{b}"),
+                bodies: connection.links.map(|link| body_of_link[link]),
+                points: connection.points,
+                stiffness: connection.stiffness,
+            }
+        }));
         for (j, joint) in joints.iter().enumerate() {
             if let (Some(body), Some(mimic)) = (body_of_joint[j], joint.mimic)
                 && let Some(leader) = body_of_joint[mimic.joint]

@@ -4,6 +4,7 @@
 //! control laws.
 
 mod bound;
+mod connection;
 pub mod control;
 mod dynamic;
 mod fused;

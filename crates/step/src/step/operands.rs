@@ -46,7 +46,7 @@ fn shapes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<[Te
 
 /// The poses of the shapes among those of all frames.
 pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
-    match model.inertial.len() {
+    match frames.poses.dim(1)? - model.shapes.len() {
         0 => Ok(frames.poses.clone()),
         _ => frames.poses.narrow(1, 0, model.shapes.len())?.contiguous(),
     }

@@ -3,7 +3,7 @@
 //!
 //! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has K c cᵀ in P and
 //! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. A joint's own spring is one more of these, with its
-//! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h². For two degrees of freedom i and j
+//! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h²; [connections](super::connection) come last. For two degrees of freedom i and j
 //! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
 //! angular velocity at unit rate:
 //!
@@ -25,10 +25,11 @@ use crate::parameters::{ParameterPlaces, Parameters};
 use crate::solve::Structure;
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Operation, Signature};
-use fingertip_lanes::lane::{Lane, Real, Zip, clear};
+use fingertip_lanes::lane::{Lane, Real, Zip, clear, inlined};
 use fingertip_lanes::vector::{Mat3, add, add_vec3, axpy, cross, dot, put_vec3, rotate, rotate_back, scale, vec3_at};
 use fingertip_scene::JointKind;
 
+use super::connection::ConnectionTables;
 use super::limits::LimitTables;
 
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
@@ -52,10 +53,13 @@ pub(super) struct ProblemTables {
     /// (parameter, entry) of damping that acts, and of armature.
     damped: Vec<(usize, usize)>,
     armoured: Vec<(usize, usize)>,
+    /// Springs between points of links.
+    pub(super) connections: ConnectionTables,
     limits: Arc<LimitTables>,
     pub(super) at: ParameterPlaces,
     nq: usize,
-    n_shapes: usize,
+    /// Offset of the first inertial body's pose in the kinematics' results.
+    first_pose: usize,
     /// Length of the kinematics' results; `screws` is the offset of the first screw in them.
     n_kin: usize,
     pub(super) screws: usize,
@@ -66,8 +70,8 @@ impl ProblemTables {
     pub(super) fn nothing(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
         let (entries, free, incidences, terms) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (commands, springs, damped, armoured) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let own = Self::new(model, limits)?;
-        Ok(Self { entries, free, incidences, terms, commands, springs, damped, armoured, ..own })
+        let (own, connections) = (Self::new(model, limits)?, ConnectionTables::default());
+        Ok(Self { entries, free, incidences, terms, commands, springs, damped, armoured, connections, ..own })
     }
 
     pub(super) fn new(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
@@ -111,8 +115,10 @@ impl ProblemTables {
         };
         let damped = tree.damped().enumerate().flat_map(|(k, c)| diagonal(k, c)).collect();
         let armoured = tree.armoured().enumerate().flat_map(|(k, c)| diagonal(k, c)).collect();
-        let entries = entries.all;
         let n_kin = model.kinematics.tables().n_outputs();
+        let screws = n_kin - SCREW * tree.ns;
+        let connections = ConnectionTables::new(tree, model.shapes.len(), screws, |i, j| entries.at(i, j));
+        let entries = entries.all;
         Ok(Self {
             entries,
             free,
@@ -122,12 +128,13 @@ impl ProblemTables {
             springs,
             damped,
             armoured,
+            connections,
             limits: limits.clone(),
             at: ParameterPlaces::new(&model.parameters)?,
             nq: tree.nq,
-            n_shapes: model.shapes.len(),
+            first_pose: POSE * model.n_front_frames(),
             n_kin,
-            screws: n_kin - SCREW * tree.ns,
+            screws,
         })
     }
 
@@ -164,7 +171,7 @@ impl ProblemTables {
     /// The offset of an inertial body's pose, about its centre of mass, in the row of the kinematics' results.
     #[inline(always)]
     pub(super) fn pose(&self, body: usize) -> usize {
-        POSE * (self.n_shapes + body)
+        self.first_pose + POSE * body
     }
 
     /// Velocity of the centre of mass and angular velocity along the body's axes, for each incidence.
@@ -218,6 +225,9 @@ impl ProblemTables {
         for (dof, &place) in place.iter().enumerate() {
             g[place] -= par[at.tau + dof];
         }
+        let held = [kin, &par[at.connection..]];
+        self.connections.stiffen(held, |entry, _, more| p[entry] += more);
+        self.connections.pull_together(held, |dof, force| g[place[dof]] -= force);
         self.limits.fill(q, gaps);
     }
 
@@ -244,6 +254,16 @@ impl ProblemTables {
             [to_par[at.spring + k], to_par[at.spring_rest + k]] = spring.pull(place, of, q, [grad_p, y], to_q);
         }
         self.limits.pull_fill(grad_gaps, to_q);
+        let force = inlined(
+            #[inline(always)]
+            |dof: usize| y[place[dof]],
+        );
+        self.connections.pull(
+            [kin, &par[at.connection..]],
+            grad_p,
+            force,
+            [&mut *to_kin, &mut to_par[at.connection..]],
+        );
 
         let (h, epsilon, factor) = (par[at.h], par[at.epsilon], self.factor(par));
         // P = factor · M: the gradient of the factor is Σ P̄ M.
@@ -314,20 +334,20 @@ impl ProblemTables {
 }
 
 /// P's entries (i, j), j ≤ i, each once.
-struct Entries {
-    all: Vec<(usize, usize)>,
+pub(super) struct Entries {
+    pub(super) all: Vec<(usize, usize)>,
     places: HashMap<(usize, usize), usize>,
 }
 
 impl Entries {
-    fn of(all: Vec<(usize, usize)>) -> Self {
+    pub(super) fn of(all: Vec<(usize, usize)>) -> Self {
         let key = |&(i, j): &(usize, usize)| (i.max(j), i.min(j));
         let places = all.iter().map(key).zip(0..).collect();
         Self { all, places }
     }
 
     /// The place of an entry, behind the others if it is new.
-    fn at(&mut self, i: usize, j: usize) -> usize {
+    pub(super) fn at(&mut self, i: usize, j: usize) -> usize {
         let key = (i.max(j), i.min(j));
         *self.places.entry(key).or_insert_with(|| {
             self.all.push(key);

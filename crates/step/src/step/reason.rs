@@ -13,7 +13,7 @@ const LARGEST: f64 = 1e30;
 /// Parameters that must be positive.
 const POSITIVE: [&str; 5] = ["h", "kappa", "epsilon", "stiffness", "mass"];
 /// Parameters that may not be negative.
-const NOT_NEGATIVE: [&str; 5] = ["mu", "torsion", "spring", "damping", "armature"];
+const NOT_NEGATIVE: [&str; 6] = ["mu", "torsion", "spring", "damping", "armature", "connection"];
 
 impl Quasidynamic {
     /// Why a world of q (B, nq) and u (B, nu) is [`Status::BadInput`](crate::solve::Status::BadInput): its first number that is

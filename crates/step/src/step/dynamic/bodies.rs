@@ -37,7 +37,7 @@ pub(super) fn dynamics(model: &Model, parameters: &Parameters) -> Result<Dynamic
     if n == 0 {
         return Ok(dynamics);
     }
-    let com = parameters.offsets.narrow(1, 3 * (n_bodies + model.shapes.len()), 3 * n)?;
+    let com = parameters.offsets.narrow(1, 3 * (n_bodies + model.n_front_frames()), 3 * n)?;
     let (mass, inertia) = (&parameters.mass, &parameters.inertia);
     let rows = mass.dim(0)?.max(inertia.dim(0)?).max(com.dim(0)?);
     let wide = |t: &Tensor| t.broadcast_as((rows, t.dim(1)?))?.contiguous();

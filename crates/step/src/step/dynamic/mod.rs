@@ -5,7 +5,7 @@
 //! ```
 //!
 //! b are the Coriolis, centrifugal and gravity forces at (q, v), D is the joints' viscous damping, S the stiffness of their own springs with
-//! rests r, and M has the joints' armature on its diagonal. Damping is
+//! rests r (and of connections, whose points are to be apart by 0), and M has the joints' armature on its diagonal. Damping is
 //! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach at steps of a
 //! millisecond. With implicit damping a joint slows down and never reverses. For explicit damping add −D v to τ.
 //!
@@ -32,14 +32,16 @@ use candle_core::{Result, Tensor, bail};
 
 use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
-use crate::kinematics::Manifold;
+use crate::kinematics::{Manifold, POSE};
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{ContactPaths, Report, Structure};
 
+use super::connection::ConnectionTables;
 use super::fused::{self, Choices, JointForces};
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
+use super::problem::Entries;
 use super::torsion::Torsion;
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
@@ -103,18 +105,22 @@ impl Dynamic {
         params.check()?;
         let tree = &model.tree;
         let entries = coupled(tree);
+        let mut all = Entries::of(entries.clone());
         let (limits, limit_dofs) = LimitTables::new(model);
         let paths = contact_paths(model);
-        let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
+        let (dynamics, joints) = (dynamics(model, parameters)?, joint_forces(tree));
+        let screws = POSE * (model.n_front_frames() + dynamics.bodies().len());
+        let connections = ConnectionTables::new(tree, model.shapes.len(), screws, |i, j| all.at(i, j));
+        let structure = Structure::new(tree.nv, tree.ns, &all.all, &paths, &limit_dofs);
         let structure = structure.with_friction(model.params.friction);
         let structure = Arc::new(structure.with_twins(Torsion::new(model).twinned().collect()));
-        let (dynamics, joints) = (dynamics(model, parameters)?, joint_forces(tree));
         let choices = Choices {
             dynamics: &dynamics,
             joints: joints.clone(),
             bound: params.bound,
             stiction_speed: params.stiction_speed,
             entries: &entries,
+            connections,
         };
         let plan = Arc::new(fused::Plan::second_order(model, &structure, &limits, choices)?);
         Ok(Self {

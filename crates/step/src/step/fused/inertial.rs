@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::dynamics::{INERTIA, MassAndBias, MassGradients, MassNumbers};
 use crate::step::bound::Bound;
+use crate::step::connection::ConnectionTables;
 use crate::step::limits::LimitTables;
 use fingertip_lanes::layout;
 
@@ -15,7 +16,8 @@ layout! {
         offsets,
         /// Generalised momentum M v (nv), in the order of v.
         momentum,
-        /// Generalised force τ − b (nv): τ clamped to the joints' largest efforts, plus the external forces, less the bias force b.
+        /// Generalised force τ − b (nv): τ clamped to the joints' largest efforts, plus the external forces and those of springs, less the
+        /// bias force b.
         force,
     }
 }
@@ -67,9 +69,10 @@ pub(super) struct SecondOrder {
     pub(super) own: Vec<f64>,
     pub(super) bodies: Vec<Body>,
     pub(super) limits: Arc<LimitTables>,
-    /// P's entries: degrees of freedom and place in M. The diagonal comes first.
+    /// P's entries that M has: degrees of freedom and place in M. The diagonal comes first.
     pub(super) entries: Vec<(usize, usize, usize)>,
     pub(super) joints: JointForces,
+    pub(super) connections: ConnectionTables,
     pub(super) bound: Bound,
     pub(super) stiction_speed: f64,
 }

@@ -6,6 +6,7 @@ use crate::solve::Structure;
 use fingertip_lanes::layout;
 use fingertip_scene::JointKind;
 
+use super::super::connection;
 use super::super::problem::{ProblemTables, Strand};
 use super::super::torsion::slips;
 use super::memory::GEOMETRY;
@@ -69,6 +70,8 @@ pub(super) struct Paths {
     /// For each contact the paths of A and B.
     pub(super) contacts: Vec<[Vec<PathScrew>; 2]>,
     pub(super) bodies: Vec<BodyPath>,
+    /// For each connection the paths of A and B, without what moves both as one body.
+    pub(super) connections: Vec<[Vec<PathScrew>; 2]>,
     /// Rows of each block of x's columns that right-hand sides and elimination make nonzero.
     pub(super) reach: Vec<Vec<usize>>,
     /// The degree of freedom at each place in the order of elimination.
@@ -112,6 +115,19 @@ impl Paths {
             .filter(|path| turns(&path.screws))
             .collect();
 
+        let connections: Vec<[Vec<PathScrew>; 2]> = connection::paths(tree)
+            .zip(&tree.connections)
+            .map(|(own, of)| {
+                std::array::from_fn(|side| {
+                    let mut path = path(of.bodies[side]);
+                    let both = path.len() - own[side].len();
+                    path.drain(..both);
+                    path.iter_mut().for_each(|entry| entry.after -= both);
+                    path
+                })
+            })
+            .collect();
+
         let mut nonzero: Vec<Vec<usize>> = (0..s.nv).map(|place| vec![place]).collect();
         for columns in &s.contacts {
             columns.dofs.iter().for_each(|&column| nonzero[column].extend(&columns.dofs));
@@ -120,6 +136,10 @@ impl Paths {
             for column in screws {
                 nonzero[column.place].extend(screws.iter().filter(|row| row.free).map(|row| row.place));
             }
+        }
+        for sides in &connections {
+            let all: Vec<usize> = sides.iter().flatten().map(|entry| entry.place).collect();
+            all.iter().for_each(|&column| nonzero[column].extend(&all));
         }
         let places = |strand: &Strand| strand.terms.iter().map(|&(dof, _, _)| s.place[dof]).collect::<Vec<_>>();
         for strand in problem.commands.iter().chain(&problem.springs).map(places) {
@@ -132,7 +152,12 @@ impl Paths {
         let reach: Vec<_> =
             columns.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
 
-        let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
+        let lengths = contacts
+            .iter()
+            .chain(&connections)
+            .flatten()
+            .map(Vec::len)
+            .chain(bodies.iter().map(|body| body.screws.len()));
         let n_seed = pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
         let n_rates = pairs.iter().filter_map(|pair| match &pair.method {
             Method::Formula(_) => None,
@@ -151,7 +176,7 @@ impl Paths {
             x: s.nv * BLOCK * reach.len(),
             rows: 3 * BLOCK * reach.len(),
         };
-        Self { contacts, bodies, reach, dofs, nv: s.nv, at: sizes.from(start) }
+        Self { contacts, bodies, connections, reach, dofs, nv: s.nv, at: sizes.from(start) }
     }
 
     /// Offset of an entry of x. Blocks of [`BLOCK`] columns follow each other; in a block, each row has its columns side by side. Columns

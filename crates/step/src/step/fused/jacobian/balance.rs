@@ -8,7 +8,7 @@ use fingertip_lanes::lane::{Lane, Real, Zip, clear, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
 use fingertip_lanes::vector::{
-    Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, sub, vec3_at, zero,
+    Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, signed, sub, vec3_at, zero,
 };
 
 use super::super::super::problem::{Strand, times};
@@ -29,14 +29,8 @@ fn acting<R: Real>(lambda: Vec3<R>, n: Vec3<R>) -> [Vec3<R>; 2] {
 
 /// The wrench of a force at p.
 #[inline(always)]
-fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
+pub(super) fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
     Wrench { moment: cross(p, force), force }
-}
-
-/// x for side B (1), −x for side A (0): relative motion and force count B's side positive.
-#[inline(always)]
-fn signed<R: Real>(side: usize, x: Vec3<R>) -> Vec3<R> {
-    if side == 0 { sub(zero(), x) } else { x }
 }
 
 /// Σ δ_j S_j over the path's screws from each one on, those with a command left out if `only_free`.

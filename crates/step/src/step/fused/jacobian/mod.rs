@@ -13,6 +13,7 @@
 //! the witness point, plus ω × ∂p/∂q_k for the point's motion.
 
 mod balance;
+mod connections;
 mod contact_rates;
 mod respond;
 mod rolling;
@@ -29,6 +30,7 @@ use super::paths::Jacobian;
 use super::plan::Plan;
 use super::stages::{Load, Operands, Store};
 use balance::Balance;
+use connections::Connections;
 use contact_rates::ContactRates;
 use respond::{Respond, StoreForces, StoreStates};
 use rolling::Rolling;
@@ -98,6 +100,9 @@ impl Program for Linearize<'_> {
         plan.factor(group, true);
         group.run(&ContactRates(plan));
         group.run(&Balance(plan));
+        if !plan.paths.connections.is_empty() {
+            group.run(&Connections(plan));
+        }
         if !plan.rolling.contacts.is_empty() {
             group.run(&Rolling(plan));
         }

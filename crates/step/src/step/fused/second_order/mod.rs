@@ -4,6 +4,7 @@
 //! P = M/h² + D/h + S        g = −(M v/h + S (r − q) + τ − b)        −h l in place of φ        v₊ = δ/h
 //! ```
 //!
+//! S stands for the joints' springs and the connections.
 //! The command's place is taken by v and τ, side by side. Kinematics have a frame on each body with mass behind those of the
 //! shapes, so that the dynamics walk the same poses and screws as the contacts. Everything else, from contacts to forces, is the
 //! quasi-dynamic step's own.
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use candle_core::{DType, Result};
 
 use super::super::bound::Bound;
+use super::super::connection::ConnectionTables;
 use super::super::limits::LimitTables;
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
@@ -43,6 +45,8 @@ pub(in super::super) struct Choices<'a> {
     pub(in super::super) stiction_speed: f64,
     /// The entries of P as degrees of freedom, the diagonal first.
     pub(in super::super) entries: &'a [(usize, usize)],
+    /// Springs between points of links; their own entries of P are behind those.
+    pub(in super::super) connections: ConnectionTables,
 }
 
 impl Plan {
@@ -53,13 +57,14 @@ impl Plan {
         limits: &Arc<LimitTables>,
         choices: Choices,
     ) -> Result<Self> {
-        let Choices { dynamics, joints, bound, stiction_speed, entries } = choices;
+        let Choices { dynamics, joints, bound, stiction_speed, entries, connections } = choices;
         let (tree, links) = (&model.tree, dynamics.links());
         let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::nothing(model, limits)?));
         let plan = Self::new(model, structure, &contacts, &problem)?;
         let shapes = model.shapes.iter().map(|shape| shape.frame());
         let bodies = dynamics.bodies().iter().map(|&body| FrameSpec::of_body(body));
-        let frames = Arc::new(FrameTables::new(tree, &shapes.chain(bodies).collect::<Vec<_>>()));
+        let frames = shapes.chain(FrameSpec::of_connections(tree)).chain(bodies);
+        let frames = Arc::new(FrameTables::new(tree, &frames.collect::<Vec<_>>()));
 
         let extra = Extra { offsets: frames.n_offsets(), momentum: tree.nv, force: tree.nv };
         let extra_gradients = ExtraGradients { offsets: frames.n_offsets(), momentum: tree.nv };
@@ -79,7 +84,7 @@ impl Plan {
         places.frame_gradients.offsets = to.offsets.clone();
 
         let first = |of: &Range<usize>, n: usize| of.start..of.start + n;
-        let behind_shapes = |of: &Range<usize>| of.start + POSE * model.shapes.len()..of.end;
+        let behind_shapes = |of: &Range<usize>| of.start + POSE * model.n_front_frames()..of.end;
         let (v, grad_v) = (first(&places.numbers.u, tree.nv), first(&places.gradients.u, tree.nv));
         let [placed, grad_placed] = [&places.numbers.kin, &places.gradients.kin].map(behind_shapes);
         let state = State { placed: &placed, v: &v };
@@ -92,7 +97,7 @@ impl Plan {
             place.map_or(Body::Described(numbers), Body::Parameters)
         };
         let second_order = SecondOrder {
-            n_offsets: 3 * (tree.bodies.len() + model.shapes.len()),
+            n_offsets: 3 * (tree.bodies.len() + model.n_front_frames()),
             own: own.narrow(0, 0, 1)?.flatten_all()?.to_vec1()?,
             bodies: dynamics.bodies().iter().zip(described).map(body).collect(),
             entries: entries.iter().map(|&(i, j)| (i, j, mass.entry(i, j))).collect(),
@@ -103,6 +108,7 @@ impl Plan {
             to,
             mass_to,
             joints,
+            connections,
             bound,
             stiction_speed,
         };

@@ -2,7 +2,7 @@
 
 use crate::dynamics::{INERTIA, pull_ten};
 use crate::solve::{CONTACT_OPERAND, Status};
-use fingertip_lanes::lane::{Lane, Mask, Zip, clear};
+use fingertip_lanes::lane::{Lane, Mask, Zip, clear, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
 use fingertip_lanes::vector::add_vec3;
@@ -113,6 +113,16 @@ impl Stage for PullProblem<'_> {
             to.par[at.damping + k] += to.p[dof] * per_h;
             grad_h -= to.p[dof] * m.par[at.damping + k] * per_h2;
         }
+        let force = inlined(
+            #[inline(always)]
+            |dof: usize| -to_mass.bias[dof],
+        );
+        more.connections.pull(
+            [m.kin, &m.par[at.connection..]],
+            to.p,
+            force,
+            [&mut *to.kin, &mut to.par[at.connection..]],
+        );
         for &(k, dof, at_q) in &more.joints.springs {
             let (stiffness, rest, grad_force) = (m.par[at.spring + k], m.par[at.spring_rest + k], -to_mass.bias[dof]);
             to.par[at.spring + k] = grad_force.mul_add(rest - m.q[at_q], to.p[dof]);

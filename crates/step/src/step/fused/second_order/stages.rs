@@ -173,9 +173,13 @@ impl Stage for Problem<'_> {
         }
         let h = m.par[plan.at.h];
         let (per_h, per_h2) = (R::one() / h, R::one() / (h * h));
+        clear(&mut m.p[more.entries.len()..]);
         for (p, &(_, _, place)) in m.p.iter_mut().zip_inline(&more.entries) {
             *p = mass.m[place] * per_h2;
         }
+        let held = [&*m.kin, &m.par[plan.at.connection..]];
+        more.connections.stiffen(held, |entry, _, by| m.p[entry] += by);
+        more.connections.pull_together(held, |dof, force| extra.force[dof] += force);
         for dof in R::parts(0..s.nv) {
             let effort = more.joints.effort[dof];
             let within = if effort.is_finite() { clamped(tau[dof], R::splat(effort)) } else { tau[dof] };
