@@ -153,8 +153,13 @@ fn floating_bases() {
 /// Joints of several coordinates within a chain: above commanded joints, and below them in turned frames.
 #[test]
 fn joints_of_several_coordinates_in_a_chain() {
-    for (name, kind) in [("shoulder", JointKind::Planar), ("elbow", JointKind::Floating), ("elbow", JointKind::Planar)]
-    {
+    for (name, kind) in [
+        ("shoulder", JointKind::Planar),
+        ("elbow", JointKind::Floating),
+        ("elbow", JointKind::Planar),
+        ("shoulder", JointKind::Spherical),
+        ("elbow", JointKind::Spherical),
+    ] {
         let mut arm = arm();
         let at = joint(&arm, name);
         arm.joints[at].kind = kind;

@@ -94,6 +94,9 @@ fn poses(model: &Model, q: &[f64]) -> Poses {
             }
             // Along the parent's axes.
             JointKind::Translation => (Matrix3::identity(), body.rotation.tr_mul(&Vector3::new(at(0), at(1), at(2)))),
+            JointKind::Spherical => {
+                (quaternion(&q[body.q..body.q + 4]).to_rotation_matrix().into_inner(), Vector3::zeros())
+            }
             JointKind::Floating => {
                 let turn = quaternion(&q[body.q + 3..body.q + 7]).to_rotation_matrix().into_inner();
                 (turn, Vector3::new(at(0), at(1), at(2)))
@@ -132,6 +135,7 @@ fn rates(model: &Model, poses: &Poses, body: usize) -> Vec<Rate> {
                 let parent = &poses.0[joint.parent].0;
                 (0..3).for_each(|k| push(k, zero, zero, parent.column(k).into_owned()));
             }
+            JointKind::Spherical => (0..3).for_each(|k| push(k, basis(k), position, zero)),
             JointKind::Floating => {
                 (0..3).for_each(|k| push(k, zero, zero, basis(k)));
                 (0..3).for_each(|k| push(3 + k, basis(k), position, zero));
@@ -164,16 +168,21 @@ fn jacobians(model: &Model, poses: &Poses, body: usize, x: &Vector3<f64>) -> (DM
     (linear, angular)
 }
 
+/// The number of coordinates that add.
+fn plain(c: &Coordinate) -> usize {
+    c.kind.quaternion().unwrap_or(c.kind.nv())
+}
+
 /// q ⊕ δ with nalgebra's exponential.
 pub fn integrate(model: &Model, q: &[f64], delta: &[f64]) -> Vec<f64> {
     let mut next = q.to_vec();
     for c in &model.tree.coordinates {
-        let plain = c.kind.nv().min(3);
-        (0..plain).for_each(|k| next[c.q + k] += delta[c.v + k]);
-        if c.kind == JointKind::Floating {
-            let omega = Vector3::new(delta[c.v + 3], delta[c.v + 4], delta[c.v + 5]);
-            let turned = UnitQuaternion::from_scaled_axis(omega) * quaternion(&q[c.q + 3..c.q + 7]);
-            next[c.q + 3..c.q + 7].copy_from_slice(&[turned.w, turned.i, turned.j, turned.k]);
+        (0..plain(c)).for_each(|k| next[c.q + k] += delta[c.v + k]);
+        if let Some(at) = c.kind.quaternion() {
+            let omega = Vector3::from_column_slice(&delta[c.v + at..c.v + at + 3]);
+            let (from, to) = (c.q + at, c.q + at + 4);
+            let turned = UnitQuaternion::from_scaled_axis(omega) * quaternion(&q[from..to]);
+            next[from..to].copy_from_slice(&[turned.w, turned.i, turned.j, turned.k]);
         }
     }
     next
@@ -189,10 +198,10 @@ fn two_n(q: &[f64]) -> [[f64; 4]; 3] {
 pub fn from_tangent(model: &Model, q: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut numbers = vec![0.0; model.nq()];
     for c in &model.tree.coordinates {
-        (0..c.kind.nv().min(3)).for_each(|k| numbers[c.q + k] = weights[c.v + k]);
-        if c.kind == JointKind::Floating {
-            for (k, column) in two_n(&q[c.q + 3..]).iter().enumerate() {
-                (0..4).for_each(|l| numbers[c.q + 3 + l] += 2.0 * column[l] * weights[c.v + 3 + k]);
+        (0..plain(c)).for_each(|k| numbers[c.q + k] = weights[c.v + k]);
+        if let Some(at) = c.kind.quaternion() {
+            for (k, column) in two_n(&q[c.q + at..]).iter().enumerate() {
+                (0..4).for_each(|l| numbers[c.q + at + l] += 2.0 * column[l] * weights[c.v + at + k]);
             }
         }
     }
@@ -203,10 +212,10 @@ pub fn from_tangent(model: &Model, q: &[f64], weights: &[f64]) -> Vec<f64> {
 pub fn to_tangent(model: &Model, q: &[f64], gradient: &[f64]) -> Vec<f64> {
     let mut tangent = vec![0.0; model.nv()];
     for c in &model.tree.coordinates {
-        (0..c.kind.nv().min(3)).for_each(|k| tangent[c.v + k] = gradient[c.q + k]);
-        if c.kind == JointKind::Floating {
-            for (k, column) in two_n(&q[c.q + 3..]).iter().enumerate() {
-                tangent[c.v + 3 + k] = 0.5 * (0..4).map(|l| column[l] * gradient[c.q + 3 + l]).sum::<f64>();
+        (0..plain(c)).for_each(|k| tangent[c.v + k] = gradient[c.q + k]);
+        if let Some(at) = c.kind.quaternion() {
+            for (k, column) in two_n(&q[c.q + at..]).iter().enumerate() {
+                tangent[c.v + at + k] = 0.5 * (0..4).map(|l| column[l] * gradient[c.q + at + l]).sum::<f64>();
             }
         }
     }
@@ -216,14 +225,14 @@ pub fn to_tangent(model: &Model, q: &[f64], gradient: &[f64]) -> Vec<f64> {
 /// The tangent from q ⊕ δ to (q ⊕ `moved`) ⊕ δ', to full precision though all three are small against q.
 pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64]) -> Vec<f64> {
     let mut tangent: Vec<f64> = (0..model.nv()).map(|k| moved[k] + (delta_moved[k] - delta[k])).collect();
-    for c in model.tree.coordinates.iter().filter(|c| c.kind == JointKind::Floating) {
+    for first in model.tree.coordinates.iter().filter_map(|c| Some(c.v + c.kind.quaternion()?)) {
         let turn = |of: &[f64], sign: f64| {
-            UnitQuaternion::from_scaled_axis(Vector3::from_column_slice(&of[c.v + 3..c.v + 6]) * sign)
+            UnitQuaternion::from_scaled_axis(Vector3::from_column_slice(&of[first..first + 3]) * sign)
         };
         let turned = turn(delta_moved, 1.0) * turn(moved, 1.0) * turn(delta, -1.0);
         let sine = turned.imag().norm();
         let factor = if sine < 1e-8 { 2.0 } else { 2.0 * sine.atan2(turned.w) / sine };
-        (0..3).for_each(|k| tangent[c.v + 3 + k] = factor * turned.imag()[k]);
+        (0..3).for_each(|k| tangent[first + k] = factor * turned.imag()[k]);
     }
     tangent
 }

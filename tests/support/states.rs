@@ -168,10 +168,11 @@ pub fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64>
                 values[2] += random.between(-1.0, 1.0);
             }
             JointKind::Translation => values.iter_mut().for_each(|x| *x += random.between(-stray, stray)),
-            JointKind::Floating => {
-                values[..3].iter_mut().for_each(|x| *x += random.between(-stray, stray));
+            JointKind::Spherical | JointKind::Floating => {
+                let at = values.len() - 4;
+                values[..at].iter_mut().for_each(|x| *x += random.between(-stray, stray));
                 let turn = random.rotation();
-                values[3..].copy_from_slice(&[turn.w, turn.i, turn.j, turn.k]);
+                values[at..].copy_from_slice(&[turn.w, turn.i, turn.j, turn.k]);
             }
             _ => {
                 values[0] += random.between(-0.2, 0.2);

@@ -210,6 +210,8 @@ pub enum JointKind {
     Planar,
     /// Translation in space along the axes of the parent link: q = (x, y, z).
     Translation,
+    /// Any rotation about the origin, a ball joint: q = (qw, qx, qy, qz).
+    Spherical,
     /// Any motion: q = (x, y, z, qw, qx, qy, qz).
     Floating,
 }
@@ -226,6 +228,7 @@ impl JointKind {
             Self::Prismatic => &[("", "m")],
             Self::Planar => &[("x", "m"), ("y", "m"), ("yaw", "rad")],
             Self::Translation => &[("x", "m"), ("y", "m"), ("z", "m")],
+            Self::Spherical => &[("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1")],
             Self::Floating => &[("x", "m"), ("y", "m"), ("z", "m"), ("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1")],
         }
     }
@@ -233,6 +236,7 @@ impl JointKind {
     /// The same of its degrees of freedom.
     pub fn freedoms(self) -> Numbers {
         match self {
+            Self::Spherical => &[("ωx", "rad"), ("ωy", "rad"), ("ωz", "rad")],
             Self::Floating => &[("x", "m"), ("y", "m"), ("z", "m"), ("ωx", "rad"), ("ωy", "rad"), ("ωz", "rad")],
             other => other.coordinates(),
         }
@@ -247,6 +251,7 @@ impl JointKind {
             Self::Prismatic => "prismatic",
             Self::Planar => "planar: x y yaw",
             Self::Translation => "translation: x y z",
+            Self::Spherical => "ball: quaternion w x y z",
             Self::Floating => "free: x y z, quaternion w x y z",
         }
     }
@@ -264,6 +269,25 @@ impl JointKind {
     /// Does the joint have one coordinate, as a commanded joint must?
     pub fn is_single(self) -> bool {
         self.nq() == 1
+    }
+
+    /// The first place of its quaternion in its coordinates, and of the rotation in its degrees of freedom, if it turns freely. What comes
+    /// before adds.
+    pub fn quaternion(self) -> Option<usize> {
+        match self {
+            Self::Spherical => Some(0),
+            Self::Floating => Some(3),
+            Self::Fixed | Self::Revolute | Self::Continuous | Self::Prismatic | Self::Planar | Self::Translation => None,
+        }
+    }
+
+    /// q where the joint has not moved its child, `nq` numbers.
+    pub fn neutral(self) -> Vec<f64> {
+        let mut q = vec![0.0; self.nq()];
+        if let Some(at) = self.quaternion() {
+            q[at] = 1.0;
+        }
+        q
     }
 
     /// The number of degrees of freedom.

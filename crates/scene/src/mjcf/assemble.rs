@@ -216,7 +216,7 @@ impl Mjcf<'_> {
                     let turn = super::compiler::quaternion([w, i, j, k]).unwrap_or_default();
                     poses.insert(body, Isometry3::from_parts([x, y, z].into(), turn));
                 }
-                _ if joint.kind != JointKind::Floating => drop(home.insert(joint.name.as_str(), joint.reference)),
+                _ if joint.kind.is_single() => drop(home.insert(joint.name.as_str(), joint.reference)),
                 _ => {}
             }
         }
@@ -280,8 +280,12 @@ impl Assembly {
 /// A point of the axis as seen from the body's origin, as near to that as can be; zero where it makes no difference.
 fn offset(joint: &FileJoint) -> Vector3<f64> {
     let across = joint.anchor - joint.axis * joint.axis.dot(&joint.anchor);
-    let matters = joint.kind == JointKind::Revolute && across.norm() > ON_AXIS;
-    if matters { across } else { Vector3::zeros() }
+    let off = match joint.kind {
+        JointKind::Revolute => across,
+        JointKind::Spherical => joint.anchor,
+        _ => Vector3::zeros(),
+    };
+    if off.norm() > ON_AXIS { off } else { Vector3::zeros() }
 }
 
 fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>) -> Joint {

@@ -23,7 +23,7 @@ pub(super) const WORLD: &str = "world";
 
 pub(super) struct Joint {
     pub(super) name: String,
-    /// Revolute, prismatic or floating.
+    /// Revolute, prismatic, spherical or floating.
     pub(super) kind: JointKind,
     pub(super) axis: Vector3<f64>,
     /// A point of the axis in the body's frame.
@@ -204,9 +204,7 @@ impl<'a> Reader<'a, '_> {
             _ if is_free => JointKind::Floating,
             Some("free") => JointKind::Floating,
             Some("slide") => JointKind::Prismatic,
-            Some("ball") => {
-                return Err(node.invalid("type", "expected hinge, slide or free, got ball; use three hinges"));
-            }
+            Some("ball") => JointKind::Spherical,
             _ => JointKind::Revolute,
         };
         let misplaced = if around.body == 0 {

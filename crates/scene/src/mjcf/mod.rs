@@ -52,7 +52,7 @@ impl Robot {
     /// them. The robot's notes say what else was left out, see `docs/mjcf.md`.
     ///
     /// # Errors
-    /// If a file cannot be read, is larger than 16 MiB, is no MJCF, needs what is not read (ball joints, `<attach>`), or describes
+    /// If a file cannot be read, is larger than 16 MiB, is no MJCF, needs what is not read (`<attach>`), or describes
     /// something impossible. The message names the file, the line and the element.
     pub fn from_mjcf(name: impl Into<String>, path: impl AsRef<Path>) -> Result<Self> {
         let document = Document::load(path.as_ref())?;

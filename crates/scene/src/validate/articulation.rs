@@ -217,6 +217,11 @@ pub(super) fn validate_passive(kind: JointKind, axis: &Vector3<f64>, body: Optio
         JointKind::Fixed | JointKind::Prismatic | JointKind::Translation => true,
         JointKind::Revolute | JointKind::Continuous => axis.dot(&(body.about(&Vector3::zeros()) * axis)) > 0.0,
         JointKind::Planar => axis.dot(&(body.matrix * axis)) > 0.0,
+        JointKind::Spherical => {
+            let matrix = body.about(&Vector3::zeros());
+            let [least, _, largest] = Inertia { matrix, com: Vector3::zeros(), ..body.clone() }.principal_moments();
+            least > THIN * largest
+        }
         JointKind::Floating => {
             let [least, _, largest] = body.principal_moments();
             least > THIN * largest

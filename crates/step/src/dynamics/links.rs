@@ -24,7 +24,6 @@ use crate::kinematics::{FrameSpec, FrameTables, POSE, Pose, Tree};
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, clear};
 use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
-use fingertip_scene::JointKind;
 
 /// Numbers of a spatial inertia: mass, first moment (3), inertia tensor (6).
 pub const INERTIA: usize = 10;
@@ -105,15 +104,19 @@ impl Links {
         let open = tree.ns == tree.nv;
         for (b, body) in tree.bodies.iter().enumerate().skip(1) {
             let mut above = link_of_body[body.parent];
-            let turning = if body.kind == JointKind::Floating { 3 } else { usize::MAX };
-            let root = if turning == 3 { body.screw + turning } else { 0 };
+            // Rotations about fixed axes: none carries another.
+            let turning = body.kind.quaternion().unwrap_or(usize::MAX);
+            let mut root = above;
             for k in 0..body.kind.nv() {
                 let i = body.screw + k + 1;
                 let together = k >= turning;
+                if k <= turning {
+                    root = above;
+                }
                 links[i] = Link {
                     above,
                     base: if together { root } else { above },
-                    end: if together { body.screw + 6 } else { i },
+                    end: if together { body.screw + body.kind.nv() } else { i },
                     dof: tree.screw_dof[body.screw + k],
                     slot: if open { body.screw + k } else { tree.screw_dof[body.screw + k] },
                     massive: false,

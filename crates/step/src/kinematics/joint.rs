@@ -2,7 +2,7 @@
 
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{
-    Vec3, add, axpy, cross, dot, product, rotate_back, scale, splat, splat_matrix, sub, zero,
+    Mat3, Vec3, add, axpy, cross, dot, product, rotate_back, scale, splat, splat_matrix, sub, zero,
 };
 use fingertip_scene::JointKind;
 
@@ -33,6 +33,8 @@ enum Motion {
     Planar([[f64; 3]; 3]),
     /// Sliding along the parent's axes, which are the rows of this matrix in the joint's frame; none for the identity.
     Translation(Option<[[f64; 3]; 3]>),
+    /// Turning freely about the origin.
+    Spherical,
     Floating,
 }
 
@@ -91,6 +93,7 @@ impl JointTable {
             JointKind::Prismatic => Motion::Along(axis),
             JointKind::Planar => Motion::Planar(plane(axis)),
             JointKind::Translation => Motion::Translation(rotation),
+            JointKind::Spherical => Motion::Spherical,
             JointKind::Floating => Motion::Floating,
         };
         Self {
@@ -164,24 +167,14 @@ impl JointTable {
                 }
                 Pose { p, axes }
             }
+            Motion::Spherical => spin(o, axes, &q[self.q..], screws),
             Motion::Floating => {
                 let p = add(o, rotate_back(&axes, read3(q, self.q)));
                 for k in 0..3 {
                     write3(screws, SCREW * k, zero());
                     write3(screws, SCREW * k + 3, axes[k]);
-                    write3(screws, SCREW * (3 + k), axes[k]);
-                    write3(screws, SCREW * (3 + k) + 3, cross(p, axes[k]));
                 }
-                let Quaternion { w, v } = Quaternion::read(&q[self.q + 3..]).unit().0;
-                // Columns of the rotation matrix: R eₖ = eₖ + 2 w v × eₖ + 2 v × (v × eₖ).
-                let mut turned = axes;
-                for (k, column) in turned.iter_mut().enumerate() {
-                    let e = splat([f64::from(k == 0), f64::from(k == 1), f64::from(k == 2)]);
-                    let t = scale(R::splat(2.0), cross(v, e));
-                    let local = add(axpy(w, t, e), cross(v, t));
-                    *column = rotate_back(&axes, local);
-                }
-                Pose { p, axes: turned }
+                spin(p, axes, &q[self.q + 3..], &mut screws[3 * SCREW..])
             }
         }
     }
@@ -221,6 +214,17 @@ impl JointTable {
                     |k| wrench.add_screw(screw(k), grad(k)),
                 );
             }
+            Motion::Spherical => {
+                let moment = [0, 1, 2].map(
+                    #[inline(always)]
+                    |k| wrench.along(screw(k)),
+                );
+                pull_spin(&q[self.q..], moment, &mut grad_q[self.q..]);
+                (0..3).for_each(
+                    #[inline(always)]
+                    |k| wrench.add_screw(screw(k), grad(k)),
+                );
+            }
             Motion::Floating => {
                 let mut carried = zero();
                 for k in 3..6 {
@@ -232,12 +236,7 @@ impl JointTable {
                     grad_q[self.q + k] += wrench.along(screw(k)) + along;
                     moment[k] = wrench.along(screw(3 + k));
                 }
-                // q̄ = 4 N moment / |q|, N = ½ [−vᵀ; w − [v]×].
-                let (Quaternion { w, v }, inverse) = Quaternion::read(&q[self.q + 3..]).unit();
-                let factor = inverse.scale(2.0);
-                grad_q[self.q + 3] -= factor * dot(v, moment);
-                let vector = sub(scale(w, moment), cross(v, moment));
-                accumulate(grad_q, self.q + 4, scale(factor, vector));
+                pull_spin(&q[self.q + 3..], moment, &mut grad_q[self.q + 3..]);
                 (0..6).for_each(
                     #[inline(always)]
                     |k| wrench.add_screw(screw(k), grad(k)),
@@ -245,6 +244,35 @@ impl JointTable {
             }
         }
     }
+}
+
+/// The pose of what turns freely about a point, from the joint's axes and a quaternion; fills in the three screws.
+#[inline(always)]
+fn spin<R: Real>(p: Vec3<R>, axes: Mat3<R>, quaternion: &[R], screws: &mut [R]) -> Pose<R> {
+    for k in 0..3 {
+        write3(screws, SCREW * k, axes[k]);
+        write3(screws, SCREW * k + 3, cross(p, axes[k]));
+    }
+    let Quaternion { w, v } = Quaternion::read(quaternion).unit().0;
+    // Columns of the rotation matrix: R eₖ = eₖ + 2 w v × eₖ + 2 v × (v × eₖ).
+    let mut turned = axes;
+    for (k, column) in turned.iter_mut().enumerate() {
+        let e = splat([f64::from(k == 0), f64::from(k == 1), f64::from(k == 2)]);
+        let t = scale(R::splat(2.0), cross(v, e));
+        let local = add(axpy(w, t, e), cross(v, t));
+        *column = rotate_back(&axes, local);
+    }
+    Pose { p, axes: turned }
+}
+
+/// Adds to a quaternion's gradient, given the moment along the axes of its rotation: q̄ = 4 N moment / |q|, N = ½ [−vᵀ; w − [v]×].
+#[inline(always)]
+fn pull_spin<R: Real>(quaternion: &[R], moment: Vec3<R>, grad: &mut [R]) {
+    let (Quaternion { w, v }, inverse) = Quaternion::read(quaternion).unit();
+    let factor = inverse.scale(2.0);
+    grad[0] -= factor * dot(v, moment);
+    let vector = sub(scale(w, moment), cross(v, moment));
+    accumulate(grad, 1, scale(factor, vector));
 }
 
 /// Two unit vectors that make a right-handed basis with the axis (x, y for the z axis).

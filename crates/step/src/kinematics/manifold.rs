@@ -1,6 +1,6 @@
 //! The manifold of configurations: q ⊕ δ, and gradients in tangent coordinates.
 //!
-//! Positions and joint coordinates add. The unit quaternion (w, x, y, z) of a floating joint is multiplied from the
+//! Positions and joint coordinates add. The unit quaternion (w, x, y, z) of a floating or ball joint is multiplied from the
 //! left by Exp(ω), with ω along the axes of the joint's frame (for a free object, the world's). The tangent ω moves a
 //! unit quaternion q by q̇ = N ω, with N = ½ [−vᵀ; w 1 − [v]×] and NᵀN = ¼ 1.
 
@@ -53,14 +53,13 @@ impl Manifold {
         let (mut quaternion_q, mut quaternion_v) = (Vec::new(), Vec::new());
         for coordinate in &tree.coordinates {
             let (q, v) = (coordinate.q, coordinate.v);
-            if coordinate.kind.nq() == coordinate.kind.nv() {
-                plain_q.extend(q..q + coordinate.kind.nq());
-                plain_v.extend(v..v + coordinate.kind.nv());
-            } else {
-                plain_q.extend(q..q + 3);
-                plain_v.extend(v..v + 3);
-                quaternion_q.extend(q + 3..q + 7);
-                quaternion_v.extend(v + 3..v + 6);
+            let turn = coordinate.kind.quaternion();
+            let plain = turn.unwrap_or(coordinate.kind.nv());
+            plain_q.extend(q..q + plain);
+            plain_v.extend(v..v + plain);
+            if let Some(at) = turn {
+                quaternion_q.extend(q + at..q + at + 4);
+                quaternion_v.extend(v + at..v + at + 3);
             }
         }
         let inverse = |first: &[usize], second: &[usize]| {

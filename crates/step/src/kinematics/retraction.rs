@@ -3,13 +3,13 @@
 //! | joint | q ⊕ δ | inverse |
 //! |---|---|---|
 //! | one coordinate, planar, translation | q + δ | q₁ − q₀ |
+//! | spherical | Exp(δ) q | Log(q₁ q₀⁻¹) |
 //! | floating | (x + δ_v, Exp(δ_ω) q) | (x₁ − x₀, Log(q₁ q₀⁻¹)) |
 //!
 //! Quaternions are normalised on reading; q ⊕ δ keeps their sign.
 
 use fingertip_lanes::lane::{Real, copy};
 use fingertip_lanes::vector::{Mat3, Vec3};
-use fingertip_scene::JointKind;
 
 use super::rotation::Quaternion;
 use super::tree::{Coordinate, Tree};
@@ -29,9 +29,9 @@ impl Retraction {
     pub(crate) fn new(tree: &Tree) -> Self {
         let (mut additive, mut quaternions) = (Vec::new(), Vec::new());
         for &Coordinate { kind, q, v, .. } in &tree.coordinates {
-            let free = kind == JointKind::Floating;
-            additive.extend((0..if free { 3 } else { kind.nv() }).map(|k| (q + k, v + k)));
-            quaternions.extend(free.then_some((q + 3, v + 3)));
+            let turn = kind.quaternion();
+            additive.extend((0..turn.unwrap_or(kind.nv())).map(|k| (q + k, v + k)));
+            quaternions.extend(turn.map(|at| (q + at, v + at)));
         }
         Self { additive, quaternions, nq: tree.nq, nv: tree.nv }
     }

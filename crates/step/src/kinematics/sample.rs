@@ -15,10 +15,7 @@ impl Manifold {
     /// # Errors
     /// If the device cannot hold tensors of this type.
     pub fn neutral(&self, dtype: DType, device: &Device) -> Result<Tensor> {
-        let mut q = vec![0.0; self.nq()];
-        for coordinate in self.coordinates.iter().filter(|c| c.kind == JointKind::Floating) {
-            q[coordinate.q + 3] = 1.0;
-        }
+        let q: Vec<f64> = self.coordinates.iter().flat_map(|coordinate| coordinate.kind.neutral()).collect();
         Tensor::from_vec(q, (1, self.nq()), device)?.to_dtype(dtype)
     }
 
@@ -54,12 +51,13 @@ fn fill(coordinate: &Coordinate, to: &mut [f64], rng: &mut ChaCha8Rng) {
         }
         JointKind::Planar => to.copy_from_slice(&[between(-1.0, 1.0), between(-1.0, 1.0), between(-pi, pi)]),
         JointKind::Translation => to.fill_with(|| between(-1.0, 1.0)),
-        JointKind::Floating => {
-            to[..3].fill_with(|| between(-1.0, 1.0));
+        JointKind::Spherical | JointKind::Floating => {
+            let at = to.len() - 4;
+            to[..at].fill_with(|| between(-1.0, 1.0));
             // Shoemake, Uniform random rotations, Graphics Gems III, 1992.
             let (u, a, b) = (between(0.0, 1.0), between(-pi, pi), between(-pi, pi));
             let (x, y) = ((1.0 - u).sqrt(), u.sqrt());
-            to[3..].copy_from_slice(&[y * b.cos(), x * a.sin(), x * a.cos(), y * b.sin()]);
+            to[at..].copy_from_slice(&[y * b.cos(), x * a.sin(), x * a.cos(), y * b.sin()]);
         }
     }
 }

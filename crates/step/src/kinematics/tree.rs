@@ -301,8 +301,7 @@ impl Tree {
             let Actuation { stiffness, home } = actuation(joint);
             let home = match joint.kind.nq() {
                 1 => vec![joint.home(home)],
-                7 => vec![0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
-                n => vec![0.0; n],
+                _ => joint.kind.neutral(),
             };
             let index = self.coordinates.len();
             self.add_coordinate(format!("{name}/{}", joint.name), body, joint.limits, home, stiffness);
@@ -421,7 +420,7 @@ impl Tree {
             JointKind::Prismatic | JointKind::Translation => true,
             JointKind::Planar => screw < joint.screw + 2,
             JointKind::Floating => screw < joint.screw + 3,
-            JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
+            JointKind::Fixed | JointKind::Revolute | JointKind::Continuous | JointKind::Spherical => false,
         })
     }
 

@@ -225,7 +225,7 @@ pub(super) fn is_usable<R: Real>(q: &[R], quaternions: &[usize]) -> R::Mask {
 
 /// Offsets in q of the quaternions, of their first numbers.
 pub(super) fn quaternions(tree: &Tree) -> Vec<usize> {
-    tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect()
+    tree.coordinates.iter().filter_map(|c| Some(c.q + c.kind.quaternion()?)).collect()
 }
 
 /// A mask (B, 1) of worlds whose q (B, nq) is usable; none if all are.

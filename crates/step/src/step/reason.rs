@@ -97,7 +97,8 @@ fn of(place: &str, values: &[f64], names: impl Iterator<Item = String>) -> Optio
 
 fn of_q(tree: &Tree, q: &[f64]) -> Option<String> {
     let has_length = |at: usize| q[at..at + 4].iter().any(|x| x.abs() >= f64::MIN_POSITIVE);
-    let without_length = || tree.coordinates.iter().find(|c| c.kind.nq() == 7 && !has_length(c.q + 3));
+    let is_without = |c: &&Coordinate| c.kind.quaternion().is_some_and(|at| !has_length(c.q + at));
+    let without_length = || tree.coordinates.iter().find(is_without);
     of("q", q, tree.coordinates.iter().flat_map(|coordinate| coordinate.q_names()))
         .or_else(|| Some(format!("q: expected a quaternion other than zero for \"{}\"", without_length()?.name)))
 }

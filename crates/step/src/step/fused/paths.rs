@@ -4,7 +4,6 @@ use crate::kinematics::{Body, Tree};
 use crate::model::Model;
 use crate::solve::Structure;
 use fingertip_lanes::layout;
-use fingertip_scene::JointKind;
 
 use super::super::connection;
 use super::super::problem::{ProblemTables, Strand};
@@ -208,9 +207,9 @@ impl<'a> Screws<'a> {
     fn path(&self, s: &Structure, body: usize) -> Vec<PathScrew> {
         let entry = |(k, &screw): (usize, &usize)| {
             let joint = self.joint[screw];
-            // Rotations of a floating joint are about axes that stay in the parent: none carries another.
-            let free_rotation = joint.kind == JointKind::Floating && screw >= joint.screw + 3;
-            let after = if free_rotation { k + joint.screw + 6 - screw } else { k + 1 };
+            // Free rotations are about axes that stay in the parent: none carries another.
+            let turns_freely = joint.kind.quaternion().is_some_and(|at| screw >= joint.screw + at);
+            let after = if turns_freely { k + joint.screw + joint.kind.nv() - screw } else { k + 1 };
             let dof = self.tree.screw_dof[screw];
             PathScrew { screw, dof, place: s.place[dof], slot: 0, free: self.free[screw], after }
         };
