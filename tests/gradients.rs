@@ -7,7 +7,7 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Freedom, Friction, Object, PairRule, Scene};
+use fingertip::description::{Freedom, Friction, JointKind, Object, PairRule, Scene};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
@@ -407,7 +407,16 @@ fn a_mimic_joint() {
     check_scene("mimic", &jointed::mimic(), 0.02, 8, 14);
 }
 
-/// A tendon, springs, damping and armature of joints.
+/// An elbow that turns freely.
+#[test]
+fn a_ball_joint() {
+    let mut arm = jointed::arm();
+    let elbow = jointed::joint(&arm, "elbow");
+    (arm.joints[elbow].kind, arm.joints[elbow].limits) = (JointKind::Spherical, None);
+    check_scene("ball joint", &jointed::push_with(arm, "elbow"), 0.02, 8, 25);
+}
+
+/// A tendon, springs, damping, armature and a connection of joints.
 #[test]
 fn passive_elements_of_joints() {
     check_scene("elements", &jointed::with_elements(), 0.02, 12, 24);

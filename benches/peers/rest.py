@@ -41,6 +41,9 @@ def rest_of_mujoco(file: Path, ctrl: np.ndarray, loads: np.ndarray) -> np.ndarra
     # A limit yields by the load over its stiffness.
     model.jnt_solref[:] = [1.1e-3, 1.0]
     model.jnt_solimp[:] = [0.9999, 0.9999, 1e-3, 0.5, 2.0]
+    # So do loops and joints that follow others.
+    model.eq_solref[:] = [1.1e-3, 1.0]
+    model.eq_solimp[:] = [0.9999, 0.9999, 1e-3, 0.5, 2.0]
     data = mujoco.MjData(model)
     data.ctrl[:] = ctrl
     for _ in range(200_000):

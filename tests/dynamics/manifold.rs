@@ -112,8 +112,8 @@ fn random_configurations_keep_limits_and_units_and_depend_on_their_index_only() 
                 assert!((limits.lower..=limits.upper).contains(&q[c.q]));
                 spread = (spread.0.min(q[c.q]), spread.1.max(q[c.q]));
             }
-            if c.kind.nq() == 7 {
-                let norm = q[c.q + 3..c.q + 7].iter().map(|x| x * x).sum::<f64>();
+            if let Some(at) = c.kind.quaternion() {
+                let norm = q[c.q + at..c.q + at + 4].iter().map(|x| x * x).sum::<f64>();
                 assert!((norm - 1.0).abs() < ROUNDING);
             }
         }
@@ -123,7 +123,10 @@ fn random_configurations_keep_limits_and_units_and_depend_on_their_index_only() 
     let quaternions = many.narrow(1, 3, 4).unwrap().sqr().unwrap().mean(0).unwrap();
     assert!(numbers(&quaternions).iter().all(|x| (x - 0.25).abs() < 0.06));
     let neutral = numbers(&m.neutral(DType::F64, &Device::Cpu).unwrap());
-    assert_eq!(neutral.iter().sum::<f64>(), tree.coordinates.iter().filter(|c| c.kind.nq() == 7).count() as f64);
+    assert_eq!(
+        neutral.iter().sum::<f64>(),
+        tree.coordinates.iter().filter(|c| c.kind.quaternion().is_some()).count() as f64
+    );
 }
 
 /// The direction counts, not the length: squares of 1e-170 vanish, those of 1e170 overflow.

@@ -1,7 +1,7 @@
 //! Forests with every kind of joint, and small helpers for tensors.
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::description::{Articulation, Freedom, Inertia, Object, Robot, Scene, Shape};
+use fingertip::description::{Articulation, Freedom, Inertia, JointKind, Object, Robot, Scene, Shape};
 use fingertip::dynamics::Dynamics;
 use fingertip::kinematics::{Manifold, Tree};
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
@@ -71,8 +71,13 @@ fn chain() -> Articulation {
         joint("skate", "planar", "hull", "sledge", SKEW),
         joint("drift", "floating", "sledge", "pod", ""),
         joint("hinge", "revolute", "pod", "flap", SKEW),
+        link("bob", 0.3),
+        joint("ball", "continuous", "sledge", "bob", Y),
     ];
-    Articulation::from_urdf_str(&format!("<robot name=\"chain\">{}</robot>", parts.concat()), "chain").unwrap()
+    let mut chain =
+        Articulation::from_urdf_str(&format!("<robot name=\"chain\">{}</robot>", parts.concat()), "chain").unwrap();
+    chain.joints[3].kind = JointKind::Spherical;
+    chain
 }
 
 fn eccentric(mass: f64) -> Inertia {

@@ -277,7 +277,9 @@ impl JointKind {
         match self {
             Self::Spherical => Some(0),
             Self::Floating => Some(3),
-            Self::Fixed | Self::Revolute | Self::Continuous | Self::Prismatic | Self::Planar | Self::Translation => None,
+            Self::Fixed | Self::Revolute | Self::Continuous | Self::Prismatic | Self::Planar | Self::Translation => {
+                None
+            }
         }
     }
 

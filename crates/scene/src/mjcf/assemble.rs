@@ -297,11 +297,11 @@ fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>
         child,
         origin,
         axis: joint.axis,
-        limits: joint.limits,
+        limits: joint.limits.filter(|_| joint.kind.is_single()),
         effort: joint.effort,
         damping: joint.damping,
         friction: joint.friction,
-        spring: joint.spring,
+        spring: if joint.kind.is_single() { joint.spring } else { Spring::default() },
         armature: joint.armature,
         mimic: None,
     }

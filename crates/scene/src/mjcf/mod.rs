@@ -148,6 +148,14 @@ impl<'a> Mjcf<'a> {
         if let Some(Key { name, qpos, .. }) = key.as_ref().filter(|key| ![0, nq].contains(&key.qpos.len())) {
             notes.push(format!("key \"{name}\": home left out: it has {} numbers, the joints have {nq}", qpos.len()));
         }
+        let of_angles = |joint: &body::Joint| {
+            joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0)
+        };
+        let angles: Vec<&str> =
+            tree.joints().filter(|(_, joint)| of_angles(joint)).map(|(_, joint)| joint.name.as_str()).collect();
+        if !angles.is_empty() {
+            notes.push(format!("range and spring of ball joints left out: {}", angles.join(", ")));
+        }
         let mocap: Vec<&str> = tree.bodies.iter().filter(|body| body.is_mocap).map(|body| body.name.as_str()).collect();
         if !mocap.is_empty() {
             notes.push(format!("bodies that are moved from outside (mocap) are fixed here: {}", mocap.join(", ")));

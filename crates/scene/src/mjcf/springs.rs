@@ -37,6 +37,19 @@ fn leader(joints: &[Joint], j: usize) -> (usize, f64, f64) {
     joints[j].mimic.map_or((j, 1.0, 0.0), |mimic| (mimic.joint, mimic.multiplier, mimic.offset))
 }
 
+/// The joints whose motion connections take part in.
+fn in_loops(articulation: &Articulation) -> BTreeSet<usize> {
+    let above = |link: usize| articulation.joints.iter().position(|joint| joint.child == link);
+    let path = |link: usize| -> BTreeSet<usize> {
+        std::iter::successors(above(link), |&j| above(articulation.joints[j].parent)).collect()
+    };
+    let between = |connection: &crate::Connection| {
+        let [a, b] = connection.links.map(path);
+        &a ^ &b
+    };
+    articulation.connections.iter().flat_map(between).collect()
+}
+
 pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Springs {
     let joints = &articulation.joints;
     let mut pulls: Vec<Pull> = joints.iter().map(|_| Pull::default()).collect();
@@ -106,12 +119,14 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
     }
     let (stiffness, passive, tendons) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
     let mut springs = Springs { stiffness, passive, tendons, actuators: Vec::new(), notes };
+    let in_loops = in_loops(articulation);
     let mut free = Vec::new();
     for (j, (joint, pull)) in joints.iter().zip(pulls).enumerate().filter(|(_, (joint, _))| joint.is_commandable()) {
         let Pull { stiffness, bias, gains, others } = pull;
         if stiffness <= 0.0 {
             let is_sprung = articulation.resistance(j).spring.stiffness > 0.0;
-            if pulled.contains(&j) || (is_sprung && !driven.contains(&j)) {
+            let is_held = is_sprung || in_loops.contains(&j);
+            if pulled.contains(&j) || (is_held && !driven.contains(&j)) {
                 springs.passive.insert(joint.name.clone());
             } else {
                 free.push(joint.name.as_str());

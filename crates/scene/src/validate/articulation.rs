@@ -138,6 +138,9 @@ impl Articulation {
         check::not_negative("damping", joint.damping)?;
         check::not_negative("friction", joint.friction)?;
         check::not_negative("armature", joint.armature)?;
+        if joint.spring.stiffness > 0.0 && !joint.kind.is_single() {
+            return Err(Error::invalid("spring", "expected with one coordinate only"));
+        }
         check::not_negative("spring stiffness", joint.spring.stiffness)?;
         check::finite("spring rest", joint.spring.rest)?;
         check::at_most("spring rest", joint.spring.rest, check::LONGEST, "rad or m")?;
