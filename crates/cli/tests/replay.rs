@@ -260,9 +260,11 @@ fn distances_are_measured() {
     let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
     open(&browser, "measure", &HAND);
     browser.run(
-        "fingertip.charts(); fingertip.seek(300); fingertip.look('top'); fingertip.camera.now = { ...fingertip.camera.goal };
-         document.getElementById('measure').click()",
+        "fingertip.charts(); fingertip.seek(300); fingertip.look('top'); document.getElementById('measure').click()",
     );
+    browser.settle();
+    // Nothing moves any more.
+    browser.run("fingertip.camera.now = { ...fingertip.camera.goal }");
     browser.settle();
     let said = || browser.run("return document.getElementById('measured').textContent").as_str().unwrap().to_owned();
     assert!(said().starts_with("Click two points"), "{}", said());
@@ -270,7 +272,7 @@ fn distances_are_measured() {
     let pixels = [[30.0, 140.0], [60.0, 540.0]];
     let on_plane = |[x, y]: [f64; 2]| {
         let p = browser.run(&format!(
-            "const {{ from, along }} = fingertip.camera.ray({x}, {y}); const t = -from[2] / along[2];
+            "const {{ from, along }} = fingertip.camera.ray({x}, {y}); const t = (-0.2 - from[2]) / along[2];
              return from.map((a, k) => a + t * along[k])"
         ));
         [0, 1].map(|k| number(&p[k]))
