@@ -38,7 +38,7 @@
 //!
 //! # The equations
 //!
-#![doc = include_str!("../docs/equations.md")]
+#![doc = include_str!("equations.md")]
 //!
 //! Sources: Suh, Pang, Zhao, Tedrake, *Dexterous Contact-Rich Manipulation via the Contact Trust Region*, 2025
 //! ([arXiv 2505.02291](https://arxiv.org/abs/2505.02291)); Pang, Suh, Yang, Tedrake, *Global Planning for Contact-Rich

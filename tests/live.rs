@@ -3,25 +3,34 @@
 mod browser;
 mod live_client;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use browser::Browser;
 use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::Scene;
-use fingertip::show::{LiveServer, Source};
+use fingertip::show::{Entry, Gallery, LiveServer, Recording, Source, StepRecord};
 use fingertip::step::Quasidynamic;
 use live_client::{Client, body, distance, get, header, host, place, pose};
 use serde_json::json;
 
 fn serve() -> LiveServer {
+    serve_to(None)
+}
+
+fn serve_to(record: Option<&Path>) -> LiveServer {
+    serve_at("127.0.0.1:0", record)
+}
+
+fn serve_at(address: &str, record: Option<&Path>) -> LiveServer {
     let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let source = Source { name: "hand_ball".into(), text: String::new(), scene };
-    LiveServer::start(source, step, "127.0.0.1:0").unwrap()
+    LiveServer::start(source, step, address, record).unwrap()
 }
 
 #[test]
@@ -231,12 +240,125 @@ fn a_look_back_and_live_again() {
     assert_eq!(browser.run("return [fingertip.player.frame, fingertip.player.playing]"), json!([3, false]));
     let spans = browser.run(
         "const [plot] = fingertip.plots; const track = { length: 3, time: (frame) => [0, 10, 20][frame] };
-         return [0, 1, 2].map((frame) => plot.span.call({ track }, { live: true, frame }))",
+         return [0, 1, 2].map((frame) => plot.span.call({ track, zoom: plot.zoom }, { live: true, frame }))",
     );
     assert_eq!(spans, json!([[0, 8], [6, 14], [12, 20]]));
     browser.run("document.getElementById('newest').click()");
     browser.wait(hidden);
     browser.wait("fingertip.player.playing && fingertip.player.frame > 20");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// What is recorded is a file that reads back with the numbers of the frames that came meanwhile. A reset ends it.
+#[test]
+fn what_happens_is_recorded() {
+    let folder = std::env::temp_dir().join(format!("fingertip-record-{}", std::process::id()));
+    let path = folder.join("run.mcap");
+    let server = serve_to(Some(&path));
+    let header = header(&server);
+    let z = place(&header, "q", "hand/slider_z");
+    let mut client = Client::connect(&server);
+    let request = format!("GET /recording.mcap HTTP/1.1\r\nHost: {}\r\n\r\n", host(&server));
+    assert!(get(&server, &request).starts_with("HTTP/1.1 404"));
+    client.until("time goes by", |frame, _| frame[0] > 0.1);
+    client.send(&json!({ "record": true, "set": { "kappa": 3e4 } }));
+    client.until_state("it records", |state| state["recording"] == true && state["recorded"] == 0);
+    let first = client.frame();
+    let last = client.until("some frames have come", |frame, _| frame[0] > first[0] + 0.3);
+    client.send(&json!({ "record": false }));
+    client.until_state("it has ended", |state| state["recording"] == false && state["recorded"] == 1);
+    let mut stream = TcpStream::connect(host(&server)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let body = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+    let page = folder.join("page.mcap");
+    std::fs::write(&page, &answer[body..]).unwrap();
+    let of_page = Recording::read(&page).unwrap();
+    let of = |recording: &Recording, frame: &[f32]| {
+        let near = |step: &&StepRecord| (step.end.q[z - place(&header, "q", "ball.x")] as f32 - frame[z]).abs() == 0.0;
+        recording.steps.iter().find(near).map(|step| step.time)
+    };
+    // Times count from where the recording begins.
+    let times = [&first, &last].map(|frame| of(&of_page, frame).unwrap());
+    assert!((times[1] - times[0] - f64::from(last[0] - first[0])).abs() < 1e-5 && times[0] < 0.1, "{times:?}");
+    assert!(of_page.steps.windows(2).all(|pair| pair[1].time > pair[0].time));
+    // The reset ends what a page records, and on the disk begins another file.
+    client.send(&json!({ "record": true }));
+    client.until_state("it records again", |state| state["recording"] == true);
+    client.send(&json!({ "reset": true }));
+    client.until_state("the reset ends it", |state| state["recording"] == false && state["recorded"] == 2);
+    client.until("time goes by", |frame, _| frame[0] > 0.05 && frame[0] < 0.5);
+    drop((client, server));
+    let [one, two] = ["run.mcap", "run-2.mcap"].map(|name| Recording::read(folder.join(name)).unwrap());
+    assert!((of(&one, &last).unwrap() - f64::from(last[0])).abs() < 1e-5);
+    assert!((one.steps[0].time - 0.01).abs() < 1e-9 && (two.steps[0].time - 0.01).abs() < 1e-9);
+    assert_eq!(one.start.q, two.start.q);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A number beside a slider is typed, kept within the range, and refused if it is none; the button Record makes a file.
+#[test]
+fn numbers_are_typed_and_a_recording_is_saved() {
+    let Some(browser) = Browser::start(1000, 700) else { return };
+    let server = serve();
+    browser.open(&server.url());
+    browser.run("if (document.getElementById('panel').hidden) fingertip.options()");
+    let field = "fingertip.live.controls.get('mu').field";
+    let typed = |text: &str| {
+        browser.run(&format!(
+            "{field}.focus(); {field}.value = '{text}'; {field}.dispatchEvent(new Event('change')); {field}.blur()"
+        ));
+    };
+    let mut client = Client::connect(&server);
+    for (text, mu) in [("0,25", 0.25), ("7", 1.5), ("many", 1.5), ("0.4", 0.4)] {
+        typed(text);
+        client.until_state(text, |state| state["values"]["mu"] == mu);
+    }
+    typed("none");
+    assert_eq!(browser.run(&format!("return {field}.value")), "0.400");
+    browser.run(
+        "window.saved = []; HTMLAnchorElement.prototype.click = function () { saved.push([this.href, this.download]); };
+         document.getElementById('record').click()",
+    );
+    browser.wait("fingertip.live.recording && document.getElementById('record').textContent.startsWith('■')");
+    browser.wait("fingertip.live.recordedTime() > 0.1");
+    browser.run("document.getElementById('record').click()");
+    browser.wait("saved.length === 1");
+    let saved = browser.run("return saved[0]");
+    assert_eq!(saved, json!([format!("{}recording.mcap", server.url()), "hand_ball.mcap"]));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// The page of scenes and tasks: a click opens one, another click another in its place.
+#[test]
+fn the_gallery_opens_scenes() {
+    let entry =
+        |name: &str| Entry { group: "Scenes", path: format!("scenes/{name}"), name: name.into(), title: "<b>".into() };
+    let gallery = Gallery::new(vec![entry("hand_ball"), entry("none")], "127.0.0.1:0").unwrap();
+    let url = gallery.url();
+    std::thread::spawn(move || {
+        gallery.serve(|entry, address| match entry.name.as_str() {
+            "hand_ball" => Ok(serve_at(address, None)),
+            other => Err(candle_core::Error::Msg(format!("no {other}"))),
+        });
+    });
+    let said = |request: &str| {
+        let address = url.trim_start_matches("http://").trim_end_matches('/');
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+    assert!(said("GET /").contains("&lt;b&gt;"));
+    assert!(said("GET /open/scenes/hand_ball").starts_with("HTTP/1.1 404"), "a link opens nothing");
+    assert!(said("POST /open/scenes/none").contains("no none"));
+    let Some(browser) = Browser::start(1000, 700) else { return };
+    browser.visit(&url);
+    browser.run("document.querySelector('form button').click()");
+    browser.wait("window.fingertip && fingertip.track.length > 5");
+    assert_eq!(browser.run("return fingertip.header.scene.scene"), "hand_ball");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

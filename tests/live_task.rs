@@ -10,7 +10,7 @@ use live_client::{Client, body, distance, header, newest, pose};
 use serde_json::{Value, json};
 
 fn serve(task: &str) -> LiveServer {
-    LiveServer::task(Task::load(format!("assets/tasks/{task}.toml")).unwrap(), 1e6, 0, "127.0.0.1:0").unwrap()
+    LiveServer::task(Task::load(format!("assets/tasks/{task}.toml")).unwrap(), 1e6, 0, "127.0.0.1:0", None).unwrap()
 }
 
 /// Is the object at the goal of this episode?
@@ -53,7 +53,7 @@ fn the_cube_comes_to_its_goal_and_comes_back_when_it_is_pulled_away() {
     let here: [f64; 3] = std::array::from_fn(|k| f64::from(there[at + k]));
     let away = [here[0] + 0.03, here[1] + 0.015, here[2] + 0.03];
     client.send(&json!({ "pull": { "body": cube, "at": [0, 0, 0], "to": away } }));
-    client.until("it is away", |_, state| state["task"]["position_error"].as_f64() > Some(0.025));
+    client.until("it is away", |_, state| state["task"]["errors"][0]["position"].as_f64() > Some(0.025));
     client.send(&json!({ "pull": null }));
     // A frame's cost is that of the plan before it.
     let mut most = 0.0_f32;
@@ -61,6 +61,27 @@ fn the_cube_comes_to_its_goal_and_comes_back_when_it_is_pulled_away() {
         most = most.max(frame[cost]);
         is_there(state, 0) && frame[cost] < 0.3 * most
     });
+}
+
+/// Goals of two objects and of a robot's joints: a picture and an error of each, and it is there when all are.
+#[test]
+fn two_pucks_come_to_their_goals() {
+    let server = serve("two_pucks");
+    let header = header(&server);
+    let mut client = Client::connect(&server);
+    client.until("it is there", |_, state| is_there(state, 0));
+    let task = &client.state["task"];
+    let of = |list: &Value, key: &str| list.as_array().unwrap().iter().map(|one| one[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of(&task["errors"], "object"), ["red", "blue", "tips"]);
+    let pictured: Vec<usize> = of(&task["goals"], "body").iter().map(count).collect();
+    for name in ["red", "blue", "tips/tip2"] {
+        assert!(pictured.contains(&body(&header, name)), "{name}: {pictured:?}");
+    }
+    assert!(!pictured.contains(&body(&header, "tips/tip0")));
+    for (object, kind, most) in [(0, "position", 0.005), (1, "position", 0.005), (2, "joints", 0.003)] {
+        let error = task["errors"][object][kind].as_f64().unwrap();
+        assert!(error < most, "{}", task["errors"]);
+    }
 }
 
 /// A goal of a joint: its link's goal pose, a turn about z, and the joint's error among the scalars and in the state.
@@ -79,7 +100,7 @@ fn a_valve_is_turned_to_its_goal() {
         let x = goals[0]["quaternion"][k].as_f64().unwrap();
         assert!((x - expected).abs() < 1e-9, "{goals:?}, expected {stem}");
     }
-    assert!(client.state["task"]["joint_error"].as_f64().unwrap() < 0.02);
+    assert!(client.state["task"]["errors"][0]["joints"].as_f64().unwrap() < 0.02);
 }
 
 #[test]

@@ -551,7 +551,7 @@ def inverse_kinematics(
     m². The search is local."""
 @final
 class Errors:
-    """Distances of an object from its goal. A part that the goal leaves free has none."""
+    """Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has none."""
 
     def __new__(
         cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None
@@ -574,7 +574,8 @@ class Errors:
 class Goal:
     """Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored for
     planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an articulated
-    object's joints by their own names, rad or m."""
+    object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and robots by name, all of which
+    are to be reached at once."""
 
     def __new__(
         cls,
@@ -582,6 +583,7 @@ class Goal:
         quaternion: ArrayLike | None = None,
         yaw: float | None = None,
         joints: Mapping[str, float] | None = None,
+        others: Mapping[str, Goal] | None = None,
     ) -> Goal: ...
     @property
     def position(self) -> tuple[float, float, float] | None:
@@ -595,6 +597,9 @@ class Goal:
     @property
     def joints(self) -> dict[str, float]:
         """Positions of joints by their own names, rad or m."""
+    @property
+    def others(self) -> dict[str, Goal]:
+        """Goals of other objects and robots, by name."""
     def __eq__(self, value: object, /) -> bool: ...
     def __getnewargs__(self) -> tuple[Any, ...]: ...
 
@@ -779,7 +784,7 @@ class Task:
         """Episode `number`: a start and a goal. With a list of goals it takes the goal of that number, and starts again at the
         end of the list. Draws depend only on the seed and the number."""
     def errors(self, goal: Goal, q: ArrayLike) -> Errors:
-        """The object's errors relative to a goal at q (nq,). They are NaN if a number of q is not finite."""
+        """The errors relative to a goal at q (nq,), of several objects the largest. They are NaN if a number of q is not finite."""
     def is_small(self, errors: Errors) -> bool:
         """Are these errors small by the task's measure of success?"""
     @classmethod

@@ -73,9 +73,14 @@ impl Browser {
         Ok(browser)
     }
 
+    /// Opens an address.
+    pub fn visit(&self, address: &str) {
+        self.command("POST", "/url", Some(&json!({ "url": address })));
+    }
+
     /// Opens an address and waits for the page.
     pub fn open(&self, address: &str) {
-        self.command("POST", "/url", Some(&json!({ "url": address })));
+        self.visit(address);
         self.wait("window.fingertip && fingertip.track.length > 0");
     }
 
@@ -126,6 +131,18 @@ impl Browser {
         let picture = self.command("GET", "/screenshot", None);
         let png = data_encoding::BASE64.decode(picture.as_str().unwrap().as_bytes()).unwrap();
         std::fs::write(folder.join(name), png).unwrap();
+    }
+
+    /// Clicks at a point of the window.
+    pub fn click(&self, [x, y]: [f64; 2]) {
+        let actions = json!([
+            { "type": "pointerMove", "duration": 0, "x": x.round(), "y": y.round() },
+            { "type": "pointerDown", "button": 0 },
+            { "type": "pointerUp", "button": 0 },
+        ]);
+        let mouse =
+            json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": actions });
+        self.command("POST", "/actions", Some(&json!({ "actions": [mouse] })));
     }
 
     /// Presses a key.

@@ -216,7 +216,7 @@ fn mistakes_are_named() {
         (format!("{DISC}[supervisor]\nstall = 0.0"), "supervisor.stall: expected a positive number, got 0"),
         (format!("{DISC}[supervisor]\nsubgoal = nan"), "supervisor.subgoal: expected a positive number, got NaN"),
         (DISC.replace("yaw = 0.2", "yaw = 0.2\nlowest = 0.1"), "goal: lowest: expected a free body without joints"),
-        (no_position.replace("yaw = 0.2", "yaw = 0.2\nlowest = 0.1"), "goal.lowest: expected a position beside it"),
+        (no_position.replace("yaw = 0.2", "yaw = 0.2\nlowest = 0.1"), "goal: lowest: expected a position beside it"),
     ] {
         let message = Task::from_toml(&text, Path::new("assets/scenes")).unwrap_err().to_string();
         assert!(message.contains(expected), "{expected}: {message}");

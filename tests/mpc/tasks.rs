@@ -171,7 +171,10 @@ fn goals_of_joints() {
 /// The plan turns the valve, on the model itself.
 #[test]
 fn a_valve_is_turned() {
-    let task = fingertip::shipped::task("valve").unwrap();
+    reaches(&fingertip::shipped::task("valve").unwrap());
+}
+
+fn reaches(task: &Task) {
     let episode = task.episode(0, 0).unwrap();
     let mut controller = task.controller(&episode).unwrap();
     let (simulator, mut q) = (task.simulator(), episode.start.q.clone());
@@ -183,4 +186,73 @@ fn a_valve_is_turned() {
         task.count(&mut progress, &task.errors(&episode.goal, &q).unwrap());
     }
     assert!(progress.success.is_some(), "{:?}", task.errors(&episode.goal, &q));
+}
+
+/// The two pucks with other lines for the goals of others.
+fn pucks(others: &str) -> fingertip::Result<Task> {
+    let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
+    let (before, rest) = text.split_once("[goal.others.blue]").unwrap();
+    let (_, after) = rest.split_once("[weights]").unwrap();
+    Task::from_toml(&format!("{before}{others}\n[weights]{after}"), "assets/tasks")
+}
+
+/// The errors are each object's own, the largest of them counts, and all objects have to be there.
+#[test]
+fn goals_of_several_objects() {
+    let task =
+        pucks("[goal.others.blue]\nposition = [0.06, -0.08]\n[goal.others.tips]\njoints = { z2 = 0.05 }").unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    assert_eq!(episode.goal.others["blue"].position, Some([0.06, -0.08, 0.0]));
+    // q: red x y θ, blue x y θ, then the slides x, y and z of three tips.
+    let mut q = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+    assert_eq!(
+        (q[..2].to_vec(), &q[3..5], q[14]),
+        (episode.goal.position.unwrap()[..2].to_vec(), &[0.06, -0.08][..], 0.05)
+    );
+    assert_eq!(q[6..14], episode.start.q[6..14]);
+    assert!(task.is_small(&task.errors(&episode.goal, &q).unwrap()));
+    let there = q.clone();
+    for (place, off, object) in [(0, 0.006, "red"), (4, 0.007, "blue"), (14, 0.004, "tips")] {
+        q.clone_from(&there);
+        q[place] += off;
+        let (all, each) = (task.errors(&episode.goal, &q).unwrap(), task.errors_by_object(&episode.goal, &q).unwrap());
+        let error = |errors: &fingertip::mpc::task::Errors| {
+            errors.joints.filter(|_| object == "tips").or(errors.position).unwrap()
+        };
+        assert!((error(&each[object]) - off).abs() < 1e-12 && (error(&all) - off).abs() < 1e-12, "{object}: {each:?}");
+        assert!(!task.is_small(&all), "{object}: {all:?}");
+        assert_eq!(each.values().filter(|errors| task.is_small(errors)).count(), 2, "{object}: {each:?}");
+    }
+    // What a relative goal counts from is its own object's start.
+    let task = pucks("[goal.others.blue]\nfrom = \"start\"\nposition = [0.01, 0.02]").unwrap();
+    let [x, y, _] = task.episode(0, 0).unwrap().goal.others["blue"].position.unwrap();
+    assert!((x - 0.01).abs() < 1e-12 && (y + 0.06).abs() < 1e-12);
+    for (others, expected) in [
+        (
+            "[goal.others.blu]\nposition = [0.0, 0.0]",
+            "goal.others.blu: object: there is no movable object \"blu\"; did you mean \"blue\"?",
+        ),
+        ("[goal.others.red]\nposition = [0.0, 0.0]", "goal.others.red: expected another than the goal's own object"),
+        ("[goal.others.blue]", "goal.others.blue: expected a position, a rotation or joints"),
+        ("[goal.others.blue]\nposition = [0.0]", "goal.others.blue: position: expected 2 numbers, got 1"),
+        (
+            "[goal.others.blue]\nposition = [0.0, 0.0]\nweight = -1.0",
+            "goal.others.blue: weight: expected a number from 0 up",
+        ),
+        (
+            "[goal.others.blue]\nposition = [0.0, 0.0]\nfrom = \"here\"",
+            "goal.others.blue: from: there is no frame \"here\"",
+        ),
+        ("[goal.others.tips]\njoints = { z3 = 0.0 }", "goal.others.tips: joints of \"tips\": there is no joint \"z3\""),
+        ("[goal.others.blue]\nfile = \"goals.csv\"", "unknown field `file`"),
+    ] {
+        let message = pucks(others).unwrap_err().to_string();
+        assert!(message.contains(expected), "{others}: {message}");
+    }
+}
+
+/// The plan takes all objects to their goals, on the model itself.
+#[test]
+fn two_pucks_are_pushed() {
+    reaches(&fingertip::shipped::task("two_pucks").unwrap());
 }

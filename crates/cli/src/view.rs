@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use fingertip::Overrides;
-use fingertip::show::LiveServer;
+use fingertip::shipped::{self, Kind};
+use fingertip::show::{Entry, Gallery, LiveServer};
 
 use super::names::{self, Thing};
 use super::{Exit, Outcome, export, mpc, scene};
@@ -13,12 +14,17 @@ use super::{Exit, Outcome, export, mpc, scene};
 /// The page of a recording is one file with everything in it. It needs no network and can be mailed. The page of a
 /// scene follows the simulator: drag bodies to pull them, move sliders to command joints. With --task, model-predictive
 /// control commands the joints. The page then shows the plan and its cost; push the object away, or ask for other
-/// goals. Live pages are served to this machine only, unless --listen says otherwise.
+/// goals. Without a name the page lists the scenes and tasks that come with the program. Live pages are served to this
+/// machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
     /// Recording (MCAP), scene or task: a file (TOML, a scene also MJCF) or a name.
-    #[arg(value_name = "RUN|SCENE|TASK", required_unless_present = "task")]
+    #[arg(value_name = "RUN|SCENE|TASK")]
     what: Option<PathBuf>,
+
+    /// Recordings of the same bodies that are shown with the first, over it or side by side.
+    #[arg(value_name = "RUN", requires = "what", conflicts_with_all = ["task", "kilobytes"])]
+    others: Vec<PathBuf>,
 
     /// Task, where a scene has the same name.
     #[arg(long, value_name = "TASK", conflicts_with_all = ["what", "html", "overrides"])]
@@ -49,6 +55,10 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
 
+    /// Records what happens in a live scene or task: a recording (MCAP), which ends with the program. A reset begins another file beside it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["html"])]
+    record: Option<PathBuf>,
+
     /// Numbers that replace the scene's: '{"params": {"kappa": 1e4}}'.
     #[arg(long = "with", value_name = "JSON", default_value = "{}")]
     overrides: String,
@@ -56,9 +66,12 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let Some(what) = args.what.as_ref().or(args.task.as_ref()) else {
-        return Err("expected a recording, a scene or a task".into());
+        return gallery(args);
     };
     let thing = if args.task.is_some() { Thing::Task } else { names::thing(what)? };
+    if let (Some(other), Thing::Task | Thing::Scene) = (args.others.first(), &thing) {
+        return Err(format!("{}: expected one scene or task, or recordings (MCAP) alone", other.display()).into());
+    }
     match thing {
         Thing::Task => task(args, what),
         Thing::Scene => live(args, what),
@@ -67,11 +80,16 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn replay(args: &Args, what: &Path) -> Outcome {
-    if args.listen.is_some() || args.overrides != "{}" {
-        return Err(format!("{}: --listen and --with are for scenes (TOML)", what.display()).into());
+    if args.listen.is_some() || args.record.is_some() || args.overrides != "{}" {
+        return Err(format!("{}: --listen, --record and --with are for scenes (TOML)", what.display()).into());
     }
     let recording = export::load(what)?;
-    let page = args.kilobytes.map_or_else(|| recording.html(), |most| recording.html_within(1000 * most));
+    let named = |path: &PathBuf| export::load(path).map(|other| (path.display().to_string(), other));
+    let page = match args.kilobytes {
+        Some(most) => recording.html_within(1000 * most),
+        None if args.others.is_empty() => recording.html(),
+        None => recording.html_beside(&args.others.iter().map(named).collect::<Result<Vec<_>, _>>()?)?,
+    };
     let path = args.html.clone().unwrap_or_else(|| temporary(what));
     std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     println!("page       {}", path.display());
@@ -88,7 +106,7 @@ fn live(args: &Args, what: &Path) -> Outcome {
     let overrides = Overrides::from_json(&args.overrides).map_err(|error| error.within("--with"))?;
     let source = names::scene(what)?;
     let step = scene::compile(&source.scene, &overrides)?;
-    serve(args, LiveServer::start(source, step, address(args))?)
+    serve(args, LiveServer::start(source, step, address(args), args.record.as_deref())?)
 }
 
 fn task(args: &Args, what: &Path) -> Outcome {
@@ -96,7 +114,54 @@ fn task(args: &Args, what: &Path) -> Outcome {
         return Err(format!("{}: --html is for recordings (MCAP), --with for scenes", what.display()).into());
     }
     let kappa = mpc::plant_kappa(args.plant_kappa)?;
-    serve(args, LiveServer::task(names::task(what)?, kappa, args.seed, address(args))?)
+    serve(args, LiveServer::task(names::task(what)?, kappa, args.seed, address(args), args.record.as_deref())?)
+}
+
+/// The folder of tasks in the gallery's addresses.
+const TASKS: &str = "tasks";
+
+/// A page from which scenes and tasks that come with the program are opened.
+fn gallery(args: &Args) -> Outcome {
+    if args.html.is_some() || args.record.is_some() || args.overrides != "{}" {
+        return Err("--html, --record and --with need a recording, a scene or a task".into());
+    }
+    let kappa = mpc::plant_kappa(args.plant_kappa)?;
+    let entries = |kind: Kind, folder: &str, group| {
+        let entry = |name| Entry {
+            group,
+            path: format!("{folder}/{name}"),
+            name: String::from(name),
+            title: title(kind, name),
+        };
+        kind.names().into_iter().map(entry).collect::<Vec<_>>()
+    };
+    let tasks = entries(Kind::Task, TASKS, "Tasks, done by model-predictive control");
+    let entries = [tasks, entries(Kind::Scene, "scenes", "Scenes, to drag and command")].concat();
+    let gallery = Gallery::new(entries, address(args))?;
+    println!("page       {}\n\nIt is there until this program ends (Ctrl+C).", gallery.url());
+    if !args.no_open {
+        show(&gallery.url());
+    }
+    gallery.serve(|entry, address| {
+        let name = Path::new(&entry.name);
+        if entry.path.starts_with(TASKS) {
+            return LiveServer::task(names::task(name)?, kappa, args.seed, address, None);
+        }
+        let source = names::scene(name)?;
+        let step = scene::compile(&source.scene, &Overrides::default())?;
+        LiveServer::start(source, step, address, None)
+    });
+    Ok(Exit::Success)
+}
+
+/// What a shipped scene or task is: a task's title, or the first sentence of the comment that a scene begins with.
+fn title(kind: Kind, name: &str) -> String {
+    if kind == Kind::Task {
+        return shipped::task(name).map(|task| task.title).unwrap_or_default();
+    }
+    let text = shipped::text(&Path::new("scenes").join(name).with_extension("toml")).unwrap_or_default();
+    let comment: Vec<&str> = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+    comment.join(" ").split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
 fn address(args: &Args) -> &str {
@@ -108,6 +173,14 @@ fn serve(args: &Args, server: LiveServer) -> Outcome {
     println!("page       {}\n\nIt is there until this program ends (Ctrl+C).", server.url());
     if !args.no_open {
         show(&server.url());
+    }
+    if let Some(path) = &args.record {
+        // What waits is written before the program ends.
+        let stop = server.stopper();
+        ctrlc::set_handler(stop).map_err(|error| format!("--record: no end by Ctrl+C here: {error}"))?;
+        server.wait()?;
+        println!("recording  {}", path.display());
+        return Ok(Exit::Success);
     }
     server.wait()?;
     Ok(Exit::Success)

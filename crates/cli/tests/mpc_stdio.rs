@@ -234,3 +234,30 @@ fn goals_in_a_row() {
     let answer = planner.ask(&json!({ "q": start, "velocity": [0.0] }));
     assert!(answer["error"].as_str().is_some_and(|error| error.contains("velocity: expected 22")), "{answer}");
 }
+
+/// Goals of several objects: in the answers, and in a line that moves them.
+#[test]
+fn goals_of_several_objects() {
+    let mut planner = Planner::of("assets/tasks/two_pucks.toml", &[]);
+    planner.say("{\"episode\": 0, \"goal\": {\"position\": [0.05, 0.07], \"others\": {\"blue\": {\"position\": [0.0, -0.05]}}}}");
+    let begun = planner.hear();
+    assert_eq!(begun["goal"]["object"], "red");
+    assert_eq!(begun["goal"]["others"]["blue"]["position"], json!([0.0, -0.05, 0.0]));
+    assert!(begun["goal"]["others"]["tips"].is_null());
+    let answer = planner.ask(&json!({ "q": planner.q }));
+    let errors = &answer["errors"];
+    // The blue puck starts at (0, −0.08), the red one, which is farther away, at (0, 0.08).
+    let [red, blue] = ["red", "blue"].map(|name| errors["objects"][name]["position"].as_f64().unwrap());
+    assert!((blue - 0.03).abs() < 1e-9 && red > blue && errors["position"] == red, "{errors}");
+    let moved = planner.ask(&json!({ "q": planner.q, "goal": { "position": [0.0, 0.08], "others": { "tips": { "joints": { "z2": 0.05 } } } } }));
+    assert!((moved["errors"]["objects"]["tips"]["joints"].as_f64().unwrap() - 0.05).abs() < 1e-9, "{moved}");
+    for (others, expected) in [
+        (json!({ "blu": { "position": [0, 0] } }), "blu"),
+        (json!({ "blue": {} }), "goal: others: blue: expected {"),
+        (json!({ "blue": { "position": [0, 0], "object": "red" } }), "goal: others: blue: there is no key \"object\""),
+        (json!([1]), "goal: others: expected {"),
+    ] {
+        let error = planner.ask(&json!({ "q": planner.q, "goal": { "position": [0.0, 0.08], "others": others } }));
+        assert!(error["error"].as_str().is_some_and(|text| text.contains(expected)), "{error}");
+    }
+}

@@ -27,8 +27,12 @@ static HAND: LazyLock<Recording> = LazyLock::new(|| {
 
 /// The page as a file, opened from the disk with the network off.
 fn open(browser: &Browser, name: &str, recording: &Recording) {
+    open_page(browser, name, &recording.html());
+}
+
+fn open_page(browser: &Browser, name: &str, page: &str) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
-    std::fs::write(&path, recording.html()).unwrap();
+    std::fs::write(&path, page).unwrap();
     let offline = json!({ "offline": true, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0 });
     browser.protocol("Network.enable", &json!({}));
     browser.protocol("Network.emulateNetworkConditions", &offline);
@@ -248,6 +252,173 @@ fn plots_say_values_and_are_saved() {
     );
     assert_eq!(axes, json!([10, 44, 2]));
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Two clicks on the ball, at points whose distance is known, and the points go with the ball.
+#[test]
+fn distances_are_measured() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "measure", &HAND);
+    browser.run(
+        "fingertip.charts(); fingertip.seek(300); fingertip.look('top'); document.getElementById('measure').click()",
+    );
+    browser.settle();
+    // Nothing moves any more.
+    browser.run("fingertip.camera.now = { ...fingertip.camera.goal }");
+    browser.settle();
+    let said = || browser.run("return document.getElementById('measured').textContent").as_str().unwrap().to_owned();
+    assert!(said().starts_with("Click two points"), "{}", said());
+    // The table beside the hand, from above: the distance of the points under two pixels on the plane.
+    let pixels = [[30.0, 140.0], [60.0, 540.0]];
+    let on_plane = |[x, y]: [f64; 2]| {
+        let p = browser.run(&format!(
+            "const {{ from, along }} = fingertip.camera.ray({x}, {y}); const t = (-0.2 - from[2]) / along[2];
+             return from.map((a, k) => a + t * along[k])"
+        ));
+        [0, 1].map(|k| number(&p[k]))
+    };
+    let [a, b] = pixels.map(on_plane);
+    let expected = 1e3 * (a[0] - b[0]).hypot(a[1] - b[1]);
+    pixels.into_iter().for_each(|at| browser.click(at));
+    browser.settle();
+    let told: f64 = said().split(": ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((told - expected).abs() < 1e-3 * expected, "{} instead of {expected}", said());
+    // A third click begins anew.
+    browser.click(pixels[0]);
+    browser.settle();
+    assert!(said().contains("click a second point"), "{}", said());
+    browser.run("fingertip.measure.ends = [1, 2].map((k) => ({ body: fingertip.header.scene.objects[0].body, local: [0, 0, 0.01 * k] }))");
+    for frame in [0, 300] {
+        browser.run(&format!("fingertip.seek({frame})"));
+        browser.settle();
+        assert!(said().contains(": 10.00 mm"), "{}", said());
+    }
+    browser.run("document.getElementById('measure').click()");
+    browser.settle();
+    assert_eq!(browser.run("return document.getElementById('measured').hidden"), true);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// The address follows the view, and a page that is opened by it shows the same.
+#[test]
+fn the_address_has_the_view() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "address", &HAND);
+    browser.run(
+        "fingertip.seek(120); fingertip.camera.orbit(80, -30); fingertip.camera.zoom(0.7); fingertip.toggle('cones');
+         fingertip.toggle('grid'); fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.refresh()",
+    );
+    browser.wait("location.hash.includes('camera=')");
+    let state =
+        "const { player, camera, show, selected } = fingertip; const { yaw, pitch, distance, target } = camera.goal;
+        return [player.frame, show.cones, show.grid, selected, yaw, pitch, distance, ...target]";
+    let before = browser.run(state);
+    let address = browser.run("return location.href").as_str().unwrap().to_owned();
+    browser.visit("about:blank");
+    browser.open(&address);
+    let after = browser.run(state);
+    assert_eq!(after.as_array().unwrap()[..4], before.as_array().unwrap()[..4]);
+    for k in 4..10 {
+        let (x, y) = (number(&before[k]), number(&after[k]));
+        assert!((x - y).abs() <= 1e-4 * x.abs().max(0.01), "{before} and {after}");
+    }
+    // What is no view changes nothing.
+    browser.run("location.hash = '#t=soon&view=moon&camera=1,2&show=nothing&body=nobody'");
+    browser.settle();
+    assert_eq!(browser.run(state), after);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// The wheel over a plot shows less time, in all plots; a double click shows all of it again.
+#[test]
+fn plots_zoom() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "zoom", &HAND);
+    let spans = "fingertip.draw(); return fingertip.plots.map((plot) => plot.times)";
+    let whole = browser.run(spans);
+    // At 1 s, a third of the way.
+    browser.run(
+        "const { front, right } = fingertip.plots[0]; const box = front.getBoundingClientRect();
+         const clientX = box.left + 46 + (box.width - 46 - right) / 3;
+         front.dispatchEvent(new WheelEvent('wheel', { clientX, clientY: box.top + 30, deltaY: -Math.log(2) / 0.0014, cancelable: true }))",
+    );
+    let zoomed = browser.run(spans);
+    let [from, to] = [0, 1].map(|k| number(&zoomed[0][k]));
+    // As far as pixels and frames go.
+    assert!((to - from - 1.5).abs() < 1e-6 && (from - 0.5).abs() < 0.03, "{zoomed}");
+    assert_eq!(zoomed[0], zoomed[1]);
+    browser.run("fingertip.plots[1].front.dispatchEvent(new MouseEvent('dblclick'))");
+    assert_eq!(browser.run(spans), whole);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// A replay becomes a video that plays as long as the replay; a browser that cannot says so.
+#[test]
+fn a_replay_becomes_a_video() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "video", &HAND);
+    browser.run(
+        "window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => (saved.push(blob), make(blob));
+         HTMLAnchorElement.prototype.click = function () { saved.name = this.download; };
+         fingertip.player.speed = 4; document.getElementById('film').click()",
+    );
+    browser.wait("fingertip.film.recorder");
+    browser.wait("saved.length === 1 && !fingertip.film.recorder");
+    assert_eq!(
+        browser.run("return [saved.name, saved[0].type, fingertip.player.loop]"),
+        json!(["hand_ball.webm", "video/webm", true])
+    );
+    browser.run(
+        "const video = Object.assign(document.createElement('video'), { src: URL.createObjectURL(saved[0]), muted: true });
+         window.film = video; video.load()",
+    );
+    browser.wait("film.readyState >= 1 && film.videoWidth > 0");
+    assert!(number(&browser.run("return saved[0].size")) > 5e3);
+    browser.run("delete window.MediaRecorder; document.getElementById('film').click()");
+    let message = browser.run("return document.getElementById('message').textContent");
+    assert!(message.as_str().unwrap().contains("cannot record a video"), "{message}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Another recording of the same bodies is seen over this one, and side by side where it stands; one of others is refused.
+#[test]
+fn two_recordings_are_shown_together() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    let ball = HAND.objects[0].body;
+    let mut other = HAND.clone();
+    // The same hand without a ball to hold: it is up in the air.
+    for pose in other.steps.iter_mut().map(|step| &mut step.end.poses[ball]) {
+        pose[2] = 0.5;
+    }
+    let page = HAND.html_beside(&[("other".to_owned(), other.clone())]).unwrap();
+    open_page(&browser, "together", &page);
+    browser.run(
+        "for (const name of ['forces', 'trails']) fingertip.toggle(name); fingertip.charts(); fingertip.seek(300);
+         fingertip.look('front'); fingertip.camera.goal.distance *= 3; fingertip.camera.now = { ...fingertip.camera.goal }",
+    );
+    browser.settle();
+    let up = |x: f64| {
+        let [bx, by, _] = HAND.steps[299].end.poses[ball][..3] else { unreachable!() };
+        [bx + x, by, 0.5]
+    };
+    let [r, g, b] = pixel(&browser, &up(0.0));
+    assert!(g > r + 10 && b > r, "seen through: {:?}", [r, g, b]);
+    browser.run(
+        "fingertip.toggle('apart'); fingertip.look('front'); fingertip.camera.goal.distance *= 3;
+         fingertip.camera.now = { ...fingertip.camera.goal }",
+    );
+    browser.settle();
+    let apart = number(&browser.run("return fingertip.worlds.places(true)[1]"));
+    assert!(is_teal(pixel(&browser, &up(apart))), "{:?}", pixel(&browser, &up(apart)));
+    let [r, g, _] = pixel(&browser, &up(0.0));
+    assert!(g < r + 10, "nothing is there any more: {r} {g}");
+    assert!(
+        browser.run("return document.querySelector('#title p').textContent").as_str().unwrap().ends_with("with other")
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    other.bodies[ball].name = "cube".to_owned();
+    let error = HAND.html_beside(&[("other".to_owned(), other)]).unwrap_err().to_string();
+    assert!(error.contains("other: expected the bodies of \"hand_ball\""), "{error}");
 }
 
 /// Home shows everything, as large as it can be above the plots.

@@ -1,5 +1,6 @@
 //! Recordings as tables and arrays: CSV and NPZ. docs/recordings.md says what is in them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -95,9 +96,10 @@ pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
 }
 
 impl Recording {
-    /// The names of all scalars.
-    fn scalar_names(&self) -> Vec<&str> {
-        self.steps.first().map_or_else(Vec::new, |step| step.scalars.keys().map(String::as_str).collect())
+    /// The names of all scalars that any step has.
+    pub(super) fn scalar_names(&self) -> Vec<&str> {
+        let all: BTreeSet<&str> = self.steps.iter().flat_map(|step| step.scalars.keys().map(String::as_str)).collect();
+        all.into_iter().collect()
     }
 
     /// A name for each contact: `"ball<table#3"`, what the table does to the ball in contact 3.

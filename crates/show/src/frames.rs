@@ -33,7 +33,7 @@ pub struct PlanSize {
 }
 
 impl Layout {
-    /// The layout of a recording's frames, with the scalars of its first step and room for a plan like its first one.
+    /// The layout of a recording's frames, with all its scalars and room for a plan like its first one.
     pub fn new(recording: &Recording) -> Self {
         let first = recording.steps.iter().find_map(|step| step.plan.as_ref());
         let size = first.map(|plan| PlanSize { n_poses: plan.poses.len(), bodies: plan.bodies.clone() });
@@ -42,8 +42,7 @@ impl Layout {
 
     /// The layout of rows that also hold a plan of a given size.
     pub fn with_plans(recording: &Recording, plan_size: PlanSize) -> Self {
-        let first = recording.steps.first();
-        let scalars: Vec<String> = first.map_or_else(Vec::new, |step| step.scalars.keys().cloned().collect());
+        let scalars: Vec<String> = recording.scalar_names().into_iter().map(str::to_owned).collect();
         let q = HEAD + scalars.len();
         let u = q + recording.q_names.len();
         let poses = u + recording.u_names.len();

@@ -53,7 +53,7 @@ pub use chart::{Chart, Panel};
 #[cfg(feature = "full")]
 pub use export::{write_csv, write_npz};
 #[cfg(feature = "full")]
-pub use live::LiveServer;
+pub use live::{Entry, Gallery, LiveServer};
 #[cfg(feature = "full")]
 pub use load::Loaded;
 #[cfg(feature = "full")]

@@ -10,6 +10,7 @@ use fingertip_plan::mpc::Task;
 use fingertip_plan::mpc::cost::{Goal, Turn};
 use fingertip_plan::mpc::task::{Episode, Errors};
 use fingertip_step::kinematics::Coordinate;
+use fingertip_step::model::Model;
 
 /// Scalars of a task: the cost of the plan that is followed, how long it took to make, s, and how far the object is from its
 /// goal, m and rad, and of joints rad or m.
@@ -56,21 +57,29 @@ impl PlanRecord {
 }
 
 impl GoalRecord {
-    /// Where the goal of an episode puts its object: the object's body, or the bodies that the goal's joints move.
+    /// Where the goal of an episode puts its objects: an object's body, or the bodies that the goal's joints move.
     ///
     /// # Errors
-    /// If the goal does not fit the object, or a tensor operation fails.
+    /// If a goal does not fit its object, or a tensor operation fails.
     pub fn of_episode(task: &Task, episode: &Episode) -> Result<Vec<Self>> {
         let model = task.simulator().model();
         let Episode { goal, start, .. } = episode;
-        if goal.joints.is_empty() {
-            let body = model.object(task.object())?.body;
-            return Ok(vec![Self::new(body, goal)]);
-        }
         let q = model.tensor(&[&task.at_goal(goal, &start.q)?])?.detach();
         let poses = Observer::new(model)?.poses(&q)?;
+        let all = std::iter::once((task.object(), goal))
+            .chain(goal.others.iter().map(|(object, goal)| (object.as_str(), goal)))
+            .filter(|(_, goal)| !goal.is_free());
+        let records = all.map(|(object, goal)| Self::of_object(model, object, goal, &poses));
+        Ok(records.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// The records of one object. `poses` are those of all bodies at the goal.
+    fn of_object(model: &Model, object: &str, goal: &Goal, poses: &[[f64; 7]]) -> Result<Vec<Self>> {
+        if goal.joints.is_empty() {
+            return Ok(vec![Self::new(model.object(object)?.body, goal)]);
+        }
         let moved = |body: &usize| {
-            let own = |name: &String| format!("{}/{name}", task.object());
+            let own = |name: &String| format!("{object}/{name}");
             let is_moved = |c: &Coordinate| goal.joints.keys().any(|name| own(name) == c.name);
             let above =
                 std::iter::successors(Some(*body), |&body| Some(model.tree.bodies[body].parent).filter(|&b| b > 0));

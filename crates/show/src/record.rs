@@ -99,6 +99,21 @@ impl Recorder {
         })
     }
 
+    /// A recording without steps that starts where the world is, with the h, κ and friction of these parameters.
+    ///
+    /// # Errors
+    /// If a tensor operation fails.
+    pub fn from_here(&self, model: &Model, parameters: &Parameters) -> Result<Recording> {
+        let mut recording = Recording { steps: Vec::new(), ..self.recording.clone() };
+        recording.start = self.observer.configuration(&self.q)?;
+        (recording.params.h, recording.params.kappa) = (numbers(&parameters.h)?[0], numbers(&parameters.kappa)?[0]);
+        let mu = numbers(&parameters.mu)?;
+        for (contact, &pair) in recording.contacts.iter_mut().zip(&model.pairs.pair_of_contact) {
+            contact.mu = mu[pair];
+        }
+        Ok(recording)
+    }
+
     /// The configuration of the world (1, nq).
     pub fn q(&self) -> &Tensor {
         &self.q

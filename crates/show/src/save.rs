@@ -1,7 +1,7 @@
 //! Writing recordings, step by step.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -27,24 +27,34 @@ const POSE_PARTS: f64 = 1e6;
 const NANOSECONDS: f64 = 1e9;
 
 /// The file of a recording, which grows with the steps.
-pub struct RecordingWriter {
+pub struct RecordingWriter<W: Write = BufWriter<File>> {
+    /// What errors name.
     path: PathBuf,
-    file: mcap::Writer<BufWriter<File>>,
+    file: mcap::Writer<W>,
     /// Everything but the steps.
     scene: Recording,
     /// When contacts are to be pictured next, ns.
     next_markers: u64,
 }
 
-impl RecordingWriter {
+impl RecordingWriter<BufWriter<File>> {
     /// Creates the file and any missing folders above it, for the steps that follow those in `recording`.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn create(path: impl AsRef<Path>, recording: &Recording) -> Result<Self> {
-        let path = path.as_ref().to_owned();
+        Self::new(BufWriter::new(file::create(path.as_ref())?), path, recording)
+    }
+}
+
+impl<W: Write> RecordingWriter<W> {
+    /// Writes to `to`, which errors call `name`, as [`RecordingWriter::create`].
+    ///
+    /// # Errors
+    /// If it cannot be written to.
+    pub fn new(to: W, name: impl AsRef<Path>, recording: &Recording) -> Result<Self> {
+        let path = name.as_ref().to_owned();
         let scene = Recording { steps: Vec::new(), ..recording.clone() };
-        let to = BufWriter::new(file::create(&path)?);
         let file = mcap::Writer::new(to, "fingertip", &scene.generator, &channels())
             .map_err(|source| Error::file(&path, source))?;
         let mut writer = Self { path, file, scene, next_markers: 0 };
@@ -105,7 +115,20 @@ impl RecordingWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn finish(self) -> Result<()> {
+        self.into_inner().map(drop)
+    }
+
+    /// [`RecordingWriter::finish`], and what has been written to.
+    ///
+    /// # Errors
+    /// If it cannot be written to.
+    pub fn into_inner(self) -> Result<W> {
         self.file.finish().map_err(|source| Error::file(&self.path, source))
+    }
+
+    /// The number of bytes written so far; up to half a megabyte waits besides.
+    pub(super) fn size(&self) -> u64 {
+        self.file.size()
     }
 
     fn place(&mut self, time: u64, configuration: &Configuration) {
@@ -120,12 +143,13 @@ impl RecordingWriter {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<()> {
+    /// Writes what waits.
+    pub(super) fn flush(&mut self) -> Result<()> {
         self.file.flush().map_err(|source| Error::file(&self.path, source))
     }
 }
 
-impl std::fmt::Debug for RecordingWriter {
+impl<W: Write> std::fmt::Debug for RecordingWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RecordingWriter").field("path", &self.path).finish_non_exhaustive()
     }

@@ -44,7 +44,7 @@ macro_rules! data {
 }
 
 data! {
-    /// Distances of an object from its goal. A part that the goal leaves free has none.
+    /// Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has none.
     Errors {
         /// Distance of positions, m.
         position: Option<f64>,
@@ -124,19 +124,21 @@ data! {
 
 /// Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored for
 /// planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an articulated
-/// object's joints by their own names, rad or m.
+/// object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and robots by name, all of which
+/// are to be reached at once.
 #[pyclass(frozen, module = "fingertip.mpc")]
 pub struct Goal(pub GoalOf);
 
 #[pymethods]
 impl Goal {
     #[new]
-    #[pyo3(signature = (position=None, quaternion=None, yaw=None, joints=None))]
+    #[pyo3(signature = (position=None, quaternion=None, yaw=None, joints=None, others=None))]
     fn new(
         position: Option<&Bound<PyAny>>,
         quaternion: Option<&Bound<PyAny>>,
         yaw: Option<f64>,
         joints: Option<BTreeMap<String, f64>>,
+        others: Option<BTreeMap<String, Py<Self>>>,
     ) -> PyResult<Self> {
         let position = position.map(|given| Numbers::triple("position", given)).transpose()?;
         let quaternion = quaternion.map(unit).transpose()?;
@@ -144,7 +146,16 @@ impl Goal {
             return Err(Error::new_err("goal: expected a quaternion or a yaw, got both"));
         }
         let turn = quaternion.map(Turn::Quaternion).or(yaw.map(Turn::Yaw));
-        let goal = GoalOf { position, turn, joints: joints.unwrap_or_default() };
+        let others = others.into_iter().flatten().map(|(name, goal)| {
+            let own = goal.get().0.clone();
+            if own.others.is_empty() {
+                Ok((name, own))
+            } else {
+                Err(Error::new_err(format!("others: {name}: expected a goal without others of its own")))
+            }
+        });
+        let goal =
+            GoalOf { position, turn, joints: joints.unwrap_or_default(), others: others.collect::<PyResult<_>>()? };
         let turned = match goal.turn {
             Some(Turn::Yaw(yaw)) => vec![yaw],
             _ => Vec::new(),
@@ -153,7 +164,7 @@ impl Goal {
         if let Some(x) = numbers.find(|x| !x.is_finite()) {
             return Err(Error::new_err(format!("goal: expected finite numbers, got {x}")));
         }
-        if goal == GoalOf::default() {
+        if goal.is_free() {
             return Err(Error::new_err("goal: expected a position, a quaternion, a yaw or joints, got none"));
         }
         Ok(Self(goal))
@@ -189,8 +200,14 @@ impl Goal {
         self.0.joints.clone()
     }
 
+    /// Goals of other objects and robots, by name.
+    #[getter]
+    fn others(&self) -> BTreeMap<String, Self> {
+        self.0.others.iter().map(|(name, goal)| (name.clone(), Self(goal.clone()))).collect()
+    }
+
     fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        (self.position(), self.quaternion(), self.yaw(), self.joints()).into_pyobject(py)
+        (self.position(), self.quaternion(), self.yaw(), self.joints(), self.others()).into_pyobject(py)
     }
 
     fn __eq__(&self, other: &Self) -> bool {
@@ -198,7 +215,7 @@ impl Goal {
     }
 
     fn __repr__(&self, py: Python) -> PyResult<String> {
-        named("Goal", &["position", "quaternion", "yaw", "joints"], &self.__getnewargs__(py)?)
+        named("Goal", &["position", "quaternion", "yaw", "joints", "others"], &self.__getnewargs__(py)?)
     }
 }
 

@@ -218,7 +218,7 @@ impl Task {
         Episode::of(py, &self.of.episode(seed, number).or_raise()?)
     }
 
-    /// The object's errors relative to a goal at q (nq,). They are NaN if a number of q is not finite.
+    /// The errors relative to a goal at q (nq,), of several objects the largest. They are NaN if a number of q is not finite.
     fn errors(&self, goal: &Goal, q: &Bound<PyAny>) -> PyResult<Errors> {
         let q = Numbers::like("q", q, Worlds::One, &[self.of.simulator().model().nq()])?;
         Ok(Errors::of(&self.of.errors(&goal.0, q.as_slice()).or_raise()?))

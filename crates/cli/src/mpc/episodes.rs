@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fingertip::math::largest::largest;
 use fingertip::mpc::plant::{Options, Plant};
-use fingertip::mpc::task::{Episode, Progress};
+use fingertip::mpc::task::{Episode, Errors, Progress};
 use fingertip::mpc::{Answer, Supervisor, Task};
 use fingertip::show::Recording;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -68,7 +68,10 @@ fn run_one(
     let mut supervisor = Supervisor::new(task, episode)?;
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
     let mut progress = Progress::default();
-    let first = task.errors(&episode.goal, &plant.q)?;
+    let measured = |plant: &Plant| task.errors_by_object(&episode.goal, &plant.q);
+    let most = |errors: &BTreeMap<String, Errors>| Errors::largest(errors.values().copied());
+    let start_errors = measured(&plant)?;
+    let (first, mut end_errors) = (most(&start_errors), start_errors.clone());
     let (mut last, mut outcomes) = (first, BTreeMap::new());
     let (mut iterations, mut seconds, mut worst) = (0, 0.0, 0.0_f64);
     let bar = ProgressBar::new(task.cap as u64);
@@ -85,7 +88,8 @@ fn run_one(
             Some(recorded) => recorded.advance(&mut plant, &answer, &last)?,
             None => plant.advance(&answer.u).map(drop)?,
         }
-        last = task.errors(&episode.goal, &plant.q)?;
+        end_errors = measured(&plant)?;
+        last = most(&end_errors);
         task.count(&mut progress, &last);
         *outcomes.entry(answer.outcome.name()).or_insert(0) += 1;
         iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
@@ -102,9 +106,9 @@ fn run_one(
     let recording = recorded.map(Recorded::finish).transpose()?;
     let row = Row {
         episode: episode.number,
-        goal: goal(task.object(), episode),
-        start_errors: errors(&first),
-        errors: errors(&last),
+        goal: goal(task, episode),
+        start_errors: errors(&start_errors),
+        errors: errors(&end_errors),
         success: progress.success,
         steps: progress.step,
         iterations: iterations as f64 / steps,

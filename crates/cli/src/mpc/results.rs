@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use fingertip::math::largest::largest;
-use fingertip::mpc::Outcome;
+use fingertip::mpc::cost::{Goal, Turn};
 use fingertip::mpc::task::{Episode, Errors};
+use fingertip::mpc::{Outcome, Task};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -37,22 +38,35 @@ pub struct Row {
 const LIMITED: &str = "\"iteration limit\": a search stops after the task's number of iterations, as the next period goes on from its \
                        plan; success is judged by the errors alone\n";
 
-/// A goal as JSON.
-pub fn goal(object: &str, episode: &Episode) -> Value {
-    use fingertip::mpc::cost::Turn;
-    let joints = &episode.goal.joints;
-    let (quaternion, yaw) = match episode.goal.turn {
+/// An episode's goal as JSON.
+pub fn goal(task: &Task, episode: &Episode) -> Value {
+    let mut own = one_goal(&episode.goal);
+    own["object"] = json!(task.object());
+    let others = &episode.goal.others;
+    if !others.is_empty() {
+        own["others"] = others.iter().map(|(name, goal)| (name.clone(), one_goal(goal))).collect();
+    }
+    own
+}
+
+fn one_goal(of: &Goal) -> Value {
+    let Goal { position, turn, joints, .. } = of;
+    let (quaternion, yaw) = match *turn {
         Some(Turn::Quaternion(q)) => (Some(q), None),
         Some(Turn::Yaw(yaw)) => (None, Some(yaw)),
         None => (None, None),
     };
-    json!({ "object": object, "position": episode.goal.position, "quaternion": quaternion, "yaw": yaw,
-        "joints": (!joints.is_empty()).then_some(joints) })
+    json!({ "position": position, "quaternion": quaternion, "yaw": yaw, "joints": (!joints.is_empty()).then_some(joints) })
 }
 
-/// Errors as JSON.
-pub fn errors(of: &Errors) -> Value {
-    json!({ "position": of.position, "rotation": of.rotation, "quaternion": of.quaternion, "joints": of.joints })
+/// Errors of objects as JSON: the largest, and where there are several objects, each one's.
+pub fn errors(of: &BTreeMap<String, Errors>) -> Value {
+    let one = |of: &Errors| json!({ "position": of.position, "rotation": of.rotation, "quaternion": of.quaternion, "joints": of.joints });
+    let mut all = one(&Errors::largest(of.values().copied()));
+    if of.len() > 1 {
+        all["objects"] = of.iter().map(|(name, errors)| (name.clone(), one(errors))).collect();
+    }
+    all
 }
 
 /// A kind of error in the table: its unit, the number, how many units one of its own is, and the digits at the start and the end.

@@ -119,7 +119,7 @@ impl Session {
             "episode": episode.number,
             "episodes": self.task.n_goals(),
             "start": { "q": episode.start.q, "u": episode.start.u },
-            "goal": goal(self.task.object(), &episode),
+            "goal": goal(&self.task, &episode),
             "period": self.task.period(),
             "cap": self.task.cap,
             "q_names": names().flat_map(|c| c.q_names()).collect::<Vec<_>>(),
@@ -180,12 +180,13 @@ impl Session {
             Some((task, running)) => (&*task, running),
             None => (task, running),
         };
-        let errors_now = task.errors(&running.episode.goal, &measured.q).map_err(plain)?;
+        let by_object = task.errors_by_object(&running.episode.goal, &measured.q).map_err(plain)?;
+        let errors_now = Errors::largest(by_object.values().copied());
         // A goal of a sequence that is reached is followed by the next at once.
         let reached = running.pass(task, &errors_now, &measured.q)?;
         let answer = running.supervisor.answer(&measured, limit).map_err(plain)?;
         task.count(&mut running.progress, &errors_now);
-        let mut said = said(task, &answer, &errors_now, &running.progress);
+        let mut said = said(task, &answer, &by_object, &running.progress);
         running.say(task, reached, &mut said);
         if let Some((task, running)) = changed {
             (self.task, self.running) = (task, Some(running));
@@ -231,13 +232,13 @@ impl Running {
             said["done"] = json!(sequence.ended.is_some());
             said["reached"] = json!(sequence.reached.len());
             said["ended"] = json!(sequence.ended.map(End::name));
-            said["goal"] = goal(task.object(), &self.episode);
+            said["goal"] = goal(task, &self.episode);
         }
     }
 }
 
 /// An answer as JSON.
-fn said(task: &Task, answer: &Answer, errors_now: &Errors, progress: &Progress) -> Value {
+fn said(task: &Task, answer: &Answer, errors_now: &BTreeMap<String, Errors>, progress: &Progress) -> Value {
     json!({
         "u": answer.u,
         "v": answer.v,
@@ -267,17 +268,31 @@ fn state(value: &Value, model: &Model) -> Result<Vec<f64>, String> {
     items.iter().map(one).collect()
 }
 
+/// A goal, with those of others by name if it has any.
 fn goal_from(value: &Value) -> Result<Goal, String> {
+    let Some(others) = value.get("others").filter(|others| !others.is_null()) else {
+        return one_goal_from("goal", value, &["object", "others"]);
+    };
+    let expected = || format!("goal: others: expected {{\"lid\": {{\"joints\": {{…}}}}, …}}, got {}", shown(others));
+    let one = |(name, value): (&String, &Value)| {
+        one_goal_from(&format!("goal: others: {name}"), value, &[]).map(|goal| (name.clone(), goal))
+    };
+    let others = others.as_object().ok_or_else(expected)?.iter().map(one).collect::<Result<_, _>>()?;
+    Ok(Goal { others, ..one_goal_from("goal", value, &["object", "others"])? })
+}
+
+/// The goal of one object. `more` are keys that are read elsewhere.
+fn one_goal_from(place: &str, value: &Value, more: &[&str]) -> Result<Goal, String> {
     let expected = || {
         format!(
-            "goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …, \"joints\": {{…}}}}, got {}",
+            "{place}: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …, \"joints\": {{…}}}}, got {}",
             shown(value)
         )
     };
     let map = value.as_object().ok_or_else(expected)?;
-    let known = ["object", "position", "quaternion", "yaw", "joints"];
+    let known = [&["position", "quaternion", "yaw", "joints"], more].concat();
     if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(unknown("key", key, known.into_iter()));
+        return Err(format!("{place}: {}", unknown("key", key, known.into_iter())));
     }
     let given = |key: &str| map.get(key).filter(|value| !value.is_null());
     let numbers = |key: &str| given(key).map(|value| list(key, value).map_err(|error| error.to_string())).transpose();
@@ -304,8 +319,13 @@ fn goal_from(value: &Value) -> Result<Goal, String> {
         };
         value.as_object().ok_or_else(expected)?.iter().map(one).collect()
     })?;
-    let goal = Goal { position: position.transpose()?, turn: quaternion.transpose()?.or(yaw.transpose()?), joints };
-    if goal == Goal::default() { Err(expected()) } else { Ok(goal) }
+    let goal = Goal {
+        position: position.transpose()?,
+        turn: quaternion.transpose()?.or(yaw.transpose()?),
+        joints,
+        others: BTreeMap::new(),
+    };
+    if goal.is_free() { Err(expected()) } else { Ok(goal) }
 }
 
 fn predicted(answer: &Answer, nq: usize) -> Vec<&[f64]> {

@@ -20,6 +20,8 @@ pub struct Command {
     pub episode: Option<usize>,
     /// Takes the goal of this episode of a task, from where everything is.
     pub goal: Option<usize>,
+    /// Begins a recording of what happens (`true`), or ends it (`false`).
+    pub record: Option<bool>,
     /// New values of sliders, by name.
     #[serde(default)]
     pub set: BTreeMap<String, f64>,

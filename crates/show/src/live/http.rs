@@ -10,6 +10,9 @@ const LONGEST_HEAD: usize = 16 << 10;
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; connect-src 'self'; \
                       img-src data:";
 
+/// The type of plain answers.
+pub const TEXT: &str = "text/plain; charset=utf-8";
+
 /// A request without a body.
 #[derive(Debug, PartialEq)]
 pub struct Request {
@@ -65,10 +68,19 @@ impl Request {
     }
 }
 
+/// Sends the client elsewhere, which it asks for by GET.
+pub fn redirect(stream: &mut TcpStream, to: &str) -> Result<()> {
+    let head = format!(
+        "HTTP/1.1 303 See Other\r\nLocation: {to}\r\nContent-Length: 0\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.flush()
+}
+
 /// Answers and ends the connection.
 pub fn answer(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> Result<()> {
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nContent-Security-Policy: {POLICY}\r\n\
          Connection: close\r\n\r\n",
         body.len()

@@ -12,6 +12,7 @@
 mod client;
 mod command;
 mod controls;
+mod gallery;
 mod http;
 mod newest;
 mod pilot;
@@ -20,5 +21,7 @@ mod reach;
 mod server;
 mod simulator;
 mod spring;
+mod tape;
 
+pub use gallery::{Entry, Gallery};
 pub use server::LiveServer;

@@ -13,11 +13,13 @@ pub struct News {
     pub n_frames: u64,
     pub state: Arc<str>,
     pub n_states: u64,
+    /// The last recording that has ended: a file in MCAP.
+    pub recording: Option<Arc<[u8]>>,
 }
 
 impl Default for News {
     fn default() -> Self {
-        Self { frame: Arc::from([]), n_frames: 0, state: Arc::from("{}"), n_states: 0 }
+        Self { frame: Arc::from([]), n_frames: 0, state: Arc::from("{}"), n_states: 0, recording: None }
     }
 }
 
@@ -30,6 +32,10 @@ impl Newest {
         let frame = row.iter().flat_map(|x| x.to_le_bytes()).collect();
         let mut news = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (news.frame, news.n_frames) = (frame, news.n_frames + 1);
+    }
+
+    pub fn set_recording(&self, file: Vec<u8>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).recording = Some(file.into());
     }
 
     pub fn set_state(&self, state: &serde_json::Value) {

@@ -1,5 +1,6 @@
 //! A task's controller at the commands of a live world.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::Result;
@@ -27,19 +28,18 @@ pub struct Pilot {
     /// Steps of the period that have gone by.
     n_steps: usize,
     u: Vec<f64>,
-    errors: Errors,
-    /// Is the object at the goal, as the task's measure says?
+    errors: BTreeMap<String, Errors>,
+    /// Are the objects at their goals, as the task's measure says?
     there: bool,
     /// The last search: the reason for which it ended, and the time that it took, s.
     last: Option<(&'static str, f64)>,
-    /// Where the goal puts the object.
-    goals: Vec<GoalRecord>,
+    /// Where the goal puts the objects.
+    pub goals: Vec<GoalRecord>,
 }
 
 impl Pilot {
     pub fn new(task: Task, seed: u64) -> Result<Self> {
         let episode = task.episode(seed, 0)?;
-        let errors = task.errors(&episode.goal, &episode.start.q)?;
         let task = Arc::new(task);
         let planner = Planner::start(task.clone());
         let u = episode.start.u.clone();
@@ -51,7 +51,7 @@ impl Pilot {
             round: 0,
             n_steps: 0,
             u,
-            errors,
+            errors: BTreeMap::new(),
             there: false,
             last: None,
             goals: Vec::new(),
@@ -87,10 +87,11 @@ impl Pilot {
         self.planner.ask(Ask { round: self.round, episode, q, is_ahead })
     }
 
-    fn measure(&mut self, q: &[f64]) -> Result<()> {
-        self.errors = self.task.errors(&self.episode.goal, q)?;
-        self.there = self.task.is_small(&self.errors);
-        Ok(())
+    fn measure(&mut self, q: &[f64]) -> Result<Errors> {
+        self.errors = self.task.errors_by_object(&self.episode.goal, q)?;
+        let largest = Errors::largest(self.errors.values().copied());
+        self.there = self.task.is_small(&largest);
+        Ok(largest)
     }
 
     /// The command of the step that starts at q, with the answer that it comes from where it begins a period; none as long as
@@ -110,13 +111,12 @@ impl Pilot {
 
     /// Looks at where a step has ended.
     pub fn observe(&mut self, q: &[f64]) -> Result<Errors> {
-        self.measure(q)?;
-        Ok(self.errors)
+        self.measure(q)
     }
 
     /// The names of the scalars that a task adds: those of its planning, and the errors that its goal has.
     pub fn scalars(&self) -> Vec<&'static str> {
-        let Errors { position, rotation, joints, .. } = self.errors;
+        let Errors { position, rotation, joints, .. } = Errors::largest(self.errors.values().copied());
         let errors = [(POSITION, position), (ROTATION, rotation), (JOINTS, joints)];
         let has = errors.into_iter().filter_map(|(name, error)| error.map(|_| name));
         [COST, PLANNING].into_iter().chain(has).collect()
@@ -127,20 +127,25 @@ impl Pilot {
         Ok(PlanSize { n_poses: horizon + 1, bodies: PlanRecord::bodies(recording) })
     }
 
-    /// The task's description for a page, as JSON: title, object, number of goals.
+    /// The task's description for a page, as JSON: title, number of goals.
     pub fn description(&self) -> Value {
-        json!({ "title": self.task.title, "object": self.task.object(), "n_goals": self.task.n_goals() })
+        json!({ "title": self.task.title, "n_goals": self.task.n_goals() })
     }
 
-    /// The episode's state for a page, as JSON: its number, goals of bodies, errors and last search.
+    /// The episode's state for a page, as JSON: its number, goals of bodies, errors of objects and last search.
     pub fn state(&self) -> Value {
         let (outcome, seconds) = self.last.unzip();
+        // The task's own object first, as its file has them.
+        let own = |name: &str| name != self.task.object();
+        let mut objects: Vec<_> = self.errors.iter().collect();
+        objects.sort_by_key(|(name, _)| own(name));
+        let errors = objects.into_iter().map(|(name, of)| {
+            json!({ "object": name, "position": of.position, "rotation": of.rotation, "joints": of.joints })
+        });
         json!({
             "episode": self.episode.number,
             "goals": self.goals,
-            "position_error": self.errors.position,
-            "rotation_error": self.errors.rotation,
-            "joint_error": self.errors.joints,
+            "errors": errors.collect::<Vec<_>>(),
             "there": self.there,
             "outcome": outcome,
             "seconds": seconds,

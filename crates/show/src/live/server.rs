@@ -1,6 +1,7 @@
 //! The server of a live page.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -11,9 +12,10 @@ use candle_core::Result;
 use data_encoding::BASE64;
 use serde_json::Value;
 
-use super::http::{Request, answer};
+use super::http::{Request, TEXT, answer};
 use super::newest::Newest;
 use super::simulator::{Order, QUEUE, Simulator};
+use super::tape::Tape;
 use super::{client, http};
 use crate::page;
 use crate::source::Source;
@@ -23,6 +25,8 @@ use fingertip_step::step::Quasidynamic;
 
 /// Clients at a time; further ones are turned away.
 const MOST_CLIENTS: usize = 128;
+/// Where the last recording is.
+const RECORDING: &str = "/recording.mcap";
 /// Time that a new connection has to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -46,25 +50,29 @@ struct Shared {
 }
 
 impl LiveServer {
-    /// Simulates a scene and serves its page at an address, `"127.0.0.1:0"` for any free port of this machine.
+    /// Simulates a scene and serves its page at an address, `"127.0.0.1:0"` for any free port of this machine. All that happens is recorded
+    /// in the file `record`, if there is one, until this value is dropped; after a reset in another file beside it: `run.mcap`, `run-2.mcap`.
     ///
     /// # Errors
-    /// If the address is not available, or the scene's first step is an error.
-    pub fn start(source: Source, step: Quasidynamic, address: &str) -> Result<Self> {
-        Self::serve(address, |newest| Simulator::new(source, step, None, newest))
+    /// If the address is not available, the file cannot be written, or the scene's first step is an error.
+    pub fn start(source: Source, step: Quasidynamic, address: &str, record: Option<&Path>) -> Result<Self> {
+        Self::serve(address, |newest| Simulator::new(source, step, None, Tape::new(record), newest))
     }
 
     /// Runs a task by model-predictive control and serves the page that shows it. Pages may begin any episode, and
-    /// disturb it. The plant is the task's scene with its own `kappa`, 1/J. `seed` is the seed of random draws.
+    /// disturb it. The plant is the task's scene with its own `kappa`, 1/J. `seed` is the seed of random draws. `record` is as in
+    /// [`LiveServer::start`]; another goal begins another file too.
     ///
     /// The controller plans each period while the previous one runs. If it takes longer, the world waits.
     ///
     /// # Errors
-    /// If the address is not available, or the task's first episode is an error.
-    pub fn task(task: Task, kappa: f64, seed: u64, address: &str) -> Result<Self> {
+    /// If the address is not available, the file cannot be written, or the task's first episode is an error.
+    pub fn task(task: Task, kappa: f64, seed: u64, address: &str, record: Option<&Path>) -> Result<Self> {
         let plant = task.simulator().with_kappa(kappa)?;
         let source = Source::of_task(&task);
-        Self::serve(address, |newest| Simulator::new(source, plant.step().clone(), Some((task, seed)), newest))
+        Self::serve(address, |newest| {
+            Simulator::new(source, plant.step().clone(), Some((task, seed)), Tape::new(record), newest)
+        })
     }
 
     fn serve(address: &str, simulator: impl FnOnce(Arc<Newest>) -> Result<Simulator>) -> Result<Self> {
@@ -96,6 +104,11 @@ impl LiveServer {
         Ok(Self { address, left_out, stop, world: Some(world), door: Some(door) })
     }
 
+    /// The page's port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// The page's address.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
@@ -106,10 +119,16 @@ impl LiveServer {
         &self.left_out
     }
 
-    /// Waits until the simulation ends; it ends only with an error.
+    /// What ends the simulation when it is called, on any thread.
+    pub fn stopper(&self) -> impl Fn() + Send + 'static {
+        let stop = self.stop.clone();
+        move || stop.store(true, Ordering::Relaxed)
+    }
+
+    /// Waits until the simulation ends: by [`LiveServer::stopper`], or with an error.
     ///
     /// # Errors
-    /// If a step fails.
+    /// If a step fails, or a recording cannot be written.
     pub fn wait(mut self) -> Result<()> {
         match self.world.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,
@@ -142,7 +161,7 @@ impl Shared {
         let _ = if others < MOST_CLIENTS {
             self.respond(stream, id)
         } else {
-            answer(&mut stream, "503 Service Unavailable", "text/plain", b"too many clients")
+            answer(&mut stream, "503 Service Unavailable", TEXT, b"too many clients")
         };
         self.n_clients.fetch_sub(1, Ordering::Relaxed);
     }
@@ -151,10 +170,10 @@ impl Shared {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let Some(request) = Request::read(&mut stream)? else {
-            return answer(&mut stream, "400 Bad Request", "text/plain", b"expected a request of HTTP/1.1");
+            return answer(&mut stream, "400 Bad Request", TEXT, b"expected a request of HTTP/1.1");
         };
         if !request.is_ours(self.port) {
-            return answer(&mut stream, "403 Forbidden", "text/plain", b"only this page may come here");
+            return answer(&mut stream, "403 Forbidden", TEXT, b"only this page may come here");
         }
         match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/live") if request.is_upgrade() => {
@@ -163,9 +182,18 @@ impl Shared {
             }
             ("GET", "/") => {
                 let frame = BASE64.encode(&self.newest.read().frame);
-                http::answer(&mut stream, "200 OK", "text/html", page::fill(&self.header, &frame).as_bytes())
+                http::answer(
+                    &mut stream,
+                    "200 OK",
+                    "text/html; charset=utf-8",
+                    page::fill(&self.header, &frame).as_bytes(),
+                )
             }
-            _ => answer(&mut stream, "404 Not Found", "text/plain", b"there is / and nothing else"),
+            ("GET", RECORDING) => match self.newest.read().recording {
+                Some(file) => answer(&mut stream, "200 OK", "application/octet-stream", &file),
+                None => answer(&mut stream, "404 Not Found", TEXT, b"nothing has been recorded"),
+            },
+            _ => answer(&mut stream, "404 Not Found", TEXT, b"there is / and nothing else"),
         }
     }
 }

@@ -15,9 +15,10 @@ use super::newest::Newest;
 use super::pilot::Pilot;
 use super::reach::Reach;
 use super::spring::Springs;
+use super::tape::Tape;
 use crate::frames::{Layout, moves};
 use crate::record::Recorder;
-use crate::recording::PlanRecord;
+use crate::recording::{PlanRecord, Recording};
 use crate::source::Source;
 use fingertip_plan::mpc::Task;
 use fingertip_step::step::Quasidynamic;
@@ -51,6 +52,9 @@ pub struct Simulator {
     pilot: Option<Pilot>,
     /// The plan that is followed.
     plan: Option<PlanRecord>,
+    tape: Tape,
+    /// Pages' recordings that have ended.
+    n_recorded: usize,
     newest: Arc<Newest>,
     told: Instant,
     untold: bool,
@@ -58,7 +62,13 @@ pub struct Simulator {
 
 impl Simulator {
     /// A scene, or with a task and a seed what the task's controller does in it.
-    pub fn new(source: Source, step: Quasidynamic, task: Option<(Task, u64)>, newest: Arc<Newest>) -> Result<Self> {
+    pub fn new(
+        source: Source,
+        step: Quasidynamic,
+        task: Option<(Task, u64)>,
+        tape: Tape,
+        newest: Arc<Newest>,
+    ) -> Result<Self> {
         let mut recorder = Recorder::new(&source, &step)?;
         let controls = Controls::new(&step, task.is_none())?;
         let pilot = task.map(|(task, seed)| Pilot::new(task, seed)).transpose()?;
@@ -87,11 +97,14 @@ impl Simulator {
             driven: false,
             pilot,
             plan: None,
+            tape,
+            n_recorded: 0,
             newest,
             told,
             untold: true,
         };
         simulator.put()?;
+        simulator.cut()?;
         simulator.publish();
         Ok(simulator)
     }
@@ -108,6 +121,35 @@ impl Simulator {
         (self.plan, self.driven) = (None, self.pilot.is_some() || !self.source.scene.script.is_empty());
         self.newest.set_frame(&self.layout.start(&self.recorder.recording));
         Ok(())
+    }
+
+    /// The scene as it is now, as a recording without steps.
+    fn here(&self) -> Result<Recording> {
+        let parameters = self.controls.parameters(self.step.parameters())?;
+        let mut recording = self.recorder.from_here(self.step.model(), &parameters)?;
+        if let Some(pilot) = &self.pilot {
+            recording.goals.clone_from(&pilot.goals);
+        }
+        Ok(recording)
+    }
+
+    /// What happens from now on does not go on from what is recorded: that ends, and on the disk another file begins.
+    fn cut(&mut self) -> Result<()> {
+        let recorded = self.tape.end()?;
+        self.keep(recorded);
+        if self.tape.has_path() {
+            self.tape.next_file(&self.here()?, self.recorder.time())?;
+        }
+        Ok(())
+    }
+
+    /// Offers a page's recording that has ended.
+    fn keep(&mut self, recorded: Option<Vec<u8>>) {
+        if let Some(file) = recorded {
+            self.newest.set_recording(file);
+            self.n_recorded += 1;
+            self.untold = true;
+        }
     }
 
     /// A line for each visual mesh that could not be read.
@@ -153,7 +195,7 @@ impl Simulator {
             // A world that is late does not hurry afterwards.
             next = if goes && !stepped { Instant::now() + WAIT } else { (next + self.period()?).max(Instant::now()) };
         }
-        Ok(())
+        Ok(self.tape.close()?)
     }
 
     /// A step's time.
@@ -167,7 +209,7 @@ impl Simulator {
     }
 
     fn obey(&mut self, (client, command): Order) -> Result<()> {
-        let Some(Command { pause, step, reset, episode, goal, set, pull }) = command else {
+        let Some(Command { pause, step, reset, episode, goal, record, set, pull }) = command else {
             self.pulls.remove(&client);
             return Ok(());
         };
@@ -180,9 +222,19 @@ impl Simulator {
             self.controls.reset();
             self.pulls.clear();
             self.put()?;
+            self.cut()?;
         } else if let (Some(pilot), Some(goal)) = (&mut self.pilot, goal) {
             pilot.redirect(goal, &q)?;
             self.driven = true;
+            self.cut()?;
+        }
+        match record {
+            Some(true) if !self.tape.is_on() => self.tape.begin(&self.here()?, self.recorder.time())?,
+            Some(false) => {
+                let recorded = self.tape.end()?;
+                self.keep(recorded);
+            }
+            _ => {}
         }
         for (name, value) in set {
             self.driven &= self.controls.set(&name, value) != Some(true);
@@ -246,6 +298,8 @@ impl Simulator {
         if record.plan.is_some() {
             self.plan.clone_from(&record.plan);
         }
+        let full = self.tape.step(&record)?;
+        self.keep(full);
         self.newest.set_frame(&self.layout.row(&record, self.plan.as_ref().filter(|_| self.driven)));
         let q = self.q()?;
         if let Some(pilot) = &mut self.pilot {
@@ -264,7 +318,10 @@ impl Simulator {
     fn publish(&mut self) {
         let task = self.pilot.as_ref().map(Pilot::state);
         let values = self.controls.values();
-        self.newest.set_state(&json!({ "paused": self.paused, "driven": self.driven, "values": values, "task": task }));
+        self.newest.set_state(&json!({
+            "paused": self.paused, "driven": self.driven, "values": values, "task": task,
+            "recording": self.tape.is_on(), "recorded": self.n_recorded,
+        }));
         (self.told, self.untold) = (Instant::now(), false);
     }
 }

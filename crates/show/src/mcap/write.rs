@@ -167,8 +167,13 @@ impl<W: Write> Writer<W> {
         self.to.flush()
     }
 
-    /// Writes what waits and the summary.
-    pub fn finish(mut self) -> Result<()> {
+    /// The number of bytes written.
+    pub fn size(&self) -> u64 {
+        self.at
+    }
+
+    /// Writes what waits and the summary; what it is written to.
+    pub fn finish(mut self) -> Result<W> {
         self.flush()?;
         let no_crc = 0_u32.to_le_bytes();
         self.put(&record(opcode::DATA_END, &no_crc))?;
@@ -194,7 +199,8 @@ impl<W: Write> Writer<W> {
         summary.extend(&footer[..footer.len() - no_crc.len()]);
         let crc = crc32fast::hash(&summary).to_le_bytes();
         self.put(&[&summary[..], &crc, &MAGIC].concat())?;
-        self.to.flush()
+        self.to.flush()?;
+        Ok(self.to)
     }
 
     fn statistics(&self) -> Vec<u8> {

@@ -52,8 +52,16 @@ export class Camera {
   /** Goes to a named view. */
   preset(name) {
     const views = { home: [-0.85, 0.36], front: [-Math.PI / 2, 0.05], side: [0, 0.05], top: [-Math.PI / 2, Math.PI / 2] };
+    if (!views[name]) return;
     this.goal = this.view(...views[name]);
     this.named = name;
+  }
+
+  /** Goes to a place: { yaw, pitch, distance, target }. */
+  at(place) {
+    this.named = null;
+    const most = Math.PI / 2 - POLE;
+    this.goal = { ...place, pitch: Math.max(-most, Math.min(most, place.pitch)) };
   }
 
   /** The window, or what covers it, is another: a named view is made to fit again. */

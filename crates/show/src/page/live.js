@@ -57,15 +57,39 @@ export class Live {
   }
 
   /** The state that all pages share: paused, parameters, commands. */
-  hear({ paused, values, task, driven, error }) {
+  hear({ paused, values, task, driven, recording, recorded, error }) {
     if (error) this.say(error);
     if (paused !== undefined) this.paused = paused;
     if (task) this.task?.hear(task, driven);
+    if (recording !== undefined) this.tape(recording, recorded);
     for (const [name, value] of Object.entries(values ?? {})) {
       const control = this.controls.get(name);
-      if (control && document.activeElement !== control.input) control.show(value);
+      if (control && ![control.input, control.field].includes(document.activeElement)) control.show(value);
     }
     this.page.refresh();
+  }
+
+  /** Begins or ends a recording of what happens. */
+  record() {
+    this.mine = true;
+    this.send({ record: !this.recording });
+  }
+
+  /** What the simulator says of recordings: is one under way, and how many have ended? */
+  tape(recording, recorded) {
+    if (recording && !this.recording) this.since = this.page.track.time(this.page.track.length - 1);
+    this.recording = recording;
+    const ended = recorded > (this.recorded ?? recorded);
+    this.recorded = recorded;
+    if (!ended || !this.mine) return;
+    this.mine = false;
+    Object.assign(document.createElement("a"), { href: "recording.mcap", download: `${this.header.scene.scene}.mcap` }).click();
+  }
+
+  /** How long there has been a recording, s; null without one. */
+  recordedTime() {
+    const { track } = this.page;
+    return this.recording ? Math.max(0, track.time(track.length - 1) - this.since) : null;
   }
 
   /** Has a frame come since the last call? */
@@ -116,19 +140,36 @@ export class Live {
     text.textContent = text.title = label;
     const input = Object.assign(document.createElement("input"), { type: "range", min: to(low), max: to(high), step: "any" });
     input.dataset.control = name;
+    const field = Object.assign(document.createElement("input"), { type: "text", inputMode: "decimal", spellcheck: false });
+    field.setAttribute("aria-label", `${label}, from ${low} to ${high}`);
+    field.title = `${low} to ${high} ${unit}`.trim();
     const output = document.createElement("output");
+    output.textContent = unit;
+    let last = value;
     const show = (x) => {
+      last = x;
       input.value = to(x);
-      output.textContent = `${log && x >= 1e4 ? x.toExponential(1).replace("+", "") : digits(x, 3)}${unit ? ` ${unit}` : ""}`;
+      field.value = log && x >= 1e4 ? x.toExponential(1).replace("+", "") : digits(x, 3);
     };
-    input.addEventListener("input", () => {
-      const x = from(Number(input.value));
+    const set = (x) => {
       show(x);
       this.send({ set: { [name]: x } });
+    };
+    input.addEventListener("input", () => set(from(Number(input.value))));
+    // A number that is typed, with a comma or a minus of any kind; what is none changes nothing.
+    field.addEventListener("change", () => {
+      const x = Number(field.value.trim().replace(",", ".").replace("−", "-") || NaN);
+      if (Number.isFinite(x)) set(Math.min(high, Math.max(low, x)));
+      else show(last);
+    });
+    field.addEventListener("focus", () => field.select());
+    field.addEventListener("keydown", ({ key }) => {
+      if (key === "Escape") show(last);
+      if (key === "Enter" || key === "Escape") field.blur();
     });
     show(value);
-    this.controls.set(name, { input, show });
-    row.append(text, input, output);
+    this.controls.set(name, { input, field, show });
+    row.append(text, input, field, output);
     return row;
   }
 

@@ -1,27 +1,33 @@
 // The page: reads what it carries, and joins drawing, player, plots and, on a live page, the simulator.
 
+import { Address } from "fingertip/address";
 import { Camera } from "fingertip/camera";
+import { Film } from "fingertip/film";
 import { drawsInSoftware } from "fingertip/gl";
 import { Inspector } from "fingertip/inspector";
 import { listenKeys } from "fingertip/keys";
 import { Live } from "fingertip/live";
+import { Measure, pickPlane } from "fingertip/measure";
 import { digits, shortNames } from "fingertip/names";
 import { pick } from "fingertip/pick";
 import { Picker } from "fingertip/picker";
 import { Player } from "fingertip/player";
-import { Plot } from "fingertip/plot";
+import { Plot, Zoom } from "fingertip/plot";
 import { listen } from "fingertip/pointer";
 import { allSeries, firstPlots, nearest } from "fingertip/series";
 import { buildStage, placed, surround } from "fingertip/stage";
 import { Theme } from "fingertip/theme";
 import { Track, decode } from "fingertip/track";
 import { NARROW, View } from "fingertip/view";
+import { Worlds } from "fingertip/worlds";
 import { norm, sub } from "fingertip/vec";
 
 /** Frames farther apart than this are slow, nearer ones quick, ms; and after the last nothing moves any more. */
 const [SLOW, QUICK, REST] = [30, 20, 350];
 /** After so much time of quick frames more is drawn, ms: longer each time that it was too much. */
 const [PATIENCE, MOST_PATIENCE] = [1000, 60000];
+/** A message stays so long, ms. */
+const MESSAGE = 8000;
 /** A page that was away goes on from where it was: no more time than this goes by between two frames, s. */
 const LONGEST = 0.5;
 
@@ -41,22 +47,29 @@ class Page {
     this.stage = buildStage(header.scene, soft);
     const { clientWidth, clientHeight } = $("drawing");
     this.camera = new Camera(ball, [Math.max(1, clientWidth), Math.max(1, clientHeight)]);
-    this.view = new View($("drawing"), header, this.track, this.stage, ball);
+    this.worlds = new Worlds(header, ball.radius);
+    this.view = new View($("drawing"), header, this.track, this.stage, ball, this.worlds);
     this.unit = this.view.marks.scale;
     // Where nobody acts, what counts is how near things are to each other.
     const robots = header.scene.bodies.some(({ role }) => role === "robot");
-    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true };
+    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true, worlds: true, apart: false };
+    /** What is shown unless somebody says otherwise. */
+    this.shown = { ...this.show };
     this.selected = 0;
     this.follow = false;
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);
     this.series = allSeries(header, this.track, this.names);
     this.picker = new Picker($("picker"), this.series);
     this.newest = $("newest");
-    this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f), soft));
+    this.zoom = new Zoom();
+    this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f), soft, this.zoom));
     for (const plot of this.plots) {
       plot.redraw = () => this.refresh();
+      plot.rezoom = () => this.rezoom();
       plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
     }
+    this.measure = new Measure($("measured"), this.track, this.names);
+    this.film = new Film(this, $("film"));
     this.live = header.live ? new Live(this, header, $("live")) : null;
     document.querySelector('[data-show="distances"]').checked = this.show.distances;
     this.label();
@@ -66,8 +79,9 @@ class Page {
     // What covers the scene is known by now.
     this.view.resize(this.camera);
     this.camera.preset("home");
-    this.camera.now = { ...this.camera.goal };
     this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.address = new Address(this);
+    this.camera.now = { ...this.camera.goal };
     this.dirty = true;
     this.last = this.drawn = performance.now();
     /** Mean time between frames while something moves, ms; and how much is left out of them, 0 to 3. */
@@ -85,8 +99,12 @@ class Page {
     const { h, kappa } = scene.params;
     document.querySelector("#title p").textContent =
       `${this.header.live ? "live" : `${this.track.length - 1} steps`} · h = ${Number((1e3 * h).toPrecision(3))} ms · κ = ${kappa.toExponential(0).replace("+", "")} J⁻¹`;
+    const others = this.worlds.list.map(({ name }) => name);
+    if (others.length) document.querySelector("#title p").textContent += ` · with ${others.join(", ")}`;
+    for (const name of ["worlds", "apart"]) document.querySelector(`[data-show="${name}"]`).parentElement.hidden = !others.length;
     $("reset").hidden = !this.live;
-    for (const id of ["speed", "loop"]) $(id).hidden = Boolean(this.live);
+    $("record").hidden = !this.live;
+    for (const id of ["speed", "loop", "film"]) $(id).hidden = Boolean(this.live);
   }
 
   wire() {
@@ -108,19 +126,22 @@ class Page {
       help: () => $("keys").showModal(),
       contacts: () => this.press("contacts", (this.inspector.all = !this.inspector.all)),
       newest: () => this.seek(Infinity),
+      measure: () => this.press("measure", this.measure.toggle()),
+      record: () => this.live?.record(),
+      film: () => this.live || this.film.toggle(),
     };
     listenKeys({ ...act, ...Object.fromEntries(Object.entries(act).map(([k, f]) => [k, (x) => (f(x), this.refresh())])) });
     const click = (id, action) => $(id).addEventListener("click", () => (action(), this.refresh()));
     click("play", act.play);
     click("back", () => act.step(-1));
     click("forth", () => act.step(1));
-    for (const id of ["loop", "follow", "charts", "options", "theme", "reset", "help", "contacts", "newest"]) click(id, act[id]);
+    for (const id of ["loop", "follow", "charts", "options", "theme", "reset", "help", "contacts", "newest", "measure", "record", "film"]) click(id, act[id]);
     $("keys").addEventListener("click", (event) => event.target === $("keys") && $("keys").close());
     for (const button of document.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => (act.view(button.dataset.view), this.refresh()));
     }
     for (const box of document.querySelectorAll("[data-show]")) {
-      box.addEventListener("change", () => ((this.show[box.dataset.show] = box.checked), this.refresh()));
+      box.addEventListener("change", () => (this.toggle(box.dataset.show), this.refresh()));
     }
     $("scrub").addEventListener("input", () => this.seek(Number($("scrub").value)));
     $("speed").addEventListener("change", () => (this.player.speed = Number($("speed").value)));
@@ -128,20 +149,20 @@ class Page {
     addEventListener("resize", () => this.refresh());
     this.rescale();
     listen($("drawing"), {
-      grab: (x, y) => this.live?.grab(this.under(x, y), this.camera) ?? false,
+      grab: (x, y) => !this.measure.on && (this.live?.grab(this.under(x, y), this.camera) ?? false),
       pull: (x, y) => this.live?.pull(this.camera.ray(x, y)),
       release: () => this.live?.release(),
       orbit: (dx, dy) => this.camera.orbit(dx, dy),
       pan: (dx, dy) => this.camera.pan(dx, dy),
       zoom: (factor, at) => this.camera.zoom(factor, at),
-      click: (x, y) => (this.selected = this.under(x, y)?.part.body ?? 0),
+      click: (x, y) => this.click(x, y),
       changed: () => this.refresh(),
     });
   }
 
   /** A named view of everything, where it is by now. */
   look(name) {
-    this.camera.ball = this.view.ball = surround(this.header.scene, this.track);
+    this.camera.ball = this.view.ball = surround(this.header.scene, this.track, this.show.worlds ? this.worlds.places(this.show.apart) : [0]);
     this.camera.preset(name);
   }
 
@@ -151,8 +172,34 @@ class Page {
     return pick(parts, (part) => placed(this.track, this.player.frame, part), this.camera.ray(x, y));
   }
 
+  click(x, y) {
+    const hit = this.under(x, y);
+    if (!this.measure.on) {
+      this.selected = hit?.part.body ?? 0;
+      return;
+    }
+    const { frame } = this.player;
+    const plane = pickPlane(this.stage.planes, this.track, frame, this.camera.ray(x, y));
+    const on = hit && { body: hit.part.body, point: hit.point };
+    this.measure.take(plane && !(hit?.distance < plane.distance) ? plane : on, frame);
+  }
+
   refresh() {
     this.dirty = true;
+    this.address?.changed();
+  }
+
+  /** The plots show other times. */
+  rezoom() {
+    for (const plot of this.plots) plot.stale = true;
+    this.refresh();
+  }
+
+  /** A message for some seconds. */
+  say(text) {
+    $("message").textContent = text;
+    $("message").hidden = false;
+    setTimeout(() => ($("message").hidden = true), MESSAGE);
   }
 
   press(id, on) {
@@ -183,6 +230,8 @@ class Page {
   toggle(name) {
     this.show[name] = !this.show[name];
     document.querySelector(`[data-show="${name}"]`).checked = this.show[name];
+    // There is more, or less, to be seen.
+    if (name === "apart") this.look("home");
   }
 
   charts() {
@@ -267,15 +316,25 @@ class Page {
     plot.set(nearest(this.series, this.player.frame, this.selected));
   }
 
+  /** The button of recordings: how long there has been one. */
+  tape() {
+    const seconds = this.live?.recordedTime() ?? null;
+    const text = seconds === null ? "● Record" : `■ ${seconds.toFixed(1)} s`;
+    if ($("record").textContent !== text) $("record").textContent = text;
+    this.press("record", seconds !== null);
+  }
+
   draw() {
     const { frame } = this.player;
     if (!this.follow) this.carried = null;
     this.view.resize(this.camera);
-    this.view.draw(this.camera, this.theme, { frame, show: this.show, selected: this.selected, pull: this.live?.spring() });
+    this.view.draw(this.camera, this.theme, { frame, show: this.show, selected: this.selected, pull: this.live?.spring(), measured: this.measure.show(frame) });
     this.choose();
     const last = this.player.last();
     if (!$("plots").hidden) for (const plot of this.plots) plot.draw(this.player, this.theme.colours);
     this.inspector.show(this.selected, frame);
+    this.film.drawn();
+    this.tape();
     this.newest.hidden = !this.live || this.player.playing || frame === last;
     $("scrub").max = last;
     $("scrub").value = frame;

@@ -3,20 +3,23 @@
 //! The modules stay modules: an import map gives each a `data:` address, so that a page from a disk can import them.
 
 use data_encoding::BASE64;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::frames::Layout;
 use super::recording::Recording;
+use fingertip_shapes::{Error, Result};
 
 const INDEX: &str = include_str!("index.html");
-const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("style.css");
 
 /// The modules, by the names under which they import each other: `fingertip/vec`.
 macro_rules! modules {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!($name, ".js")))),*] };
 }
 const MODULES: &[(&str, &str)] = modules![
+    "address",
     "camera",
+    "film",
     "ghosts",
     "gl",
     "inspector",
@@ -24,6 +27,7 @@ const MODULES: &[(&str, &str)] = modules![
     "live",
     "main",
     "marks",
+    "measure",
     "meshes",
     "names",
     "pick",
@@ -39,6 +43,7 @@ const MODULES: &[(&str, &str)] = modules![
     "track",
     "vec",
     "view",
+    "worlds",
 ];
 
 impl Recording {
@@ -57,9 +62,36 @@ impl Recording {
         if self.steps.len() <= most { self.html_of(&layout) } else { self.thinned(most).html() }
     }
 
+    /// [`Recording::html`] with other recordings of the same bodies, by name, which can be seen over this one or beside it.
+    ///
+    /// # Errors
+    /// If a recording has other bodies.
+    pub fn html_beside(&self, others: &[(String, Self)]) -> Result<String> {
+        let layout = Layout::new(self);
+        let names = |recording: &Self| recording.bodies.iter().map(|body| body.name.clone()).collect::<Vec<_>>();
+        let world = |(name, other): &(String, Self)| {
+            if names(other) != names(self) {
+                return Err(Error::invalid(name, format!("expected the bodies of \"{}\", got others", self.scene)));
+            }
+            let start = std::iter::once((0.0, &other.start));
+            let all = start.chain(other.steps.iter().map(|step| (step.time, &step.end)));
+            #[expect(clippy::cast_possible_truncation, reason = "a screen needs no more")]
+            let bytes = all.flat_map(|(time, at)| std::iter::once(time).chain(at.poses.concat())).map(|x| x as f32);
+            let rows: Vec<u8> = bytes.flat_map(f32::to_le_bytes).collect();
+            Ok(json!({ "name": name, "rows": BASE64.encode(&rows) }))
+        };
+        let mut header = layout.header(self);
+        header["worlds"] = others.iter().map(world).collect::<Result<_>>()?;
+        Ok(fill(&header, &self.frames(&layout)))
+    }
+
     fn html_of(&self, layout: &Layout) -> String {
+        fill(&layout.header(self), &self.frames(layout))
+    }
+
+    fn frames(&self, layout: &Layout) -> String {
         let rows: Vec<u8> = layout.rows(self).into_iter().flat_map(f32::to_le_bytes).collect();
-        fill(&layout.header(self), &BASE64.encode(&rows))
+        BASE64.encode(&rows)
     }
 }
 

@@ -6,8 +6,9 @@ const LEFT = 46;
 const [TOP, BOTTOM] = [14, 18];
 /** Room on the right, with a second axis and without. */
 const [AXIS, RIGHT] = [44, 10];
-/** Live pages plot this much, s. */
+/** Live pages plot this much, and by zooming no less and no more than this, s. */
 const WINDOW = 8;
+const [LEAST, MOST] = [0.1, 120];
 /** Where the processor draws, curves that move and numbers wait for this, ms. */
 const PAUSE = 120;
 
@@ -32,16 +33,41 @@ function padded(low, high) {
 }
 
 /** Offers a file for download. */
-function save(name, blob) {
+export function save(name, blob) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   link.click();
-  URL.revokeObjectURL(link.href);
+  // The browser may begin later.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** The times that all plots of a page show: of a replay from when to when, else all of it; of a live page how much. */
+export class Zoom {
+  constructor() {
+    this.reset();
+  }
+
+  reset() {
+    [this.from, this.to, this.length] = [null, null, WINDOW];
+  }
+
+  /** Shows so many times as much, with the time `at` kept where it is; `now` is what is shown. */
+  by(factor, at, [from, to], track, live) {
+    if (live) {
+      this.length = Math.min(MOST, Math.max(LEAST, factor * this.length));
+      return;
+    }
+    const [first, last] = [track.time(0), track.time(track.length - 1)];
+    const share = Math.min(factor, (last - first) / (to - from));
+    const length = Math.max(Math.min(LEAST, last - first), share * (to - from));
+    const begin = Math.min(last - length, Math.max(first, at - ((at - from) / (to - from)) * length));
+    [this.from, this.to] = length < 0.999 * (last - first) ? [begin, begin + length] : [null, null];
+  }
 }
 
 export class Plot {
   /** `seek(frame)` is called when somebody points into the chart; `soft` where the processor draws. */
-  constructor(parent, { title, series, nearest = false }, track, seek, soft) {
-    Object.assign(this, { title, series, track, nearest, soft });
+  constructor(parent, { title, series, nearest = false }, track, seek, soft, zoom) {
+    Object.assign(this, { title, series, track, nearest, soft, zoom });
     this.element = document.createElement("section");
     this.element.className = "plot";
     this.element.innerHTML = `<header><h2></h2><ul></ul><span><button class="csv" title="Save these lines as a table (CSV)">CSV</button><button class="png" title="Save this plot as a picture (PNG)">PNG</button><button class="add" title="Add or remove lines">+</button></span></header><div><canvas></canvas><canvas></canvas></div>`;
@@ -56,6 +82,18 @@ export class Plot {
       at(event);
     });
     this.front.addEventListener("pointermove", (event) => (event.buttons ? at(event) : this.point(event.offsetX)));
+    this.front.title = "Wheel: zoom in time; double click: all of it";
+    this.front.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        const at = this.track.time(this.frameAt(event.offsetX));
+        this.zoom.by(Math.exp(0.0014 * (event.deltaMode === 1 ? 16 : 1) * event.deltaY), at, this.times, this.track, this.isLive);
+        this.rezoom();
+      },
+      { passive: false },
+    );
+    this.front.addEventListener("dblclick", () => (this.zoom.reset(), this.rezoom()));
     this.front.addEventListener("pointerleave", () => this.point(null));
     this.element.querySelector(".csv").addEventListener("click", () => save(`${this.title}.csv`, new Blob([this.table()], { type: "text/csv" })));
     this.element.querySelector(".png").addEventListener("click", () => this.picture().toBlob((blob) => save(`${this.title}.png`, blob)));
@@ -73,10 +111,12 @@ export class Plot {
   /** The times that are plotted: of a live page some seconds up to the newest frame, or around the one that is shown. */
   span(player) {
     const [first, last] = [this.track.time(0), this.track.time(this.track.length - 1)];
-    if (!player.live) return [first, Math.max(last, first + 1e-6)];
+    this.isLive = player.live;
+    if (!player.live) return this.zoom.from === null ? [first, Math.max(last, first + 1e-6)] : [this.zoom.from, this.zoom.to];
+    const { length } = this.zoom;
     const shown = this.track.time(player.frame);
-    const end = shown < last - WINDOW ? shown + WINDOW / 2 : last;
-    return [Math.max(first, end - WINDOW), Math.max(end, first + WINDOW)];
+    const end = shown < last - length ? shown + length / 2 : last;
+    return [Math.max(first, end - length), Math.max(end, first + length)];
   }
 
   /** Somebody points at a pixel, or nowhere. */
@@ -255,8 +295,9 @@ export class Plot {
     g.setTransform(dense, 0, 0, dense, 0, 0);
     g.clearRect(0, 0, w, h);
     const line = (f, ink) => {
-      const at = Math.min(x(this.track.time(f)), w - this.right);
-      if (at < LEFT - 1) return null;
+      const time = x(this.track.time(f));
+      if (time < LEFT - 1 || time > w - this.right + 2) return null;
+      const at = Math.min(time, w - this.right);
       g.strokeStyle = this.style.getPropertyValue(ink);
       g.lineWidth = 1;
       g.beginPath();

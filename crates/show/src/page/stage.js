@@ -71,8 +71,8 @@ function box(list) {
   return [corner(-1), corner(1)];
 }
 
-/** The ball around everything that has an end and is still there, over some of the frames, and the spheres in it. */
-export function surround(scene, track) {
+/** The ball around everything that has an end and is still there, over some of the frames, and the spheres in it; as often as it stands in places along x. */
+export function surround(scene, track, places = [0]) {
   const finite = scene.shapes.filter((shape) => shape.kind !== "halfspace");
   const start = spheres(finite, track, 0);
   if (!start.length) start.push(...EMPTY);
@@ -80,7 +80,8 @@ export function surround(scene, track) {
   const [middle, limit] = [scale(add(first, last), 0.5), AWAY * norm(sub(last, first))];
   const frames = Array.from({ length: SAMPLES }, (_, i) => Math.floor(((i + 1) / SAMPLES) * Math.max(0, track.length - 1)));
   const later = [...new Set(frames)].flatMap((frame) => spheres(finite, track, frame));
-  const all = [...start, ...later.filter(({ at }) => norm(sub(at, middle)) < limit)];
+  const once = [...start, ...later.filter(({ at }) => norm(sub(at, middle)) < limit)];
+  const all = places.flatMap((x) => once.map(({ at, r }) => ({ at: add(at, [x, 0, 0]), r })));
   const [low, high] = box(all);
   return { centre: scale(add(low, high), 0.5), radius: Math.max(0.01, 0.5 * norm(sub(high, low))), bottom: low[2], spheres: all };
 }

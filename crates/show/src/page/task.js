@@ -35,16 +35,17 @@ export class Task {
   hear(state, driven) {
     this.episode = state.episode;
     this.page.view.ghosts.goals = state.goals;
-    const { n_goals: n, object } = this.about;
-    const off = [
-      state.position_error === null ? null : `${digits(1e3 * state.position_error, 3)} mm`,
-      state.rotation_error === null ? null : `${digits((180 / Math.PI) * state.rotation_error, 3)}°`,
-      state.joint_error === null ? null : `joints ${digits(state.joint_error, 3)} rad or m`,
-    ].filter(Boolean);
+    const { n_goals: n } = this.about;
+    const off = ({ position, rotation, joints }) => [
+      position === null ? null : `${digits(1e3 * position, 3)} mm`,
+      rotation === null ? null : `${digits((180 / Math.PI) * rotation, 3)}°`,
+      joints === null ? null : `joints ${digits(joints, 3)} rad or m`,
+    ].filter(Boolean).join(", ");
+    const last = state.errors.length - 1;
     const planning = state.seconds === null ? "…" : `${digits(1e3 * state.seconds, 3)} of ${digits(1e3 * state.period, 3)} ms, ${state.outcome}`;
     const rows = [
       ["episode", `${state.episode + 1}${n ? ` (goal ${(state.episode % n) + 1} of ${n})` : ""}`],
-      [object, `${off.join(", ")} from its goal${state.there ? " ✓" : ""}`],
+      ...state.errors.map((errors, i) => [errors.object, `${off(errors)} from its goal${state.there && i === last ? " ✓" : ""}`]),
       ["planning", driven ? planning : "you have the joints"],
     ];
     this.lines.replaceChildren(...rows.flatMap(([name, text]) => [cell("dt", name), cell("dd", text)]));

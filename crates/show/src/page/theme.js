@@ -16,6 +16,7 @@ export const PAINT = {
   plan: linear("#8b5cf6"),
   tangent: linear("#8c95a3"),
   pull: linear("#ffb020"),
+  measure: linear("#e0218a"),
 };
 
 const LIGHT = {

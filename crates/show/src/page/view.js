@@ -32,12 +32,12 @@ const UNTURNED = [1, 0, 0, 0];
 const SHRUNK = 0.99;
 
 export class View {
-  constructor(canvas, header, track, stage, ball) {
+  constructor(canvas, header, track, stage, ball, worlds) {
     /** Without a graphics card edges are smoothed only where nothing moves, by more pixels. */
     this.soft = drawsInSoftware();
     const gl = canvas.getContext("webgl2", { antialias: !this.soft });
     if (!gl) throw new Error("this browser has no WebGL 2");
-    Object.assign(this, { canvas, gl, header, track, stage, ball });
+    Object.assign(this, { canvas, gl, header, track, stage, ball, worlds });
     /** Programs by how many samples they take of the shadows' edges. */
     this.variants = new Map();
     for (const part of stage.parts) part.buffers = buffers(gl, part.mesh);
@@ -96,6 +96,8 @@ export class View {
     const { gl } = this;
     this.colours = theme.colours;
     this.bodies = this.visible(state);
+    const time = this.track.time(state.frame);
+    this.beside = this.worlds.at(time, this.bodies.map(({ part }) => part).filter(({ look }) => look === "solid"), state.show);
     this.drawShadow(camera);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
@@ -111,6 +113,7 @@ export class View {
     if (state.show.plan) for (const way of this.ghosts.ways(state.frame)) this.ribbon(way.ends, [...PAINT.plan, 0.9], way.width);
     if (state.show.distances) this.drawOver(this.marks.distances(state.frame, state.selected), PAINT.normal);
     if (state.show.patches) this.drawPatches(state.frame);
+    if (state.measured.length) this.drawOver(state.measured, PAINT.measure);
     if (state.pull) this.drawOver([...state.pull.from, 1, ...state.pull.to, 1], PAINT.pull);
     this.drawFaint(state, things);
     gl.depthMask(true);
@@ -159,7 +162,7 @@ export class View {
     const { use, set } = this.programs.depth;
     use();
     set({ camera: this.shadowMatrix, stretch: [1, 1, 1] });
-    for (const { part, matrix } of this.bodies) {
+    for (const { part, matrix } of [...this.bodies, ...this.beside.filter(({ see }) => see === 1)]) {
       set({ model: matrix });
       part.buffers.draw();
     }
@@ -180,6 +183,10 @@ export class View {
     for (const { part, matrix, glow } of this.bodies) {
       if (part.look === "collision" && state.show.looks) continue;
       set({ model: matrix, colour: [...part.colour, 1], glow });
+      part.buffers.draw();
+    }
+    for (const { part, matrix } of this.beside.filter(({ see }) => see === 1)) {
+      set({ model: matrix, colour: [...part.colour, 1], glow: 0 });
       part.buffers.draw();
     }
     set({ glow: 0, gloss: 0.15 });
@@ -250,6 +257,10 @@ export class View {
     const faint = this.bodies.filter(({ part }) => part.look === "collision" && state.show.looks);
     for (const { part, matrix, glow } of faint) {
       set({ model: matrix, colour: [...part.colour, 0.3], glow });
+      part.buffers.draw();
+    }
+    for (const { part, matrix, see } of this.beside.filter(({ see }) => see < 1)) {
+      set({ model: matrix, colour: [...part.colour, see], glow: 0 });
       part.buffers.draw();
     }
     // A little smaller: where a body is, its ghost is hidden in it.

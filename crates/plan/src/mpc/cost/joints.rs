@@ -42,7 +42,7 @@ impl Posture {
         Self { follows: true, ..Self::new(simulator, q) }
     }
 
-    /// The cost of an object's joints, by their own names: the distance of a door's `"hinge"` from an angle. Angles are not
+    /// The cost of joints of an object or a robot, by their own names: the distance of a door's `"hinge"` from an angle. Angles are not
     /// wrapped: a screw that has turned once more is elsewhere.
     ///
     /// # Errors
@@ -64,13 +64,13 @@ impl Posture {
     }
 }
 
-/// The joints of an object that have one coordinate, with their own names. Robots have none here.
+/// The joints of an object or a robot that have one coordinate, with their own names.
 pub(in crate::mpc) fn object_joints<'a>(model: &'a Model, object: &str) -> Vec<(&'a str, &'a Coordinate)> {
-    let coordinates = model.tree.coordinates.iter().filter(|c| c.kind.is_single() && c.u.is_none());
+    let coordinates = model.tree.coordinates.iter().filter(|c| c.kind.is_single());
     coordinates.filter_map(|c| Some((c.name.strip_prefix(object)?.strip_prefix('/')?, c))).collect()
 }
 
-/// A joint of an object by its own name.
+/// A joint of an object or a robot by its own name.
 pub(in crate::mpc) fn object_joint<'a>(
     model: &'a Model,
     object: &str,

@@ -9,15 +9,24 @@ use super::{Cost, Expansion};
 use fingertip_scene::{JointKind, check};
 use fingertip_step::model::Model;
 
-/// A goal for an object's pose and its joints. A part that is `None`, or a joint that is not named, is free.
+/// A goal for an object's pose and its joints, and for other objects. A part that is `None`, or a joint that is not named, is free.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goal {
     /// Position of its frame, m. z is ignored for planar objects.
     pub position: Option<[f64; 3]>,
     /// Orientation of the object, if the goal has one.
     pub turn: Option<Turn>,
-    /// Positions of joints of an articulated object, by their own names, rad or m.
+    /// Positions of joints of an articulated object or a robot, by their own names, rad or m.
     pub joints: BTreeMap<String, f64>,
+    /// Goals of other objects and robots by name, all of which are to be reached at once. Theirs are empty here.
+    pub others: BTreeMap<String, Goal>,
+}
+
+impl Goal {
+    /// Is the object itself free, whatever the others' goals are?
+    pub fn is_free(&self) -> bool {
+        self.position.is_none() && self.turn.is_none() && self.joints.is_empty()
+    }
 }
 
 /// An orientation.

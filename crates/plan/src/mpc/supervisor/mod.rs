@@ -193,7 +193,8 @@ impl Supervisor {
         let has_lasted = |seconds: f64| self.since as f64 >= periods(seconds);
         let distance = self.task.distance(&self.episode.goal, q)?;
         let errors = self.task.errors(&self.episode.goal, q)?;
-        let away = errors.position.zip(settings.away).map(|(off, away)| off / away);
+        let own = self.task.errors_of(self.task.object(), &self.episode.goal, q)?;
+        let away = own.position.zip(settings.away).map(|(off, away)| off / away);
         let is_over = match self.doing {
             Doing::Goal => false,
             Doing::Subgoal => has_lasted(RENEWED) || self.turn_to(&self.target, q)?.norm() < REACHED * settings.subgoal,
@@ -280,11 +281,18 @@ impl Supervisor {
         self.begin(way, goal)
     }
 
-    /// Where the object is now, but no higher than the task's goals are, or than it was at the episode's start.
+    /// Where the objects are now, but no higher than the task's goals are, or than they were at the episode's start.
     fn put_down(&self, q: &[f64]) -> Result<Goal> {
-        let [now, first] = [q, &self.episode.start.q].map(|q| self.task.state_of(self.task.object(), q));
-        let position = now.position.zip(first.position).map(|([x, y, z], [.., before])| [x, y, z.min(before)]);
-        Ok(self.task.lifted(Goal { position, ..now }, q)?)
+        let down = |object: &str| {
+            let [now, first] = [q, &self.episode.start.q].map(|q| self.task.state_of(object, q));
+            let position = now.position.zip(first.position).map(|([x, y, z], [.., before])| [x, y, z.min(before)]);
+            Goal { position, ..now }
+        };
+        // Robots go home.
+        let is_robot = |name: &String| self.task.scene.robots.iter().any(|robot| robot.name == *name);
+        let others = self.episode.goal.others.keys().filter(|name| !is_robot(name));
+        let others = others.map(|name| (name.clone(), down(name))).collect();
+        Ok(self.task.lifted(Goal { others, ..down(self.task.object()) }, q)?)
     }
 
     /// The turn from where the object is to a goal, in world axes, rad.

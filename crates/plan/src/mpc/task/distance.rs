@@ -1,4 +1,4 @@
-//! One number for how far an object is from its goal, in the task's own weights.
+//! One number for how far objects are from their goals, in the task's own weights.
 
 use candle_core::Result;
 
@@ -9,9 +9,14 @@ use crate::mpc::cost::{Goal, Orientation};
 impl Task {
     /// √(Σ w e²) with the weights of the last state of a plan: what a plan would cost whose last state is q (nq).
     pub(in crate::mpc) fn distance(&self, goal: &Goal, q: &[f64]) -> Result<f64> {
-        let errors = self.errors(goal, q)?;
-        let parts = self.goal_weights().into_iter().zip([errors.position, errors.rotation, errors.joints]);
-        Ok(parts.filter_map(|(weight, error)| Some(weight * error?.powi(2))).sum::<f64>().sqrt())
+        let mut sum = 0.0;
+        for (object, goal) in self.parts(goal) {
+            let errors = self.errors_of(object, goal, q)?;
+            let parts = self.goal_weights().into_iter().zip([errors.position, errors.rotation, errors.joints]);
+            let own: f64 = parts.filter_map(|(weight, error)| Some(weight * error?.powi(2))).sum();
+            sum += self.share(object) * own;
+        }
+        Ok(sum.sqrt())
     }
 
     /// The distance of an object that is off by one of the errors that count as success, the one that costs least.
@@ -23,7 +28,7 @@ impl Task {
         Some(least.fold(f64::INFINITY, f64::min)).filter(|x| x.is_finite()).unwrap_or(0.0)
     }
 
-    /// Log(R R*ᵀ) from a goal's orientation to that at q (nq), rad; zeros without one.
+    /// Log(R R*ᵀ) from the orientation that a goal wants of the task's own object to that at q (nq), rad; zeros without one.
     pub(in crate::mpc) fn turn_error(&self, goal: &Goal, q: &[f64]) -> Result<[f64; 3]> {
         let turn = goal.turn.map(|turn| Orientation::new(self.simulator().model(), self.object(), turn));
         Ok(turn.transpose()?.map_or([0.0; 3], |cost| cost.error(q)))

@@ -1,5 +1,6 @@
 //! Poses of starts and goals in task files: given, or drawn at random.
 
+use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
 
 use nalgebra::{Quaternion, Unit, UnitQuaternion, Vector3};
@@ -94,7 +95,7 @@ impl PoseFile {
             self.rotation.as_ref().map(|rotation| quaternion(rotation.draw(deviates)))
         };
         let joints = self.joints.iter().map(|(name, range)| (name.clone(), range.draw(deviates)[0])).collect();
-        Goal { position, turn, joints }
+        Goal { position, turn, joints, others: BTreeMap::new() }
     }
 }
 
@@ -152,6 +153,6 @@ impl Goal {
         });
         let from = |name: &str| start.joints.get(name).copied().unwrap_or(0.0);
         let joints = self.joints.into_iter().map(|(name, x)| (name.clone(), from(&name) + x)).collect();
-        Self { position, turn, joints }
+        Self { position, turn, joints, others: BTreeMap::new() }
     }
 }

@@ -6,11 +6,13 @@ use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 
 use super::Task;
 use super::draw::quaternion;
+use super::file::Wanted;
 use crate::mpc::cost::{Goal, Orientation, Position, Posture, Turn, object_joint, object_joints};
 use crate::mpc::problem::Start;
 use crate::mpc::sampling::Deviates;
 use crate::mpc::simulator::Joint;
 use fingertip_scene::{JointKind, ObjectBody, unknown};
+use fingertip_shapes::largest::larger;
 use fingertip_shapes::{Error, Result};
 use fingertip_step::kinematics::Coordinate;
 
@@ -24,12 +26,12 @@ pub struct Episode {
     pub number: usize,
     /// The initial configuration, with commands at the joints' positions.
     pub start: Start,
-    /// The goal of the object.
+    /// The goal of the object, and of others.
     pub goal: Goal,
 }
 
-/// Distances of an object from its goal. A part that the goal leaves free has none.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
     /// Distance of positions, m.
     pub position: Option<f64>,
@@ -39,6 +41,19 @@ pub struct Errors {
     pub quaternion: Option<f64>,
     /// Distance of the joint that is farthest from its goal, rad or m.
     pub joints: Option<f64>,
+}
+
+impl Errors {
+    /// The largest of each kind; NaN where one of them is.
+    pub fn largest(all: impl IntoIterator<Item = Self>) -> Self {
+        let of = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(a.or(b), |(a, b)| Some(larger(a, b)));
+        all.into_iter().fold(Self::default(), |a, b| Self {
+            position: of(a.position, b.position),
+            rotation: of(a.rotation, b.rotation),
+            quaternion: of(a.quaternion, b.quaternion),
+            joints: of(a.joints, b.joints),
+        })
+    }
 }
 
 /// The progress of an episode.
@@ -86,7 +101,7 @@ impl Task {
             q[joint.q] = base.transpose()?.unwrap_or(0.0) + value.plus;
         }
         let goal = match row {
-            Some((goal, _)) => goal.clone(),
+            Some((goal, _)) => self.lifted(Goal { others: self.draw_others(&mut deviates, &q), ..goal.clone() }, &q)?,
             None if self.file.sequence.is_some() => self.far_goal(&mut deviates, &q)?,
             None => self.draw_goal(&mut deviates, &q)?,
         };
@@ -96,23 +111,40 @@ impl Task {
 
     /// The next goal by the task's own draw. q (nq) is where the object is, from which relative goals count.
     pub(super) fn draw_goal(&self, deviates: &mut Deviates, q: &[f64]) -> Result<Goal> {
-        let drawn = self.file.goal.pose().draw(deviates);
-        let is_relative = self.file.goal.from.as_deref() == Some("start");
-        let goal = if is_relative { drawn.after(&self.state_of(self.object(), q)) } else { drawn };
-        self.lifted(goal, q)
+        let own = self.draw_one(&self.file.goal.own(), deviates, q);
+        self.lifted(Goal { others: self.draw_others(deviates, q), ..own }, q)
     }
 
-    /// A goal at the height at which the object's lowest point is where the task says, if it does.
-    pub(in crate::mpc) fn lifted(&self, goal: Goal, q: &[f64]) -> Result<Goal> {
-        let (Some(lowest), Some([x, y, z])) = (self.file.goal.lowest, goal.position) else { return Ok(goal) };
-        let below = self.lowest(&self.at_goal(&goal, q)?)?;
-        Ok(Goal { position: Some([x, y, z + lowest - below]), ..goal })
+    fn draw_others(&self, deviates: &mut Deviates, q: &[f64]) -> BTreeMap<String, Goal> {
+        let draw = |other: Wanted| (other.object.to_owned(), self.draw_one(&other, deviates, q));
+        self.file.goal.others().map(draw).collect()
     }
 
-    /// The height of the object's lowest point at q (nq), m.
-    fn lowest(&self, q: &[f64]) -> Result<f64> {
-        let c = self.coordinate(self.object(), "goal: lowest")?;
-        let rigid = self.scene.objects.iter().find(|object| object.name == self.object()).map(|object| &object.body);
+    fn draw_one(&self, wanted: &Wanted, deviates: &mut Deviates, q: &[f64]) -> Goal {
+        let drawn = wanted.pose.draw(deviates);
+        if wanted.from == Some("start") { drawn.after(&self.state_of(wanted.object, q)) } else { drawn }
+    }
+
+    /// A goal at the heights at which objects' lowest points are where the task says, if it does.
+    pub(in crate::mpc) fn lifted(&self, mut goal: Goal, q: &[f64]) -> Result<Goal> {
+        let (file, q) = (&self.file.goal, self.at_goal(&goal, q)?);
+        let lift = |position: &mut Option<[f64; 3]>, object: &str, lowest: Option<f64>| -> Result<()> {
+            if let (Some(lowest), Some([.., z])) = (lowest, position) {
+                *z += lowest - self.lowest(object, &q)?;
+            }
+            Ok(())
+        };
+        lift(&mut goal.position, &file.object, file.lowest)?;
+        for (object, own) in &mut goal.others {
+            lift(&mut own.position, object, file.others.get(object).and_then(|other| other.lowest))?;
+        }
+        Ok(goal)
+    }
+
+    /// The height of an object's lowest point at q (nq), m.
+    fn lowest(&self, object: &str, q: &[f64]) -> Result<f64> {
+        let c = self.coordinate(object, "goal: lowest")?;
+        let rigid = self.scene.objects.iter().find(|own| own.name == object).map(|object| &object.body);
         let (Some(ObjectBody::Rigid { collisions, .. }), [x, y, z, w, i, j, k]) = (rigid, &q[c.q..c.q + c.kind.nq()])
         else {
             return Err(Error::invalid("goal: lowest", "expected a free body without joints"));
@@ -142,24 +174,36 @@ impl Task {
         Ok(())
     }
 
-    /// The object's errors relative to a goal at q (nq). They are NaN, and so not small, if a number of q is not finite, or the object's
-    /// quaternion has no length.
+    /// The errors relative to a goal at q (nq); of several objects, the largest of each kind. They are NaN, and so not small, if a number
+    /// of q is not finite, or an object's quaternion has no length.
     ///
     /// # Errors
-    /// If the goal does not fit the object's freedom.
+    /// If the goal does not fit the objects' freedom.
     pub fn errors(&self, goal: &Goal, q: &[f64]) -> candle_core::Result<Errors> {
+        Ok(Errors::largest(self.errors_by_object(goal, q)?.into_values()))
+    }
+
+    /// The errors of each object that a goal is about, by name, as [`Task::errors`].
+    ///
+    /// # Errors
+    /// As [`Task::errors`].
+    pub fn errors_by_object(&self, goal: &Goal, q: &[f64]) -> candle_core::Result<BTreeMap<String, Errors>> {
+        self.parts(goal).map(|(object, goal)| Ok((object.to_owned(), self.errors_of(object, goal, q)?))).collect()
+    }
+
+    /// The errors of one object.
+    pub(in crate::mpc) fn errors_of(&self, object: &str, goal: &Goal, q: &[f64]) -> candle_core::Result<Errors> {
         let model = self.simulator().model();
         let length = |e: [f64; 3]| e.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let position =
-            goal.position.map(|p| Ok::<_, candle_core::Error>(Position::new(model, self.object(), p)?.error(q)));
+        let position = goal.position.map(|p| Ok::<_, candle_core::Error>(Position::new(model, object, p)?.error(q)));
         let rotation =
-            goal.turn.map(|turn| Ok::<_, candle_core::Error>(Orientation::new(model, self.object(), turn)?.error(q)));
-        let joints = (!goal.joints.is_empty()).then(|| Posture::of_object(model, self.object(), &goal.joints));
+            goal.turn.map(|turn| Ok::<_, candle_core::Error>(Orientation::new(model, object, turn)?.error(q)));
+        let joints = (!goal.joints.is_empty()).then(|| Posture::of_object(model, object, &goal.joints));
         let joints = joints.transpose()?.map(|cost| cost.error(q));
         let position = position.transpose()?.map(length);
         let rotation = rotation.transpose()?.map(length);
         let is_known = q.iter().all(|x| x.is_finite());
-        let c = self.coordinate(self.object(), "goal: object").ok().filter(|c| c.kind == JointKind::Floating);
+        let c = self.coordinate(object, "goal: object").ok().filter(|c| c.kind == JointKind::Floating);
         let has_turn = c.is_none_or(|c| q[c.q + 3..c.q + 7].iter().map(|x| x * x).sum::<f64>().is_normal());
         let known = |error: Option<f64>| error.map(|error| if is_known { error } else { f64::NAN });
         let (position, joints) = (known(position), known(joints));
@@ -195,13 +239,13 @@ impl Task {
 }
 
 impl Task {
-    /// q (nq numbers) with the object at its goal; what the goal leaves free stays.
+    /// q (nq numbers) with all objects at their goals; what the goals leave free stays.
     ///
     /// # Errors
-    /// If the goal does not fit the object.
+    /// If a goal does not fit its object.
     pub fn at_goal(&self, goal: &Goal, q: &[f64]) -> Result<Vec<f64>> {
         let mut q = q.to_vec();
-        self.place(self.object(), &mut q, goal)?;
+        self.parts(goal).try_for_each(|(object, goal)| self.place(object, &mut q, goal))?;
         Ok(q)
     }
 
@@ -255,6 +299,6 @@ fn pose_of(c: &Coordinate, q: &[f64]) -> Goal {
     Goal {
         position: Some([own[0], own[1], if is_planar { 0.0 } else { own[2] }]),
         turn: turn_of(c, own),
-        joints: BTreeMap::new(),
+        ..Goal::default()
     }
 }

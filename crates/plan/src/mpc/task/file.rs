@@ -121,12 +121,55 @@ pub(super) struct GoalFile {
     pub lowest: Option<f64>,
     #[serde(default)]
     pub joints: BTreeMap<String, Range>,
+    #[serde(default)]
+    pub others: BTreeMap<String, OtherFile>,
+}
+
+/// The goal of another object or of a robot.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OtherFile {
+    pub weight: Option<f64>,
+    pub from: Option<String>,
+    pub position: Option<Range>,
+    pub rpy: Option<Range>,
+    pub quaternion: Option<Range>,
+    pub rotation: Option<Rotation>,
+    pub yaw: Option<Range>,
+    pub lowest: Option<f64>,
+    #[serde(default)]
+    pub joints: BTreeMap<String, Range>,
+}
+
+/// The goal of one object or robot.
+pub(super) struct Wanted<'a> {
+    pub object: &'a str,
+    /// Where messages say that it is.
+    pub place: String,
+    pub pose: PoseFile,
+    pub from: Option<&'a str>,
+    pub lowest: Option<f64>,
+    /// Its costs count so many times the task's weights.
+    pub weight: f64,
 }
 
 impl GoalFile {
-    pub fn pose(&self) -> PoseFile {
+    /// The goal of the object itself.
+    pub fn own(&self) -> Wanted<'_> {
         let Self { position, rpy, quaternion, rotation, yaw, joints, .. } = self.clone();
-        PoseFile { position, rpy, quaternion, rotation, yaw, joints }
+        let pose = PoseFile { position, rpy, quaternion, rotation, yaw, joints };
+        let (object, place) = (self.object.as_str(), "goal".to_owned());
+        Wanted { object, place, pose, from: self.from.as_deref(), lowest: self.lowest, weight: 1.0 }
+    }
+
+    /// The goals of the others.
+    pub fn others(&self) -> impl Iterator<Item = Wanted<'_>> {
+        self.others.iter().map(|(object, file)| {
+            let OtherFile { position, rpy, quaternion, rotation, yaw, joints, .. } = file.clone();
+            let pose = PoseFile { position, rpy, quaternion, rotation, yaw, joints };
+            let (place, weight) = (format!("goal.others.{object}"), file.weight.unwrap_or(1.0));
+            Wanted { object, place, pose, from: file.from.as_deref(), lowest: file.lowest, weight }
+        })
     }
 }
 

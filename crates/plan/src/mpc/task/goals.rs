@@ -1,7 +1,5 @@
 //! Lists of goals in CSV files.
 
-use std::collections::BTreeMap;
-
 use crate::mpc::cost::{Goal, Turn};
 use fingertip_scene::{Folder, JointKind};
 use fingertip_shapes::{Error, Result};
@@ -51,7 +49,7 @@ pub(super) fn read(folder: &Folder, file: &str, kind: JointKind, start: bool) ->
 }
 
 fn goal_of(kind: JointKind, numbers: &[f64]) -> Option<Goal> {
-    let pose = |position, turn| Some(Goal { position: Some(position), turn, joints: BTreeMap::new() });
+    let pose = |position, turn| Some(Goal { position: Some(position), turn, ..Goal::default() });
     match *numbers {
         [x, y, z] if kind == JointKind::Translation => pose([x, y, z], None),
         [x, y, theta] => pose([x, y, 0.0], Some(Turn::Yaw(theta))),

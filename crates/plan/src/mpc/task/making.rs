@@ -112,7 +112,7 @@ impl Task {
 
     fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {
         let weights = &self.file.weights;
-        let (model, object, goal) = (simulator.model(), self.object(), &episode.goal);
+        let model = simulator.model();
         let bad = |error: candle_core::Error| Error::invalid("goal", message(&error));
         let mut terms = Vec::new();
         let mut add = |cost: Arc<dyn Cost>, running: f64, terminal: Option<f64>, purpose: bool| {
@@ -121,17 +121,21 @@ impl Task {
                 terms.push(Term { cost, running, terminal, purpose });
             }
         };
-        if let Some(position) = goal.position {
-            let cost = Position::new(model, object, position).map_err(bad)?;
-            add(Arc::new(cost), weights.position, weights.terminal.position, true);
-        }
-        if let Some(turn) = goal.turn {
-            let cost = Orientation::new(model, object, turn).map_err(bad)?;
-            add(Arc::new(cost), weights.rotation, weights.terminal.rotation, true);
-        }
-        if !goal.joints.is_empty() {
-            let cost = Posture::of_object(model, object, &goal.joints).map_err(bad)?;
-            add(Arc::new(cost), weights.joints, weights.terminal.joints, true);
+        for (object, goal) in self.parts(&episode.goal) {
+            let share = self.share(object);
+            let terminal = |weight: Option<f64>| weight.map(|weight| share * weight);
+            if let Some(position) = goal.position {
+                let cost = Position::new(model, object, position).map_err(bad)?;
+                add(Arc::new(cost), share * weights.position, terminal(weights.terminal.position), true);
+            }
+            if let Some(turn) = goal.turn {
+                let cost = Orientation::new(model, object, turn).map_err(bad)?;
+                add(Arc::new(cost), share * weights.rotation, terminal(weights.terminal.rotation), true);
+            }
+            if !goal.joints.is_empty() {
+                let cost = Posture::of_object(model, object, &goal.joints).map_err(bad)?;
+                add(Arc::new(cost), share * weights.joints, terminal(weights.terminal.joints), true);
+            }
         }
         let posture = match weights.posture_at.as_deref() {
             None | Some("start") => Posture::new(simulator, &episode.start.q),

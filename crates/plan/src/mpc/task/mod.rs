@@ -13,10 +13,10 @@ mod sequence;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::file::{PoseFile, TaskFile};
+use self::file::{PoseFile, TaskFile, Wanted};
 use self::goals::Row;
 use super::controller::{Method, Settings};
-use super::cost::{object_joint, object_joints};
+use super::cost::{Goal, object_joint, object_joints};
 use super::simulator::Simulator;
 use super::supervisor::Supervision;
 use super::under_way::LONGEST;
@@ -201,7 +201,7 @@ impl Task {
         self.simulator().period()
     }
 
-    /// The name of the object that has a goal.
+    /// The name of the object that has a goal: the first one, if there are several.
     pub fn object(&self) -> &str {
         &self.file.goal.object
     }
@@ -224,6 +224,16 @@ impl Task {
         })
     }
 
+    /// The objects and robots that a goal is about, the task's own object first, each with its part of the goal.
+    pub(in crate::mpc) fn parts<'a>(&'a self, goal: &'a Goal) -> impl Iterator<Item = (&'a str, &'a Goal)> {
+        std::iter::once((self.object(), goal)).chain(goal.others.iter().map(|(object, goal)| (object.as_str(), goal)))
+    }
+
+    /// How many times the task's weights an object's costs count.
+    pub(in crate::mpc) fn share(&self, object: &str) -> f64 {
+        self.file.goal.others.get(object).and_then(|other| other.weight).unwrap_or(1.0)
+    }
+
     /// The body that the goal is about: the object's own, or the one that the goal's first joint moves.
     fn target(&self) -> Result<usize> {
         let object = self.object();
@@ -235,7 +245,7 @@ impl Task {
 
     fn read_goals(&self, folder: &Folder) -> Result<Option<Vec<Row>>> {
         let goal = &self.file.goal;
-        let pose = goal.pose();
+        let pose = goal.own().pose;
         self.check_state(&goal.object, &pose, "goal")?;
         match &goal.file {
             Some(_) if pose.has_pose() || !pose.joints.is_empty() || goal.from.is_some() => {
@@ -273,10 +283,15 @@ impl Task {
     /// Finds all errors that can be found without a simulation.
     fn check(&self) -> Result<()> {
         let TaskFile { goal, start, weights, success, sequence, supervisor, .. } = &*self.file;
-        if let Some(from) = &goal.from
-            && !matches!(from.as_str(), "world" | "start")
-        {
-            return Err(Error::invalid("goal: from", unknown("frame", from, ["world", "start"].into_iter())));
+        std::iter::once(goal.own()).chain(goal.others()).try_for_each(|wanted| wanted.check())?;
+        for other in goal.others() {
+            if other.object == goal.object {
+                return Err(Error::invalid(other.place, "expected another than the goal's own object"));
+            }
+            if !other.pose.has_pose() && other.pose.joints.is_empty() {
+                return Err(Error::invalid(other.place, "expected a position, a rotation or joints"));
+            }
+            self.check_state(other.object, &other.pose, &other.place)?;
         }
         for (name, pose) in &start.objects {
             self.check_state(name, pose, &format!("start.objects.{name}"))?;
@@ -306,12 +321,6 @@ impl Task {
                 return Err(Error::invalid("sequence.drop", "expected a goal with a position, from which it counts"));
             }
         }
-        if let Some(lowest) = goal.lowest.filter(|_| goal.position.is_none()) {
-            return Err(Error::invalid("goal.lowest", format!("expected a position beside it, got {lowest} alone")));
-        }
-        if goal.lowest.is_some_and(|lowest| !lowest.is_finite()) {
-            return Err(Error::invalid("goal.lowest", "expected a finite number"));
-        }
         if success.held == Some(0) {
             return Err(Error::invalid("success.held", "expected at least 1, got 0"));
         }
@@ -334,6 +343,26 @@ impl Task {
         }
         let episode = self.episode(0, 0)?;
         self.problems(&episode).map(|_| ())
+    }
+}
+
+impl Wanted<'_> {
+    /// Checks what needs no model.
+    fn check(&self) -> Result<()> {
+        let bad = |key: &str, what: String| Err(Error::invalid(format!("{}: {key}", self.place), what));
+        if let Some(from) = self.from.filter(|from| !matches!(*from, "world" | "start")) {
+            return bad("from", unknown("frame", from, ["world", "start"].into_iter()));
+        }
+        match self.lowest {
+            Some(lowest) if self.pose.position.is_none() => {
+                bad("lowest", format!("expected a position beside it, got {lowest} alone"))
+            }
+            Some(lowest) if !lowest.is_finite() => bad("lowest", "expected a finite number".to_owned()),
+            _ if !(self.weight.is_finite() && self.weight >= 0.0) => {
+                bad("weight", format!("expected a number from 0 up, got {}", self.weight))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
