@@ -3,13 +3,14 @@
 mod stall;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candle_core::Result;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::controller::{Answer, Controller, Measured, Method};
 use super::cost::{Goal, Turn};
+use super::roadmap::{Advice, Guide, When};
 use super::sampling::Deviates;
 use super::task::{Episode, Task};
 pub use stall::Stall;
@@ -40,6 +41,12 @@ pub enum Doing {
     Sample,
     /// A stall: the robot lets go and goes home, and the object stays.
     Retreat,
+    /// The object's pose at a node of the roadmap is planned for.
+    Node,
+    /// The robot lets go and goes to where it is at a node of the roadmap.
+    Release,
+    /// The goal is planned for from a node of the roadmap, as it is.
+    Last,
 }
 
 impl Doing {
@@ -52,6 +59,9 @@ impl Doing {
             Self::Nudge => "nudge",
             Self::Sample => "sample",
             Self::Retreat => "retreat",
+            Self::Node => "node",
+            Self::Release => "release",
+            Self::Last => "last",
         }
     }
 }
@@ -96,6 +106,7 @@ pub struct Supervisor {
     deviates: Deviates,
     times: BTreeMap<Doing, usize>,
     stalls: BTreeMap<String, usize>,
+    guide: Option<Box<Guide>>,
 }
 
 impl Supervisor {
@@ -122,7 +133,19 @@ impl Supervisor {
             deviates: Deviates::new(task.settings.seed, episode.number as u64),
             times: BTreeMap::new(),
             stalls: BTreeMap::new(),
+            guide: None,
         })
+    }
+
+    /// With a roadmap, which leads to goals that the planner does not reach alone. Without the task's `supervision` it is not used.
+    pub fn with_guide(mut self, guide: Guide) -> Self {
+        self.guide = Some(Box::new(guide));
+        self
+    }
+
+    /// The roadmap that leads where the planner does not.
+    pub fn guide(&self) -> Option<&Guide> {
+        self.guide.as_deref()
     }
 
     /// The controller.
@@ -162,6 +185,9 @@ impl Supervisor {
     pub fn set_goal(&mut self, goal: Goal) -> Result<()> {
         self.episode.goal = goal;
         (self.best, self.least, self.idle, self.ways, self.first) = (f64::INFINITY, f64::INFINITY, 0, 0, None);
+        if let Some(guide) = &mut self.guide {
+            guide.forget();
+        }
         self.begin(Doing::Goal, self.episode.goal.clone())
     }
 
@@ -180,17 +206,22 @@ impl Supervisor {
     /// As [`Controller::answer`].
     pub fn answer(&mut self, measured: &Measured, limit: Option<Duration>) -> Result<Answer> {
         // Where nothing was measured the controller follows the rest of its plan.
+        let begin = Instant::now();
         if let Some(settings) = self.settings.filter(|_| measured.q.iter().all(|x| x.is_finite())) {
             self.supervise(settings, &measured.q)?;
         }
-        let answer = self.controller.answer(measured, limit)?;
+        let supervised = begin.elapsed().as_secs_f64();
+        let mut answer = self.controller.answer(measured, limit)?;
+        answer.seconds += supervised;
         self.answer = self.settings.is_some().then(|| answer.clone());
         Ok(answer)
     }
 
     fn supervise(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
-        let periods = |seconds: f64| (seconds / self.task.period()).ceil();
-        let has_lasted = |seconds: f64| self.since as f64 >= periods(seconds);
+        let period = self.task.period();
+        let periods = |seconds: f64| (seconds / period).ceil();
+        let since = self.since as f64;
+        let has_lasted = |seconds: f64| since >= periods(seconds);
         let distance = self.task.distance(&self.episode.goal, q)?;
         let errors = self.task.errors(&self.episode.goal, q)?;
         let away = errors.position.zip(settings.away).map(|(off, away)| off / away);
@@ -203,6 +234,7 @@ impl Supervisor {
             }
             Doing::Sample => has_lasted(settings.stall),
             Doing::Retreat => has_lasted(LONGEST_RETREAT) || self.is_home(q),
+            Doing::Node | Doing::Release | Doing::Last => false,
         };
         self.since += 1;
         self.idle += 1;
@@ -218,7 +250,11 @@ impl Supervisor {
             // From the goal, what counts begins anew when the object leaves it.
             (self.least, self.idle) = (if is_there { f64::INFINITY } else { distance }, 0);
         }
+        let is_new = self.first.is_none();
         self.first.get_or_insert_with(|| q.to_vec());
+        if self.is_guided(is_new, q)? {
+            return Ok(());
+        }
         let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
         if !is_free {
             return Ok(());
@@ -250,6 +286,34 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Does what the roadmap says, if it leads.
+    fn is_guided(&mut self, is_new: bool, q: &[f64]) -> Result<bool> {
+        let here = self.put_down(q)?;
+        let Some(guide) = &mut self.guide else { return Ok(false) };
+        let advice = if guide.walk.is_some() {
+            guide.follow(&self.task, q, &self.episode.goal, here)?
+        } else if is_new && guide.when == When::Always {
+            guide.lead(&self.task, q, &self.episode.goal)?
+        } else {
+            return Ok(false);
+        };
+        self.advised(advice)?;
+        Ok(advice != Advice::End)
+    }
+
+    /// Plans for what the roadmap says.
+    fn advised(&mut self, advice: Advice) -> Result<()> {
+        let walk = self.guide.as_ref().and_then(|guide| guide.walk.as_ref());
+        match (advice, walk.map(|walk| (walk.doing(), walk.goal.clone()))) {
+            (Advice::Same, _) => Ok(()),
+            (Advice::Other, Some((doing, goal))) => self.begin(doing, goal),
+            _ => {
+                (self.least, self.idle) = (f64::INFINITY, 0);
+                self.begin(Doing::Goal, self.episode.goal.clone())
+            }
+        }
+    }
+
     /// The next way out of a stall.
     fn way_out(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
         let stall = Stall::of(&self.task, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
@@ -267,6 +331,12 @@ impl Supervisor {
         self.ways += 1;
         *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
+        if let Some(guide) = &mut self.guide {
+            let advice = guide.lead(&self.task, q, &self.episode.goal)?;
+            if advice == Advice::Other {
+                return self.advised(advice);
+            }
+        }
         let turn = self.turn_to(&self.episode.goal, q)?;
         let goal = match way {
             Doing::Nudge => {
@@ -324,7 +394,10 @@ impl Supervisor {
 
     /// Tells the controller what to plan.
     fn plan(&mut self) -> Result<()> {
-        let problems = if self.doing == Doing::Retreat {
+        let walk = self.guide.as_ref().and_then(|guide| guide.walk.as_ref());
+        let problems = if let Some(walk) = walk {
+            walk.problems(&self.task, &self.episode.start)?
+        } else if self.doing == Doing::Retreat {
             self.task.retreat(&self.episode, &self.target)?
         } else {
             self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?
