@@ -3,45 +3,14 @@
 use std::collections::BTreeMap;
 
 use fingertip::mpc::cost::Goal;
-use fingertip::mpc::roadmap::{Guide, Hop, LOST, Options, Passage, Roadmap, When};
+use fingertip::mpc::roadmap::{Guide, Hop, LOST, Options, Passage, Roadmap};
 use fingertip::mpc::{Deviates, Measured, Supervisor, Task};
 use serde_json::{Value, json};
 
-use super::task;
-
 /// A box that is to come towards where the tip stands, which has to go around it.
-const PUSH: &str = r#"
-scene = "planar_push.toml"
-h = 0.02
-hold = 5
-horizon = 10
-kappa = 1e4
-epsilon = 0.3
-cap = 120
-[command]
-type = "relative"
-bound = 0.2
-[goal]
-object = "box"
-position = [0.0, 0.2]
-yaw = 0.0
-[supervisor]
-[weights]
-position = 20.0
-rotation = 3.0
-reach = 10.0
-command = 1.0
-[weights.terminal]
-position = 2000.0
-rotation = 300.0
-[reach]
-points = ["pusher/tip"]
-distance = 0.6
-[success]
-position = 0.05
-rotation = 0.1
-held = 2
-"#;
+fn push() -> Task {
+    fingertip::shipped::task("planar_push_around").unwrap()
+}
 
 /// A file of a roadmap of that task with nodes that are nowhere in particular.
 fn file(nodes: usize, edges: &[(usize, usize, usize, usize, f64)]) -> Value {
@@ -208,7 +177,7 @@ fn files_that_are_wrong() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(Roadmap::load(&path).unwrap_err().to_string().contains("push.json"));
 
-    let others = task(&PUSH.replace("planar_push.toml", "planar_push.toml").replace("[supervisor]", ""));
+    let others = push();
     assert!(Roadmap::from_json(&one.to_string()).unwrap().check(&others).is_ok());
     for (key, value, expected) in [
         ("object", json!("ball"), "object: expected the task's \"box\", got \"ball\""),
@@ -240,7 +209,7 @@ fn built(roadmap: &mut Roadmap, task: &Task, rounds: usize) {
 
 #[test]
 fn resumed_and_with_any_threads() {
-    let task = task(PUSH);
+    let task = push();
     let with = |threads: usize, work: &(dyn Fn() -> Roadmap + Sync)| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
     };
@@ -277,7 +246,7 @@ fn reaches(task: &Task, mut supervisor: Supervisor, goal: &Goal, mut q: Vec<f64>
 /// The planner pushes from where the tip is, and its supervisor's ways out do not lead around the box. The roadmap does.
 #[test]
 fn around_the_far_side() {
-    let task = task(PUSH);
+    let task = push();
     let mut plain = task.clone();
     plain.supervision = None;
     let episode = task.episode(0, 0).unwrap();
@@ -295,9 +264,7 @@ fn around_the_far_side() {
     let query = roadmap.query(&task, &episode.start.q, &episode.goal).unwrap();
     let path = query.path.unwrap();
     assert!(path.hops.len() > 1 && path.cost.is_finite(), "{path:?}");
-    for when in [When::Always, When::Stalls] {
-        assert!(reaches(&task, Some(Guide::new(roadmap.clone(), when))), "{when:?}");
-    }
+    assert!(reaches(&task, Some(Guide::new(roadmap.clone()))));
     // Without the task's supervisor a roadmap is not asked.
-    assert!(!reaches(&plain, Some(Guide::new(roadmap.clone(), When::Always))));
+    assert!(!reaches(&plain, Some(Guide::new(roadmap.clone()))));
 }

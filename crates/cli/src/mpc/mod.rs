@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fingertip::mpc::plant::{self, Options};
-use fingertip::mpc::roadmap::{Guide, When};
+use fingertip::mpc::roadmap::Guide;
 use fingertip::mpc::task::Episode;
 use fingertip::mpc::{Supervisor, Task};
 use fingertip::overrides::Overrides;
@@ -62,7 +62,7 @@ pub struct Args {
     #[arg(long)]
     plain: bool,
 
-    /// Roadmap that leads where the supervised planner stalls: a file by `fingertip plan`.
+    /// Roadmap that leads to far goals: a file by `fingertip plan`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     roadmap: Option<PathBuf>,
 
@@ -183,12 +183,12 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-/// A task's roadmap, where its planner stalls.
+/// A task's roadmap.
 fn guide(task: &Task, path: &Path) -> Result<Guide, Box<dyn std::error::Error>> {
     if task.supervision.is_none() {
         return Err("--roadmap: expected a task with a supervisor, [supervisor] in its file".into());
     }
-    Ok(Guide::new(plan::load(task, path)?, When::Stalls))
+    Ok(Guide::new(plan::load(task, path)?))
 }
 
 /// The supervisor of an episode, with a roadmap if there is one.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fingertip::mpc::plant::{Options, Plant};
-use fingertip::mpc::roadmap::{Guide, Hop, Passage, Roadmap, When};
+use fingertip::mpc::roadmap::{Guide, Hop, Passage, Roadmap};
 use fingertip::mpc::task::{Episode, Errors, Progress};
 use fingertip::mpc::{Supervisor, Task};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -26,20 +26,17 @@ pub enum Way {
     Plain,
     /// Under the supervisor.
     Supervised,
-    /// Under the supervisor, with the roadmap where that stalls.
-    Stalls,
-    /// By the roadmap from the start.
+    /// By the roadmap.
     Roadmap,
 }
 
 impl Way {
-    pub const ALL: [Self; 4] = [Self::Plain, Self::Supervised, Self::Stalls, Self::Roadmap];
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Supervised, Self::Roadmap];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Supervised => "supervised",
-            Self::Stalls => "stalls",
             Self::Roadmap => "roadmap",
         }
     }
@@ -139,12 +136,10 @@ fn pair(task: &Task, roadmap: &Roadmap, args: &Args, number: usize) -> candle_co
 fn one(task: &Task, roadmap: &Roadmap, way: Way, mut plant: Plant, episode: &Episode) -> candle_core::Result<Run> {
     let mut plain = task.clone();
     plain.supervision = None;
-    let guided = |when| Ok(Supervisor::new(task, episode)?.with_guide(Guide::new(roadmap.clone(), when)));
     let mut supervisor = match way {
         Way::Plain => Supervisor::new(&plain, episode),
         Way::Supervised => Supervisor::new(task, episode),
-        Way::Stalls => guided(When::Stalls),
-        Way::Roadmap => guided(When::Always),
+        Way::Roadmap => Ok(Supervisor::new(task, episode)?.with_guide(Guide::new(roadmap.clone()))),
     }?;
     let mut progress = Progress::default();
     let mut end = task.errors(&episode.goal, &plant.q)?;

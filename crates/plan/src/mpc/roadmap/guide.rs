@@ -10,20 +10,10 @@ use super::{Passage, Roadmap};
 use crate::mpc::cost::Goal;
 use crate::mpc::task::Task;
 
-/// When a guide leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// From the moment when a goal is given.
-    Always,
-    /// When the planner has stalled.
-    Stalls,
-}
-
 /// A roadmap on the way to one goal.
 #[derive(Clone, Debug)]
 pub struct Guide {
     roadmap: Roadmap,
-    pub(in crate::mpc) when: When,
     /// What is left of the path, the present part first.
     path: VecDeque<Hop>,
     pub(in crate::mpc) walk: Option<Walk>,
@@ -49,10 +39,9 @@ pub(in crate::mpc) enum Advice {
 
 impl Guide {
     /// One that does not lead yet.
-    pub fn new(roadmap: Roadmap, when: When) -> Self {
+    pub fn new(roadmap: Roadmap) -> Self {
         Self {
             roadmap,
-            when,
             path: VecDeque::new(),
             walk: None,
             at: None,

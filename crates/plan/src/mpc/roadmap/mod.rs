@@ -15,7 +15,7 @@ use super::task::Task;
 pub use build::{Building, Options};
 pub use graph::{Hop, Path};
 pub(in crate::mpc) use guide::Advice;
-pub use guide::{Guide, When};
+pub use guide::Guide;
 pub use query::Query;
 
 /// Time that an edge which fails is reckoned to cost, s: what goes wrong, and the way back.

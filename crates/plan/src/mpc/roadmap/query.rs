@@ -17,7 +17,7 @@ use crate::mpc::task::Task;
 const STARTS: usize = 3;
 const ENDS: usize = 4;
 /// How often so many more are tried as long as there is no way.
-const BATCHES: usize = 3;
+const BATCHES: usize = 2;
 
 /// What a query found.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,8 @@ pub struct Query {
 
 impl Roadmap {
     /// A way from a state (nq), which should be at rest, to a goal. The local planner is tried on the planner's own model: straight to the
-    /// goal; if that fails to the three nearest nodes and from the four nodes nearest to the goal; and where that makes no way, twice to and
-    /// from as many more.
+    /// goal; if that fails to the three nearest nodes and from the four nodes nearest to the goal; and where that makes no way, once more to
+    /// and from as many others.
     ///
     /// # Errors
     /// If a roll-out fails.

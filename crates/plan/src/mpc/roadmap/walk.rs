@@ -12,7 +12,7 @@ const THERE: f64 = 0.6;
 /// The robots are there when no joint is farther off, rad or m.
 const HOME: f64 = 0.1;
 /// The most time for bringing the object, and for the robots, s.
-const LONGEST: f64 = 8.0;
+const LONGEST: f64 = 5.0;
 const LONGEST_RELEASE: f64 = 3.0;
 /// Progress is a step of this share of the smallest distance so far.
 const SHARE: f64 = 0.03;

@@ -10,7 +10,7 @@ use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::controller::{Answer, Controller, Measured, Method};
 use super::cost::{Goal, Turn};
-use super::roadmap::{Advice, Guide, When};
+use super::roadmap::{Advice, Guide};
 use super::sampling::Deviates;
 use super::task::{Episode, Task};
 pub use stall::Stall;
@@ -292,7 +292,7 @@ impl Supervisor {
         let Some(guide) = &mut self.guide else { return Ok(false) };
         let advice = if guide.walk.is_some() {
             guide.follow(&self.task, q, &self.episode.goal, here)?
-        } else if is_new && guide.when == When::Always {
+        } else if is_new {
             guide.lead(&self.task, q, &self.episode.goal)?
         } else {
             return Ok(false);
