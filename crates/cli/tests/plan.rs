@@ -55,7 +55,7 @@ fn from_nothing_to_around_the_box() {
 #[test]
 fn options_that_cannot_be() {
     for (options, expected) in [
-        (vec!["--minutes", "-1"], "--minutes: expected a number from 0"),
+        (vec!["--minutes=-1"], "--minutes: expected a number from 0"),
         (vec!["--run", "0"], "--run: expected at least 1, got 0"),
         (vec!["--nodes", "0"], "--nodes: expected at least 1, got 0"),
         (vec!["--ways", "fast"], "possible values: plain, supervised, roadmap"),

@@ -22,6 +22,9 @@ const HOPELESS: usize = 2;
 /// What counts as reached, as a share of the distance between nodes.
 const NEAR: f64 = 0.25;
 
+/// The nodes from and to of an edge.
+type Pair = (usize, usize);
+
 /// How a roadmap is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -67,9 +70,9 @@ impl Roadmap {
         self.check(task)?;
         let worlds = Worlds::new(task)?;
         self.seed(task, options, &worlds)?;
-        let (near, far) = self.pairs(task, options.neighbours)?;
+        let [near, far] = self.pairs(task, options.neighbours)?;
         loop {
-            let left = |pairs: &[(usize, usize)], most: usize| -> Vec<(usize, (usize, usize))> {
+            let left = |pairs: &[Pair], most: usize| -> Vec<(usize, Pair)> {
                 pairs.iter().filter_map(|&pair| self.tried(pair, most).map(|tries| (tries, pair))).collect()
             };
             let mut next = left(&near, options.tries);
@@ -96,7 +99,7 @@ impl Roadmap {
     }
 
     /// How often an edge was tried, if it is to be tried again.
-    fn tried(&self, pair: (usize, usize), most: usize) -> Option<usize> {
+    fn tried(&self, pair: Pair, most: usize) -> Option<usize> {
         let edge = self.edges.get(&pair).copied().unwrap_or_default();
         let is_hopeless = edge.successes == 0 && edge.tries >= HOPELESS;
         (edge.tries < most && !is_hopeless).then_some(edge.tries)
@@ -148,7 +151,7 @@ impl Roadmap {
     }
 
     /// The pairs of near nodes, and all others, in the order of their distance.
-    fn pairs(&self, task: &Task, neighbours: usize) -> Result<(Vec<(usize, usize)>, Vec<(usize, usize)>)> {
+    fn pairs(&self, task: &Task, neighbours: usize) -> Result<[Vec<Pair>; 2]> {
         let mut all = Vec::new();
         for (i, node) in self.nodes.iter().enumerate() {
             let pose = self.pose(task, i);
@@ -166,15 +169,14 @@ impl Roadmap {
         }
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (near, far): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, is_near, _)| *is_near);
-        let pairs = |all: Vec<(f64, bool, (usize, usize))>| all.into_iter().map(|(.., pair)| pair).collect();
-        Ok((pairs(near), pairs(far)))
+        Ok([near, far].map(|all| all.into_iter().map(|(.., pair)| pair).collect()))
     }
 
     fn try_edge(
         &self,
         task: &Task,
         simulator: &Simulator,
-        (from, to): (usize, usize),
+        (from, to): Pair,
         number: usize,
         seed: u64,
     ) -> Result<Passage> {
@@ -208,9 +210,10 @@ impl Roadmap {
     }
 }
 
-/// Candidate number `number`, where it came to rest: at the start of an episode, or with the object at its goal. None if it did not.
+/// Candidate number `number`, where it came to rest: at the start of an episode, or with the object at its goal. None if it did not. The
+/// episodes are others than those that run with the same seed.
 fn settled(task: &Task, simulator: &Simulator, options: &Options, number: usize) -> Result<Option<Vec<f64>>> {
-    let Episode { start: Start { mut q, .. }, goal, .. } = task.episode(options.seed, number / 2)?;
+    let Episode { start: Start { mut q, .. }, goal, .. } = task.episode(!options.seed, number / 2)?;
     if number % 2 == 1 {
         q = task.at_goal(&goal, &q)?;
     }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../../../docs/supervisor.md")]
 
+mod guided;
 mod stall;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::controller::{Answer, Controller, Measured, Method};
 use super::cost::{Goal, Turn};
-use super::roadmap::{Advice, Guide};
+use super::roadmap::Guide;
 use super::sampling::Deviates;
 use super::task::{Episode, Task};
 pub use stall::Stall;
@@ -286,34 +287,6 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Does what the roadmap says, if it leads.
-    fn is_guided(&mut self, is_new: bool, q: &[f64]) -> Result<bool> {
-        let here = self.put_down(q)?;
-        let Some(guide) = &mut self.guide else { return Ok(false) };
-        let advice = if guide.walk.is_some() {
-            guide.follow(&self.task, q, &self.episode.goal, here)?
-        } else if is_new {
-            guide.lead(&self.task, q, &self.episode.goal)?
-        } else {
-            return Ok(false);
-        };
-        self.advised(advice)?;
-        Ok(advice != Advice::End)
-    }
-
-    /// Plans for what the roadmap says.
-    fn advised(&mut self, advice: Advice) -> Result<()> {
-        let walk = self.guide.as_ref().and_then(|guide| guide.walk.as_ref());
-        match (advice, walk.map(|walk| (walk.doing(), walk.goal.clone()))) {
-            (Advice::Same, _) => Ok(()),
-            (Advice::Other, Some((doing, goal))) => self.begin(doing, goal),
-            _ => {
-                (self.least, self.idle) = (f64::INFINITY, 0);
-                self.begin(Doing::Goal, self.episode.goal.clone())
-            }
-        }
-    }
-
     /// The next way out of a stall.
     fn way_out(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
         let stall = Stall::of(&self.task, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
@@ -331,11 +304,8 @@ impl Supervisor {
         self.ways += 1;
         *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
-        if let Some(guide) = &mut self.guide {
-            let advice = guide.lead(&self.task, q, &self.episode.goal)?;
-            if advice == Advice::Other {
-                return self.advised(advice);
-            }
+        if self.is_led(q)? {
+            return Ok(());
         }
         let turn = self.turn_to(&self.episode.goal, q)?;
         let goal = match way {
