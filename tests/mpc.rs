@@ -9,6 +9,8 @@ mod floor;
 mod late;
 #[path = "mpc/methods.rs"]
 mod methods;
+#[path = "mpc/roadmap.rs"]
+mod roadmap;
 #[path = "mpc/robust.rs"]
 mod robust;
 #[path = "mpc/supervisor.rs"]

@@ -16,6 +16,7 @@ mod lines;
 mod message;
 mod mpc;
 mod names;
+mod plan;
 mod rollout;
 mod scene;
 mod scenes;
@@ -75,6 +76,7 @@ enum Command {
     Bench(bench::Args),
     Codegen(codegen::Args),
     Mpc(Box<mpc::Args>),
+    Plan(plan::Args),
     Tasks(mpc::tasks::Args),
     Scene(scenes::Args),
 }
@@ -94,6 +96,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Bench(args) => bench::run(&args),
         Command::Codegen(args) => codegen::run(&args),
         Command::Mpc(args) => mpc::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Tasks(args) => mpc::tasks::run(&args),
         Command::Scene(args) => scenes::run(&args),
     };

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use fingertip::math::largest::largest;
 use fingertip::mpc::plant::{Options, Plant};
+use fingertip::mpc::roadmap::Guide;
 use fingertip::mpc::task::{Episode, Errors, Progress};
-use fingertip::mpc::{Answer, Supervisor, Task};
+use fingertip::mpc::{Answer, Task};
 use fingertip::show::Recording;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -20,9 +21,9 @@ use super::{Args, sequences};
 /// Episodes of a task without a list of goals.
 const EPISODES: usize = 5;
 
-pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
+pub fn run(task: &Task, plant: &Options, args: &Args, guide: Option<&Guide>) -> Outcome {
     if task.is_sequence() {
-        return sequences::run(task, plant, args);
+        return sequences::run(task, plant, args, guide);
     }
     let n = args.episodes.unwrap_or(task.n_goals().unwrap_or(EPISODES));
     if n == 0 {
@@ -33,7 +34,7 @@ pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
     }
     let (mut rows, mut recording) = (Vec::new(), None);
     for number in args.first..args.first + n {
-        let (row, recorded) = run_one(task, plant, args, &task.episode(args.seed, number)?)?;
+        let (row, recorded) = run_one(task, plant, args, guide, &task.episode(args.seed, number)?)?;
         recording = recording.or(recorded);
         if args.json {
             println!("{}", serde_json::to_string(&row)?);
@@ -60,12 +61,13 @@ fn run_one(
     task: &Task,
     options: &Options,
     args: &Args,
+    guide: Option<&Guide>,
     episode: &Episode,
 ) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
     let mut plant = Plant::new(task, options, args.seed, episode)?;
     let mut recorded = record.map(|path| Recorded::new(task, episode, options.kind, &plant, path)).transpose()?;
-    let mut supervisor = Supervisor::new(task, episode)?;
+    let mut supervisor = super::supervisor(task, episode, guide)?;
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
     let mut progress = Progress::default();
     let measured = |plant: &Plant| task.errors_by_object(&episode.goal, &plant.q);

@@ -8,14 +8,16 @@ mod stdio;
 mod supervised;
 pub mod tasks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fingertip::mpc::Task;
 use fingertip::mpc::plant::{self, Options};
+use fingertip::mpc::roadmap::Guide;
+use fingertip::mpc::task::Episode;
+use fingertip::mpc::{Supervisor, Task};
 use fingertip::overrides::Overrides;
 
-use super::{Outcome, names};
+use super::{Outcome, names, plan};
 
 /// Does a task by model-predictive control.
 ///
@@ -59,6 +61,10 @@ pub struct Args {
     /// Plans without the task's supervisor.
     #[arg(long)]
     plain: bool,
+
+    /// Roadmap that leads to far goals: a file by `fingertip plan`.
+    #[arg(long, value_name = "FILE", conflicts_with = "plain")]
+    roadmap: Option<PathBuf>,
 
     /// Time limit for each command, ms [default: none].
     #[arg(long, value_name = "MS")]
@@ -140,6 +146,7 @@ impl Args {
             cap: Some(cap),
             goals: None,
             plain: false,
+            roadmap: None,
             deadline: None,
             native: false,
             known_latency: None,
@@ -168,11 +175,29 @@ pub fn run(args: &Args) -> Outcome {
         return Err("--goals: expected a task of goals in a row, not one of single goals".into());
     }
     let silence = args.silence.map(|ms| milliseconds("--silence", ms, LEAST_SILENCE)).transpose()?;
+    let guide = args.roadmap.as_ref().map(|path| guide(&task, path)).transpose()?;
     if args.stdio {
-        stdio::run(task, args.seed, args.goals, silence)
+        stdio::run(task, args.seed, args.goals, silence, guide)
     } else {
-        episodes::run(&task, &options(args)?, args)
+        episodes::run(&task, &options(args)?, args, guide.as_ref())
     }
+}
+
+/// A task's roadmap.
+fn guide(task: &Task, path: &Path) -> Result<Guide, Box<dyn std::error::Error>> {
+    if task.supervision.is_none() {
+        return Err("--roadmap: expected a task with a supervisor, [supervisor] in its file".into());
+    }
+    Ok(Guide::new(plan::load(task, path)?))
+}
+
+/// The supervisor of an episode, with a roadmap if there is one.
+fn supervisor(task: &Task, episode: &Episode, guide: Option<&Guide>) -> candle_core::Result<Supervisor> {
+    let supervisor = Supervisor::new(task, episode)?;
+    Ok(match guide {
+        Some(guide) => supervisor.with_guide(guide.clone()),
+        None => supervisor,
+    })
 }
 
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {

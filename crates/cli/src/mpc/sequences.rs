@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use fingertip::math::largest::largest;
+use fingertip::mpc::Task;
 use fingertip::mpc::plant::{Options, Plant};
+use fingertip::mpc::roadmap::Guide;
 use fingertip::mpc::task::{End, Episode};
-use fingertip::mpc::{Supervisor, Task};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ struct Row {
     unsolved: usize,
 }
 
-pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
+pub fn run(task: &Task, plant: &Options, args: &Args, guide: Option<&Guide>) -> Outcome {
     let n = args.episodes.unwrap_or(SEQUENCES);
     if n == 0 {
         return Err("--episodes: expected at least 1, got 0".into());
@@ -48,7 +49,7 @@ pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
     }
     let mut rows = Vec::new();
     for number in args.first..args.first + n {
-        let row = run_one(task, plant, args, &task.episode(args.seed, number)?)?;
+        let row = run_one(task, plant, args, guide, &task.episode(args.seed, number)?)?;
         if args.json {
             println!("{}", serde_json::to_string(&row)?);
         }
@@ -61,9 +62,15 @@ pub fn run(task: &Task, plant: &Options, args: &Args) -> Outcome {
     Ok(if all { Exit::Success } else { Exit::Failed })
 }
 
-fn run_one(task: &Task, options: &Options, args: &Args, episode: &Episode) -> Result<Row, Box<dyn std::error::Error>> {
+fn run_one(
+    task: &Task,
+    options: &Options,
+    args: &Args,
+    guide: Option<&Guide>,
+    episode: &Episode,
+) -> Result<Row, Box<dyn std::error::Error>> {
     let mut plant = Plant::new(task, options, args.seed, episode)?;
-    let mut supervisor = Supervisor::new(task, episode)?;
+    let mut supervisor = super::supervisor(task, episode, guide)?;
     let mut sequence = task.sequence(args.seed, episode).ok_or("expected a task of goals in a row")?;
     sequence.most = args.goals.unwrap_or(sequence.most);
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));

@@ -9,6 +9,7 @@ use std::time::Duration;
 use fingertip::Model;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
+use fingertip::mpc::roadmap::Guide;
 use fingertip::mpc::task::{End, Episode, Errors, Progress, Sequence};
 use fingertip::mpc::{Answer, Estimate, Measured, Outcome as Planned, Supervisor, Task};
 use fingertip::overrides::{Overrides, list, number, parse, shown};
@@ -33,6 +34,7 @@ struct Session {
     /// Most goals of a sequence, instead of the task's number.
     goals: Option<usize>,
     running: Option<Running>,
+    guide: Option<Guide>,
 }
 
 /// An episode, or goals in a row.
@@ -48,8 +50,8 @@ struct Running {
 const AHEAD: usize = 16;
 
 /// `silence`: how long a running episode waits for a line before it says the command again.
-pub fn run(task: Task, seed: u64, goals: Option<usize>, silence: Option<Duration>) -> Outcome {
-    let mut session = Session { task, seed, goals, running: None };
+pub fn run(task: Task, seed: u64, goals: Option<usize>, silence: Option<Duration>, guide: Option<Guide>) -> Outcome {
+    let mut session = Session { task, seed, goals, running: None, guide };
     let mut output = io::stdout().lock();
     let (sender, received) = mpsc::sync_channel(AHEAD);
     std::thread::spawn(move || {
@@ -109,7 +111,8 @@ impl Session {
         if let Some(given) = map.get("goal") {
             episode.goal = goal_from(given)?;
         }
-        let supervisor = Supervisor::new(&self.task, &episode).map_err(|error| message::plain(&error))?;
+        let supervisor =
+            super::supervisor(&self.task, &episode, self.guide.as_ref()).map_err(|error| message::plain(&error))?;
         let mut sequence = self.task.sequence(seed, &episode);
         if let (Some(sequence), Some(most)) = (&mut sequence, self.goals) {
             sequence.most = most;

@@ -18,6 +18,7 @@ mod outcome;
 pub mod plant;
 mod problem;
 mod quadratic;
+pub mod roadmap;
 mod sampling;
 mod shooting;
 mod simulator;

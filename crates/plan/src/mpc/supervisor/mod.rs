@@ -1,15 +1,17 @@
 #![doc = include_str!("../../../docs/supervisor.md")]
 
+mod guided;
 mod stall;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candle_core::Result;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::controller::{Answer, Controller, Measured, Method};
 use super::cost::{Goal, Turn};
+use super::roadmap::Guide;
 use super::sampling::Deviates;
 use super::task::{Episode, Task};
 pub use stall::Stall;
@@ -40,6 +42,12 @@ pub enum Doing {
     Sample,
     /// A stall: the robot lets go and goes home, and the object stays.
     Retreat,
+    /// The object's pose at a node of the roadmap is planned for.
+    Node,
+    /// The robot lets go and goes to where it is at a node of the roadmap.
+    Release,
+    /// The goal is planned for from a node of the roadmap, as it is.
+    Last,
 }
 
 impl Doing {
@@ -52,6 +60,9 @@ impl Doing {
             Self::Nudge => "nudge",
             Self::Sample => "sample",
             Self::Retreat => "retreat",
+            Self::Node => "node",
+            Self::Release => "release",
+            Self::Last => "last",
         }
     }
 }
@@ -96,6 +107,7 @@ pub struct Supervisor {
     deviates: Deviates,
     times: BTreeMap<Doing, usize>,
     stalls: BTreeMap<String, usize>,
+    guide: Option<Box<Guide>>,
 }
 
 impl Supervisor {
@@ -122,7 +134,19 @@ impl Supervisor {
             deviates: Deviates::new(task.settings.seed, episode.number as u64),
             times: BTreeMap::new(),
             stalls: BTreeMap::new(),
+            guide: None,
         })
+    }
+
+    /// With a roadmap, which leads to goals that the planner does not reach alone. Without the task's `supervision` it is not used.
+    pub fn with_guide(mut self, guide: Guide) -> Self {
+        self.guide = Some(Box::new(guide));
+        self
+    }
+
+    /// The roadmap that leads where the planner does not.
+    pub fn guide(&self) -> Option<&Guide> {
+        self.guide.as_deref()
     }
 
     /// The controller.
@@ -162,6 +186,9 @@ impl Supervisor {
     pub fn set_goal(&mut self, goal: Goal) -> Result<()> {
         self.episode.goal = goal;
         (self.best, self.least, self.idle, self.ways, self.first) = (f64::INFINITY, f64::INFINITY, 0, 0, None);
+        if let Some(guide) = &mut self.guide {
+            guide.forget();
+        }
         self.begin(Doing::Goal, self.episode.goal.clone())
     }
 
@@ -180,17 +207,22 @@ impl Supervisor {
     /// As [`Controller::answer`].
     pub fn answer(&mut self, measured: &Measured, limit: Option<Duration>) -> Result<Answer> {
         // Where nothing was measured the controller follows the rest of its plan.
+        let begin = Instant::now();
         if let Some(settings) = self.settings.filter(|_| measured.q.iter().all(|x| x.is_finite())) {
             self.supervise(settings, &measured.q)?;
         }
-        let answer = self.controller.answer(measured, limit)?;
+        let supervised = begin.elapsed().as_secs_f64();
+        let mut answer = self.controller.answer(measured, limit)?;
+        answer.seconds += supervised;
         self.answer = self.settings.is_some().then(|| answer.clone());
         Ok(answer)
     }
 
     fn supervise(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
-        let periods = |seconds: f64| (seconds / self.task.period()).ceil();
-        let has_lasted = |seconds: f64| self.since as f64 >= periods(seconds);
+        let period = self.task.period();
+        let periods = |seconds: f64| (seconds / period).ceil();
+        let since = self.since as f64;
+        let has_lasted = |seconds: f64| since >= periods(seconds);
         let distance = self.task.distance(&self.episode.goal, q)?;
         let errors = self.task.errors(&self.episode.goal, q)?;
         let own = self.task.errors_of(self.task.object(), &self.episode.goal, q)?;
@@ -204,6 +236,7 @@ impl Supervisor {
             }
             Doing::Sample => has_lasted(settings.stall),
             Doing::Retreat => has_lasted(LONGEST_RETREAT) || self.is_home(q),
+            Doing::Node | Doing::Release | Doing::Last => false,
         };
         self.since += 1;
         self.idle += 1;
@@ -219,7 +252,11 @@ impl Supervisor {
             // From the goal, what counts begins anew when the object leaves it.
             (self.least, self.idle) = (if is_there { f64::INFINITY } else { distance }, 0);
         }
+        let is_new = self.first.is_none();
         self.first.get_or_insert_with(|| q.to_vec());
+        if self.is_guided(is_new, q)? {
+            return Ok(());
+        }
         let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
         if !is_free {
             return Ok(());
@@ -268,6 +305,9 @@ impl Supervisor {
         self.ways += 1;
         *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
+        if self.is_led(q)? {
+            return Ok(());
+        }
         let turn = self.turn_to(&self.episode.goal, q)?;
         let goal = match way {
             Doing::Nudge => {
@@ -332,7 +372,10 @@ impl Supervisor {
 
     /// Tells the controller what to plan.
     fn plan(&mut self) -> Result<()> {
-        let problems = if self.doing == Doing::Retreat {
+        let walk = self.guide.as_ref().and_then(|guide| guide.walk.as_ref());
+        let problems = if let Some(walk) = walk {
+            walk.problems(&self.task, &self.episode.start)?
+        } else if self.doing == Doing::Retreat {
             self.task.retreat(&self.episode, &self.target)?
         } else {
             self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?

@@ -34,6 +34,22 @@ impl Task {
         Ok(turn.transpose()?.map_or([0.0; 3], |cost| cost.error(q)))
     }
 
+    /// The object's degrees of freedom that its distance counts: each with its weight.
+    pub(in crate::mpc) fn freedoms(&self) -> Vec<(usize, f64)> {
+        let [position, rotation, _] = self.goal_weights();
+        let c = self.coordinate(self.object(), "goal: object").ok();
+        let own = c
+            .into_iter()
+            .flat_map(|c| c.kind.freedoms().iter().enumerate().map(move |(k, (_, unit))| (c.v + k, *unit)));
+        let weighed = own.map(|(v, unit)| (v, if unit == "m" { position } else { rotation }));
+        weighed.filter(|(_, weight)| *weight > 0.0).collect()
+    }
+
+    /// Time without progress after which a plan has stalled, s.
+    pub(in crate::mpc) fn patience(&self) -> f64 {
+        self.supervision.map_or(super::STALL, |supervision| supervision.stall)
+    }
+
     /// Weights of the last state: of position, rotation and joints.
     fn goal_weights(&self) -> [f64; 3] {
         let WeightsFile { position, rotation, joints, terminal, .. } = &self.file.weights;
