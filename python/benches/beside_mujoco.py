@@ -5,9 +5,12 @@ python python/benches/beside_mujoco.py [threads]
 Both sides take turns in one process, with numpy arrays in and out. MuJoCo's model and its state, six fingertips at the ball, are those of
 benches/peers: `mujoco.rollout` steps 2 ms, a fifth of ours, since its contacts need it; figures are for one of its steps and one of ours,
 and for the same simulated time. `mjd_transitionFD` takes one world at a time.
+
+Times are the process's own on its processors, the least of some calls: others use the machine, too. More threads than one share them.
 """
 
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,10 +22,21 @@ import fingertip as ft
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches" / "peers"))
 from mujoco_peer import FULL_STATE, build, copy_of, grasp  # noqa: E402
-from scene import NOISE, Scene, median_microseconds  # noqa: E402
+from scene import NOISE, Scene  # noqa: E402
 
 STEPS = 50
-ROUNDS = 5
+ROUNDS = 20
+SPAN = 0.05
+"""A round of a call takes at least so long, s."""
+
+
+def microseconds(call):
+    """The mean time of a call, µs."""
+    start, end, calls = time.process_time(), 0.0, 0
+    while (end := time.process_time() - start) < SPAN:
+        call()
+        calls += 1
+    return 1e6 * end / calls
 
 
 def main(threads=1):
@@ -39,7 +53,7 @@ def main(threads=1):
     mujoco.mj_getState(theirs, start, state, FULL_STATE)
     n = 2 * theirs.nv + theirs.na
     a, b = np.zeros((n, n)), np.zeros((n, theirs.nu))
-    print(f"MuJoCo {mujoco.__version__}, {threads} threads; µs for a world and step, medians, the least of {ROUNDS} rounds in turns")
+    print(f"MuJoCo {mujoco.__version__}, {threads} threads; µs for a world and step, the least of {ROUNDS} rounds in turns")
     with rollout.Rollout(nthread=threads if threads > 1 else 0) as runner, ThreadPoolExecutor(threads) as pool:
         datas = [copy_of(theirs, start) for _ in range(threads)]
         for worlds in (1, 64, 1024):
@@ -57,7 +71,7 @@ def main(threads=1):
                 "linearize": lambda: sim.linearize(q0, u[:, 0]),
                 "differences": lambda: list(pool.map(differences, datas)),
             }
-            rounds = [{name: median_microseconds(call, 0.1, 3) for name, call in calls.items()} for _ in range(ROUNDS)]
+            rounds = [{name: microseconds(call) for name, call in calls.items()} for _ in range(ROUNDS)]
             count = {"rollout": worlds * STEPS, "theirs": worlds * STEPS, "differences": few * threads}
             of = {name: min(each[name] for each in rounds) / count.get(name, worlds) for name in calls}
             ratio = of["theirs"] / of["rollout"]

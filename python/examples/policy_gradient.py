@@ -6,12 +6,13 @@ Rewards are what is lost: minus the squared errors, in units of 10 mm and 0.1 ra
 
 - `gradient` rolls 32 episodes out in torch, and `backward` goes through contacts, joints and network: short-horizon analytic policy
   gradients, with Adam.
-- `ppo` is stable-baselines3's, on the same environment in gymnasium's form with as many worlds side by side, a network of the same size, and
-  settings for it that are usual for short episodes.
+- `ppo` is stable-baselines3's, on the same environment as its `VecEnv` with as many worlds side by side, a network of the same size, and
+  settings that are usual for short episodes.
 
-Both are stopped when 80 % of 256 episodes succeed that they have not learned from, and their times are compared.
+Both are stopped when 80 % of 256 episodes succeed that they have not learned from, which is tried every 1280 periods; then their times are
+compared, medians over seeds.
 
-    python python/examples/policy_gradient.py [gradient] [ppo] [--seconds 600]
+    python python/examples/policy_gradient.py [gradient] [ppo] [--seeds 3] [--seconds 600]
 """
 
 import sys
@@ -60,6 +61,24 @@ def tried(act):
     return success(q, goal).mean()
 
 
+class Watch:
+    """The time of learning without its tests, s: the wall's and the processors'."""
+
+    def __init__(self):
+        self.spent, self.begun = np.zeros(2), self.now()
+
+    @staticmethod
+    def now():
+        return np.array([time.perf_counter(), time.process_time()])
+
+    def test(self, act):
+        """The share of unseen episodes in which `act` succeeds, with the watch stopped."""
+        self.spent += self.now() - self.begun
+        share = tried(act)
+        self.begun = self.now()
+        return share
+
+
 class Policy(torch.nn.Module):
     """A layer of 32 numbers, as in the example 15_policy in Rust. At first it closes the fingers."""
 
@@ -78,20 +97,17 @@ class Policy(torch.nn.Module):
             return self(torch.from_numpy(observation)).numpy()
 
 
-def by_gradient(seconds):
-    random, policy, rollout = np.random.default_rng(0), Policy(), ft.torch.rollout(sim)
+def by_gradient(seed, seconds):
+    torch.manual_seed(seed)
+    random, policy, rollout = np.random.default_rng(seed), Policy(), ft.torch.rollout(sim)
     adam = torch.optim.Adam(policy.parameters(), lr=4e-3)
     units = torch.tensor(UNIT)
-    start, tests, change = time.perf_counter(), 0.0, 0
+    watch, change = Watch(), 0
     while True:
-        if change % 20 == 0:
-            begun = time.perf_counter()
-            share = tried(policy.act)
-            tests += time.perf_counter() - begun
-            spent = time.perf_counter() - start - tests
-            print(f"gradient: {spent:6.1f} s  {change * WORLDS * PERIODS:8d} periods  {share:.2f}", flush=True)
-            if share >= ENOUGH or spent > seconds:
-                return spent, share
+        if change % 4 == 0:
+            share = watch.test(policy.act)
+            if share >= ENOUGH or watch.spent[0] > seconds:
+                return watch.spent, share, change * WORLDS * PERIODS
         goal = torch.from_numpy(goals(random, WORLDS))
         q, loss = torch.from_numpy(np.tile(home, (WORLDS, 1))), 0.0
         for period in range(PERIODS):
@@ -106,7 +122,7 @@ def by_gradient(seconds):
         change += 1
 
 
-def by_ppo(seconds):
+def by_ppo(seed, seconds):
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import VecEnv
@@ -117,7 +133,7 @@ def by_ppo(seconds):
         def __init__(self):
             seen, actions = (gymnasium.spaces.Box(-size, size, (n,), np.float32) for size, n in ((np.inf, 7), (1.0, 4)))
             super().__init__(WORLDS, seen, actions)
-            self.random = np.random.default_rng(0)
+            self.random = np.random.default_rng(seed)
 
         def reset(self):
             self.q, self.goal, self.period = np.tile(home, (WORLDS, 1)), goals(self.random, WORLDS), 0
@@ -153,38 +169,41 @@ def by_ppo(seconds):
             return [False] * WORLDS
 
     class Test(BaseCallback):
-        tests, share, spent = 0.0, 0.0, 0.0
+        share = 0.0
 
         def _on_training_start(self):
-            self.start = time.perf_counter()
+            self.watch = Watch()
 
         def _on_step(self):
-            return self.share < ENOUGH and self.spent < seconds
+            return self.share < ENOUGH and self.watch.spent[0] < seconds
 
         def _on_rollout_start(self):
-            begun = time.perf_counter()
-            act = lambda seen: np.tanh(np.arctanh(CLOSE / BOUND) + self.model.predict(seen.astype(np.float32), deterministic=True)[0])
-            self.share = tried(act)
-            self.tests += time.perf_counter() - begun
-            self.spent = time.perf_counter() - self.start - self.tests
-            if self.n_calls % (20 * 4 * PERIODS) == 0 or self.share >= ENOUGH:
-                print(f"ppo:      {self.spent:6.1f} s  {self.num_timesteps:8d} periods  {self.share:.2f}", flush=True)
+            predict = lambda seen: self.model.predict(seen.astype(np.float32), deterministic=True)[0]
+            self.share = self.watch.test(lambda seen: np.tanh(np.arctanh(CLOSE / BOUND) + predict(seen)))
 
     network = {"net_arch": [32], "activation_fn": torch.nn.Tanh, "log_std_init": -1.0}
     options = {"n_steps": 4 * PERIODS, "batch_size": 320, "n_epochs": 10, "learning_rate": 1e-3, "gamma": 0.95, "ent_coef": 0.0}
     test = Test()
-    PPO("MlpPolicy", Disc(), policy_kwargs=network, seed=0, device="cpu", **options).learn(10**9, callback=test)
-    return test.spent, test.share
+    PPO("MlpPolicy", Disc(), policy_kwargs=network, seed=seed, device="cpu", **options).learn(10**9, callback=test)
+    return test.watch.spent, test.share, test.num_timesteps
 
 
 def main(arguments):
-    seconds = float(arguments[arguments.index("--seconds") + 1]) if "--seconds" in arguments else 600.0
-    ways = {"gradient": by_gradient, "ppo": by_ppo}
-    made = {name: way(seconds) for name, way in ways.items() if name in arguments or not set(ways) & set(arguments)}
-    for name, (spent, share) in made.items():
-        print(f"{name}: {share:.2f} of 256 unseen episodes succeed after {spent:.1f} s")
-    if len(made) == 2 and all(share >= ENOUGH for _, share in made.values()):
-        print(f"PPO needs {made['ppo'][0] / made['gradient'][0]:.1f} times as long")
+    seeds, seconds = (
+        type(arguments[arguments.index(name) + 1]) if name in arguments else default
+        for name, type, default in (("--seeds", int, 1), ("--seconds", float, 600.0))
+    )
+    ways, times = {"gradient": by_gradient, "ppo": by_ppo}, {}
+    for seed in range(seeds):
+        for name, way in ways.items():
+            if name in arguments or not set(ways) & set(arguments):
+                (wall, processor), share, periods = way(seed, seconds)
+                print(f"{name}, seed {seed}: {share:.2f} succeed after {wall:.1f} s, {processor:.1f} of processors, {periods} periods", flush=True)
+                times.setdefault(name, []).append((wall, processor) if share >= ENOUGH else (np.inf, np.inf))
+    medians = {name: np.median(of, axis=0) for name, of in times.items()}
+    if len(medians) == 2:
+        wall, processor = medians["ppo"] / medians["gradient"]
+        print(f"medians of {seeds}: PPO needs {wall:.1f} times as long, {processor:.1f} times the processors' time")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ binary tree over the ids. So the bits of a result depend neither on the chunks, 
 whose chunks another computes again.
 
 `on` says where: None, in this process; a number of processes on this machine; or `"ray"`, on the cluster that Ray is connected to. Work
-for other processes must pickle: a function of a module, or `functools.partial` of one with models and arrays; Ray takes any function.
+for other processes must pickle: a function of a module, or `functools.partial` of one with models and arrays. Ray takes any function of
+the program itself, too; modules must be there on each machine.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import functools
 import json
 import multiprocessing
 import os
+import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -315,7 +317,7 @@ def _write(work: _Work, folder: Path, chunk: Chunk) -> None:
 
 def _written(path: Path, write: Callable[[Path], Any]) -> None:
     """Writes a file under another name, that of this process, and renames it."""
-    other = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
+    other = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
     write(other)
     os.replace(other, path)
 

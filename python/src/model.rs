@@ -59,7 +59,7 @@ impl Model {
         folder: Option<&Path>,
         overrides: Option<String>,
     ) -> PyResult<Self> {
-        let folder = folder.map(|folder| absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+        let folder = folder.map(made_absolute);
         detached(py, || {
             let mut scene = scene;
             let changes = match &overrides {
@@ -97,11 +97,16 @@ impl Model {
             parameters: own.simulator().step().parameters().clone(),
             scene: own.scene.clone(),
             text: own.scene_text.clone(),
-            folder: own.scene_path.parent().filter(|folder| folder.is_absolute()).map(Path::to_owned),
+            folder: (!task.get().is_shipped()).then(|| own.scene_path.parent().map(made_absolute)).flatten(),
             overrides: None,
             source: Source::Task(task),
         }
     }
+}
+
+/// The same path from the root.
+fn made_absolute(path: &Path) -> PathBuf {
+    absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Overrides as JSON; a pickled model has them as that.
@@ -145,7 +150,7 @@ impl Model {
         let (source, folder) = match name {
             Some(_) => (Source::File(path.clone()), None),
             None if is_toml => (Source::Toml, Some(folder)),
-            None => (Source::File(absolute(&path).unwrap_or_else(|_| path.clone())), Some(folder)),
+            None => (Source::File(made_absolute(&path)), Some(folder)),
         };
         Ok(Self { source, ..Self::compiled(cls.py(), scene, text, folder, overrides)? })
     }

@@ -99,6 +99,16 @@ def test_the_text_of_a_shipped_scene_is_the_scene_anywhere(name, monkeypatch, tm
     assert pickle.loads(pickle.dumps(model)).q_names == shipped.q_names
 
 
+def test_the_text_of_a_tasks_model_is_its_scene(monkeypatch, tmp_path):
+    shipped = ft.Task.load("planar_push").model
+    monkeypatch.chdir(ROOT)
+    own = ft.Task.load("assets/tasks/planar_push.toml").model
+    monkeypatch.chdir(tmp_path)
+    assert shipped.folder is None and own.folder is not None
+    for model in (shipped, own):
+        assert ft.Model.from_toml(model.text, model.folder).q_names == shipped.q_names
+
+
 def test_files_of_texts_without_a_folder(monkeypatch):
     """Where the package has none of that name, they are the user's own."""
     text = (ROOT / "tests/mjcf/hand.urdf").name
