@@ -126,7 +126,12 @@ pub mod math {
     pub use fingertip_step::tensor;
 }
 
-/// The README's code, as a test.
+/// The code of the README and of the guide, as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../docs/guide.md")]
+    struct Guide;
+}

@@ -7,7 +7,8 @@ A `Task` says what to do in a scene, a `Controller` does it by model-predictive 
 two with any plant.
 
 `fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym` an
-environment for gymnasium's trainers, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
+environment for gymnasium's trainers, `fingertip.mujoco` MuJoCo's models as scenes and as plants, `fingertip.cluster` many worlds on
+many processes or machines, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
 least efforts, `fingertip.collision` the distances of two shapes.
 """
 
@@ -96,6 +97,6 @@ class Status(enum.IntEnum):
 
 def __getattr__(name: str) -> types.ModuleType:
     # They need what not everyone has, and take seconds to import: only for those who ask.
-    if name in ("gym", "jax", "torch"):
+    if name in ("cluster", "gym", "jax", "mujoco", "torch"):
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -93,7 +93,8 @@ class Coordinate:
 @final
 class Model:
     """A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
-    scene's text and folder, so files that the scene names must be there where it is unpickled.
+    scene's text and folder, so files that the scene names must be there where it is unpickled. A scene that comes with the package
+    is there wherever the package is.
 
     `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
     "friction": "coulomb"}, "mass": {"ball": 0.3}, "mu": {"ball/hand": 0.4}, "stiffness": {"hand": 1.0}, "size":
@@ -108,9 +109,16 @@ class Model:
         """The names of the scenes that come with the package."""
     @classmethod
     def from_toml(
+        cls, text: str, folder: str | os.PathLike[str] | None = None, overrides: _Overrides | str | None = None
+    ) -> Model:
+        """Reads a scene's text (TOML). The files that it names are relative to `folder`; without one, as the scenes name theirs that
+        come with the package, whose files those are, or else relative to where the program runs. So the `text` of any model with
+        its `folder` is the scene again."""
+    @classmethod
+    def from_mjcf(
         cls, text: str, folder: str | os.PathLike[str] = ..., overrides: _Overrides | str | None = None
     ) -> Model:
-        """Reads a scene's text (TOML). The files that it names are relative to `folder`."""
+        """Reads a text in MuJoCo's MJCF. The files that it names are relative to `folder`. `notes` say what was left out."""
     @classmethod
     def from_urdf(
         cls,
@@ -168,6 +176,19 @@ class Model:
         """The command (nu,) of the scene's script at a time, s; or (T, nu) at T times. Joints without a script stay at
         home. rad, m."""
     @property
+    def sites(self) -> list[str]:
+        """The names of the sites, points with axes that are fixed to bodies: `"hand/tip"`."""
+    def site_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
+        """Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
+        world; of all `sites`, or of those with these names. One world may be without its axis."""
+    @property
+    def joint_damping(self) -> bool:
+        """Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or
+        `overrides={"params": {"joint_damping": True}}`."""
+    @property
+    def notes(self) -> list[str]:
+        """What was left out of the scene's files, one line each."""
+    @property
     def warnings(self) -> list[str]:
         """Warnings for the scene's author, one line each."""
     @property
@@ -178,10 +199,10 @@ class Model:
         each), sizes m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`)."""
     @property
     def text(self) -> str:
-        """The scene's text."""
+        """The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`."""
     @property
-    def folder(self) -> os.PathLike[str]:
-        """The folder that the scene's files are relative to."""
+    def folder(self) -> os.PathLike[str] | None:
+        """The folder that the scene's files are relative to; none of a scene that comes with the package."""
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @disjoint_base
@@ -406,9 +427,12 @@ class Quasidynamic:
     @property
     def n_warm(self) -> int:
         """The length of a world's `warm`."""
-    def step(self, q: ArrayLike, u: ArrayLike, warm: ArrayLike | None = None) -> Step:
+    def step(
+        self, q: ArrayLike, u: ArrayLike, warm: ArrayLike | None = None, *, out: dict[str, _Array] | None = None
+    ) -> Step:
         """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a step's
-        or a hold's nearby, or cold."""
+        or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written to, double
+        precision, row after row; they are then those of the result. `q` itself may be one."""
     def vjp(
         self,
         q: ArrayLike,
@@ -423,8 +447,9 @@ class Quasidynamic:
         """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
         nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
         without it, it is computed again."""
-    def rollout(self, q0: ArrayLike, u: ArrayLike) -> Rollout:
-        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu)."""
+    def rollout(self, q0: ArrayLike, u: ArrayLike, *, out: dict[str, _Array] | None = None) -> Rollout:
+        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
+        and `force` are written to, as for `step`."""
     def rollout_vjp(
         self,
         u: ArrayLike,
@@ -447,6 +472,12 @@ class Quasidynamic:
     def hold(self, q: ArrayLike, u: ArrayLike, n: int, warm: ArrayLike | None = None) -> Hold:
         """n steps from q (B, nq) under one command u (B, nu). Each solve starts from the forces of the step before, the
         first from `warm` (B, n_warm), or cold."""
+    def command_forces(self, q_next: ArrayLike, u: ArrayLike) -> _Array:
+        """The forces of the commands' springs where a step ended at `q_next` (B, nq) under u (B, nu): (B, nu), N·m or N. What a controller
+        adds against weight is not in them."""
+    def beyond_efforts(self, q_next: ArrayLike, u: ArrayLike) -> list[tuple[int, int, float, float]]:
+        """The commands whose springs pull harder where a step ended at `q_next` (B, nq) under u (B, nu) than their joints' largest efforts
+        allow, which the step does not bound: (world, index in u, force, largest effort) each, N·m or N."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
 
 @final
@@ -684,6 +715,8 @@ class Answer:
         step: int,
         success: bool,
         done: bool,
+        doing: str,
+        stall: str | None,
     ) -> Answer: ...
     @property
     def u(self) -> _Array:
@@ -715,6 +748,13 @@ class Answer:
     @property
     def done(self) -> bool:
         """Is it over: by success, if the task stops there, or by its cap?"""
+    @property
+    def doing(self) -> str:
+        """What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`, `"nudge"`,
+        `"sample"` or `"retreat"`."""
+    @property
+    def stall(self) -> str | None:
+        """Why the plans before have stalled, where it is one of the last three; none otherwise."""
     def __getnewargs__(self) -> tuple[Any, ...]: ...
 
 @final
@@ -871,6 +911,9 @@ class Controller:
     is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start; `costs` are added
     to the task's objective. One roll-out is made at once to measure how long it takes.
 
+    A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
+    `supervised=False` the goal itself is always planned for.
+
     A call releases the interpreter's lock while it plans. A controller answers one call at a time."""
 
     def __new__(
@@ -882,6 +925,7 @@ class Controller:
         goal: Goal | None = None,
         q: ArrayLike | None = None,
         costs: Sequence[Cost] = ...,
+        supervised: bool = True,
     ) -> Controller: ...
     def reset(
         self,

@@ -61,6 +61,10 @@ class Run:
     """Why each period's search ended (N): see `Answer.outcome`."""
     iterations: NDArray[np.int64]
     """Iterations of each period's search (N,)."""
+    doing: tuple[str, ...]
+    """What was planned for in each period (N): see `Answer.doing`."""
+    stall: tuple[str | None, ...]
+    """Why the plans before had stalled, where a way out was planned (N): see `Answer.stall`."""
     seconds: Array
     """Time of each period's command, s (N,)."""
     plan: Array
@@ -89,6 +93,7 @@ def run(
     q: Any = None,
     costs: Sequence[Cost] = (),
     each: Callable[[Answer, Array], Any] | None = None,
+    supervised: bool = True,
 ) -> Run:
     """One episode of a task.
 
@@ -99,12 +104,13 @@ def run(
 
     `episode` is the episode or its number, drawn with the `seed`; `goal` and `q` replace its goal and its start. `limit` is the
     time for each command, s; without one the task's iterations are made. `costs` are added to the task's objective. `each` is
-    called after each period with the answer and the state that was reached, and ends the episode by returning True.
+    called after each period with the answer and the state that was reached, and ends the episode by returning True. With
+    `supervised=False` the task's supervisor does nothing.
 
     Errors and success are those of the true state. Episodes do not depend on each other: for a table of many, call this in
     `concurrent.futures` or a list.
     """
-    controller = Controller(task, episode, seed, goal=goal, q=q, costs=list(costs))
+    controller = Controller(task, episode, seed, goal=goal, q=q, costs=list(costs), supervised=supervised)
     begun = controller.episode
     world = _World(task, Plant(task) if plant is None else plant, begun, seed)
     progress = Progress(task)
@@ -139,6 +145,8 @@ def run(
         cost=np.array([math.nan if plan is None else plan.cost for plan in plans]),
         outcome=tuple(answer.outcome for answer in answers),
         iterations=np.array([0 if plan is None else plan.iterations for plan in plans], np.int64),
+        doing=tuple(answer.doing for answer in answers),
+        stall=tuple(answer.stall for answer in answers),
         seconds=np.array([answer.seconds for answer in answers]),
         plan=np.array([none if plan is None else plan.q for plan in plans]),
         path=np.concatenate([states[0][None], *paths]),

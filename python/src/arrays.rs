@@ -1,5 +1,6 @@
 //! Arrays in and out: what is taken, and what the messages say of the rest.
 
+use fingertip::description::unknown;
 use numpy::ndarray::{ArrayViewD, IxDyn};
 use numpy::{Element, PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods, ToPyArray};
 use pyo3::prelude::*;
@@ -148,6 +149,59 @@ impl<'py> Numbers<'py> {
     }
 }
 
+/// Arrays by name that results are written to.
+pub struct Out<'py>(Vec<(&'static str, Array<'py>)>);
+
+impl<'py> Out<'py> {
+    /// Those that were given, checked against the names and shapes that there are.
+    pub fn of(given: Option<&Bound<'py, PyDict>>, known: &[(&'static str, Vec<usize>)]) -> PyResult<Self> {
+        let one = |(name, array): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
+            let name: String = name.extract()?;
+            let Some((name, shape)) = known.iter().find(|(own, _)| *own == name) else {
+                return Err(Error::new_err(unknown("result to write", &name, known.iter().map(|(own, _)| *own))));
+            };
+            // Row after row, aligned and writable, in numpy's words.
+            let fits = |array: &&Array| -> PyResult<bool> {
+                Ok(array.shape() == shape && array.getattr("flags")?.get_item("CARRAY")?.extract()?)
+            };
+            let own = array.cast::<PyArrayDyn<f64>>().ok();
+            let own = own.map(|array| Ok::<_, PyErr>((array, fits(&array)?))).transpose()?;
+            match own {
+                Some((array, true)) => Ok((*name, array.clone())),
+                _ => {
+                    let expected =
+                        format!("expected a writable array of float64, row after row, of shape {}", shown(shape));
+                    Err(Error::new_err(format!("out of {name}: {expected}, got {}", described(&array)?)))
+                }
+            }
+        };
+        let all = given.map(|given| given.iter().map(one).collect()).transpose()?;
+        Ok(Self(all.unwrap_or_default()))
+    }
+
+    /// The arrays with their names.
+    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Array<'py>)> {
+        self.0.iter()
+    }
+}
+
+/// What was given in the place of an array, for messages.
+fn described(given: &Bound<PyAny>) -> PyResult<String> {
+    Ok(match (given.getattr_opt("dtype")?, given.getattr_opt("shape")?) {
+        (Some(kind), Some(shape)) => {
+            let flags = given.getattr("flags")?;
+            let kept = |name: &str| flags.get_item(name)?.extract::<bool>();
+            let how = match (kept("WRITEABLE")?, kept("C_CONTIGUOUS")?) {
+                (false, _) => ", read-only",
+                (_, false) => ", not row after row",
+                _ => "",
+            };
+            format!("{kind} of shape {}{how}", shape.str()?)
+        }
+        _ => given.get_type().name()?.to_string(),
+    })
+}
+
 /// The numbers, none if nothing was given.
 pub fn or_none<'a>(given: &'a Option<Numbers>) -> &'a [f64] {
     given.as_ref().map_or(&[], Numbers::as_slice)
@@ -190,6 +244,13 @@ impl<T: Element + Copy> Lazy<T> {
         let py = array.py();
         own.0.get_or_init(py, || array.unbind());
         own
+    }
+
+    /// Writes the numbers to an array of their length, which is the one from then on.
+    pub fn write(&self, numbers: &[T], to: &Array<'_, T>) -> PyResult<()> {
+        to.try_readwrite()?.as_slice_mut()?.copy_from_slice(numbers);
+        self.0.get_or_init(to.py(), || to.clone().unbind());
+        Ok(())
     }
 
     /// The array.

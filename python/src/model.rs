@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use candle_core::{DType, Device};
-use fingertip::description::Scene;
-use fingertip::kinematics::Coordinate as Place;
+use candle_core::{DType, Device, Tensor};
+use fingertip::description::{Folder, Scene};
+use fingertip::kinematics::{Coordinate as Place, Kinematics, POSE};
 use fingertip::{Model as Compiled, Overrides, Parameters, shipped};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyTuple, PyType};
@@ -15,7 +15,8 @@ use crate::mpc::Task;
 use crate::parameters::dictionary;
 
 /// A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
-/// scene's text and folder, so files that the scene names must be there where it is unpickled.
+/// scene's text and folder, so files that the scene names must be there where it is unpickled. A scene that comes with the package
+/// is there wherever the package is.
 ///
 /// `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
 /// "friction": "coulomb"}, "mass": {"ball": 0.3}, "mu": {"ball/hand": 0.4}, "stiffness": {"hand": 1.0}, "size":
@@ -28,15 +29,18 @@ pub struct Model {
     pub parameters: Parameters,
     scene: Scene,
     text: String,
-    folder: PathBuf,
+    /// The folder of the scene's files; none of those that come with the package.
+    folder: Option<PathBuf>,
     source: Source,
     overrides: Option<String>,
 }
 
 /// What the model is made of again where it is unpickled.
 enum Source {
-    /// The text in its folder.
-    Text,
+    /// The text (TOML) in its folder.
+    Toml,
+    /// The text (MJCF) in its folder.
+    Mjcf,
     /// What `load` takes.
     File(PathBuf),
     /// A task, whose model it is.
@@ -48,8 +52,14 @@ enum Source {
 pub struct Coordinate(Place);
 
 impl Model {
-    fn compiled(py: Python, scene: Scene, text: String, folder: &Path, overrides: Option<String>) -> PyResult<Self> {
-        let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    fn compiled(
+        py: Python,
+        scene: Scene,
+        text: String,
+        folder: Option<&Path>,
+        overrides: Option<String>,
+    ) -> PyResult<Self> {
+        let folder = folder.map(made_absolute);
         detached(py, || {
             let mut scene = scene;
             let changes = match &overrides {
@@ -59,7 +69,7 @@ impl Model {
             scene.params = changes.params(&scene.params)?;
             let of = Compiled::new(&scene, DType::F64, &Device::Cpu)?;
             let parameters = changes.parameters(&of, &of.parameters)?;
-            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, source: Source::Text, overrides })
+            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, source: Source::Toml, overrides })
         })
     }
 
@@ -74,7 +84,7 @@ impl Model {
         let name = match &self.source {
             Source::File(path) => name(path),
             Source::Task(task) => name(&task.get().of.scene_path),
-            Source::Text => "scene".to_owned(),
+            Source::Toml | Source::Mjcf => "scene".to_owned(),
         };
         fingertip::show::Source { name, text: self.text.clone(), scene: self.scene.clone() }
     }
@@ -87,11 +97,16 @@ impl Model {
             parameters: own.simulator().step().parameters().clone(),
             scene: own.scene.clone(),
             text: own.scene_text.clone(),
-            folder: own.scene_path.parent().map(Path::to_owned).unwrap_or_default(),
+            folder: (!task.get().is_shipped()).then(|| own.scene_path.parent().map(made_absolute)).flatten(),
             overrides: None,
             source: Source::Task(task),
         }
     }
+}
+
+/// The same path from the root.
+fn made_absolute(path: &Path) -> PathBuf {
+    absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Overrides as JSON; a pickled model has them as that.
@@ -132,10 +147,10 @@ impl Model {
         let (scene, text) = detached(cls.py(), read)?;
         let is_toml = !text.trim_start_matches('\u{feff}').trim_start().starts_with('<');
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let source = match name {
-            Some(_) => Source::File(path.clone()),
-            None if is_toml => Source::Text,
-            None => Source::File(absolute(&path).unwrap_or_else(|_| path.clone())),
+        let (source, folder) = match name {
+            Some(_) => (Source::File(path.clone()), None),
+            None if is_toml => (Source::Toml, Some(folder)),
+            None => (Source::File(made_absolute(&path)), Some(folder)),
         };
         Ok(Self { source, ..Self::compiled(cls.py(), scene, text, folder, overrides)? })
     }
@@ -146,18 +161,42 @@ impl Model {
         shipped::Kind::Scene.names()
     }
 
-    /// Reads a scene's text (TOML). The files that it names are relative to `folder`.
+    /// Reads a scene's text (TOML). The files that it names are relative to `folder`; without one, as the scenes name theirs that
+    /// come with the package, whose files those are, or else relative to where the program runs. So the `text` of any model with
+    /// its `folder` is the scene again.
+    #[classmethod]
+    #[pyo3(signature = (text, folder=None, overrides=None))]
+    fn from_toml(
+        cls: &Bound<PyType>,
+        text: String,
+        folder: Option<PathBuf>,
+        overrides: Option<&Bound<PyAny>>,
+    ) -> PyResult<Self> {
+        let overrides = json(overrides)?;
+        let read = || match &folder {
+            Some(folder) => Ok((Scene::from_toml(&text, folder)?, Some(folder.as_path()))),
+            // The error to show is that of the user's own files.
+            None => match Scene::from_toml(&text, Folder::of_texts("scenes", shipped::text)) {
+                Ok(scene) => Ok((scene, None)),
+                Err(_) => fingertip::Result::Ok((Scene::from_toml(&text, ".")?, Some(Path::new(".")))),
+            },
+        };
+        let (scene, folder) = detached(cls.py(), read)?;
+        Self::compiled(cls.py(), scene, text.clone(), folder, overrides)
+    }
+
+    /// Reads a text in MuJoCo's MJCF. The files that it names are relative to `folder`. `notes` say what was left out.
     #[classmethod]
     #[pyo3(signature = (text, folder=PathBuf::from("."), overrides=None))]
-    fn from_toml(
+    fn from_mjcf(
         cls: &Bound<PyType>,
         text: String,
         folder: PathBuf,
         overrides: Option<&Bound<PyAny>>,
     ) -> PyResult<Self> {
         let overrides = json(overrides)?;
-        let scene = detached(cls.py(), || Scene::from_toml(&text, &folder))?;
-        Self::compiled(cls.py(), scene, text, &folder, overrides)
+        let scene = detached(cls.py(), || Scene::from_mjcf_text(&text, &folder))?;
+        Ok(Self { source: Source::Mjcf, ..Self::compiled(cls.py(), scene, text, Some(&folder), overrides)? })
     }
 
     /// A scene of one robot from a URDF file, its root link fixed in the world and its joints' stiffness 1 N·m/rad or
@@ -177,7 +216,7 @@ impl Model {
         let file = toml::Value::String(text_of(path.file_name()));
         let text = format!("[[robot]]\nname = {name}\nurdf = {file}\n");
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self::from_toml(cls, text, folder, overrides)
+        Self::from_toml(cls, text, Some(folder), overrides)
     }
 
     /// nq, the length of q: objects in file order, then robots. A free body has (x, y, z, qw, qx, qy, qz).
@@ -289,6 +328,59 @@ impl Model {
         array(py, &commands, &[times.shape(), &[self.of.nu()]].concat())
     }
 
+    /// The names of the sites, points with axes that are fixed to bodies: `"hand/tip"`.
+    #[getter]
+    fn sites(&self) -> Vec<&str> {
+        self.of.tree.sites.iter().map(|site| site.name.as_str()).collect()
+    }
+
+    /// Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
+    /// world; of all `sites`, or of those with these names. One world may be without its axis.
+    #[pyo3(signature = (q, names=None))]
+    fn site_poses<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let tree = &self.of.tree;
+        let (q, worlds) = Numbers::rows("q", q, tree.nq)?;
+        let q = q.as_slice();
+        let all = || tree.sites.iter().map(|site| site.name.clone()).collect();
+        let names = names.unwrap_or_else(all);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let poses = detached(py, || {
+            if names.is_empty() {
+                return Ok(Vec::new());
+            }
+            let kinematics = Kinematics::of_sites(tree, &names, DType::F64, &Device::Cpu)?;
+            let q = Tensor::from_slice(q, (worlds.count(), tree.nq), &Device::Cpu)?;
+            kinematics.at(&q)?.poses.flatten_all()?.to_vec1::<f64>()
+        })?;
+        let positions: Vec<f64> = poses.chunks_exact(POSE).flat_map(|pose| &pose[..3]).copied().collect();
+        // Columns after the position, as rows.
+        let rotation = |pose: &[f64]| [3, 6, 9, 4, 7, 10, 5, 8, 11].map(|k| pose[k]);
+        let rotations: Vec<f64> = poses.chunks_exact(POSE).flat_map(rotation).collect();
+        let n = names.len();
+        Ok((array(py, &positions, &worlds.shape(&[n, 3]))?, array(py, &rotations, &worlds.shape(&[n, 3, 3]))?))
+    }
+
+    /// Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or
+    /// `overrides={"params": {"joint_damping": True}}`.
+    #[getter]
+    fn joint_damping(&self) -> bool {
+        self.of.params.joint_damping
+    }
+
+    /// What was left out of the scene's files, one line each.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        let robots = self.scene.robots.iter();
+        let own =
+            robots.flat_map(|robot| robot.articulation.notes.iter().map(|note| format!("{}: {note}", robot.name)));
+        self.scene.notes.iter().cloned().chain(own).collect()
+    }
+
     /// Warnings for the scene's author, one line each.
     #[getter]
     fn warnings(&self) -> PyResult<Vec<String>> {
@@ -305,23 +397,24 @@ impl Model {
         dictionary(py, &self.parameters)
     }
 
-    /// The scene's text.
+    /// The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`.
     #[getter]
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// The folder that the scene's files are relative to.
+    /// The folder that the scene's files are relative to; none of a scene that comes with the package.
     #[getter]
-    fn folder(&self) -> &Path {
-        &self.folder
+    fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (own, py) = (slf.get(), slf.py());
         let (make, of) = match &own.source {
             Source::File(source) => ("load", (source, &own.overrides).into_pyobject(py)?),
-            Source::Text => ("from_toml", (&own.text, &own.folder, &own.overrides).into_pyobject(py)?),
+            Source::Toml => ("from_toml", (&own.text, &own.folder, &own.overrides).into_pyobject(py)?),
+            Source::Mjcf => ("from_mjcf", (&own.text, &own.folder, &own.overrides).into_pyobject(py)?),
             Source::Task(task) => {
                 let its_model = py.import("operator")?.getattr("attrgetter")?.call1(("model",))?;
                 return Ok((its_model, (task,).into_pyobject(py)?));

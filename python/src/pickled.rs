@@ -51,6 +51,11 @@ impl<T, const N: usize> Kept<T, N> {
         self.made[place].get(py, numbers, shape)
     }
 
+    /// Writes the numbers of a place to an array, which is its array from then on.
+    pub fn write(&self, place: usize, numbers: impl FnOnce(&T) -> &Vec<f64>, to: &Array) -> PyResult<()> {
+        self.of.as_ref().map_or(Ok(()), |of| self.made[place].write(numbers(of), to))
+    }
+
     /// [`Kept::get`] of rows whose width the numbers say.
     pub fn get_rows<'py>(
         &self,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use candle_core::{Device, Tensor};
 use fingertip::Parameters;
 use fingertip::step::{Quasidynamic as Compiled, StepCotangent, StepNumbers};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Array, Numbers, Worlds, array, count, or_none};
+use crate::arrays::{Array, Numbers, Out, Worlds, array, count, or_none};
 use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
@@ -69,6 +70,22 @@ impl Quasidynamic {
         }
     }
 
+    /// What the library says of a step's end and its command, both as tensors.
+    fn at_end<T: Send>(
+        &self,
+        py: Python,
+        q_next: &Bound<PyAny>,
+        u: &Bound<PyAny>,
+        of: impl FnOnce(&Compiled, &Tensor, &Tensor) -> candle_core::Result<T> + Send,
+    ) -> PyResult<(T, Worlds)> {
+        let (q, worlds) = Numbers::rows("q_next", q_next, self.of.model().nq())?;
+        self.check(worlds)?;
+        let u = Numbers::like("u", u, worlds, &[self.of.model().nu()])?;
+        let (q, u, count) = (q.as_slice(), u.as_slice(), worlds.count());
+        let rows = |numbers: &[f64]| Tensor::from_slice(numbers, (count, numbers.len() / count), &Device::Cpu);
+        Ok((detached(py, || of(&self.of, &rows(q)?, &rows(u)?))?, worlds))
+    }
+
     fn warm<'py>(&self, given: Given<'_, 'py>, worlds: Worlds) -> PyResult<Option<Numbers<'py>>> {
         Numbers::maybe("warm", given, worlds, &[self.of.n_warm()])
     }
@@ -123,20 +140,29 @@ impl Quasidynamic {
     }
 
     /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a step's
-    /// or a hold's nearby, or cold.
-    #[pyo3(signature = (q, u, warm=None))]
+    /// or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written to, double
+    /// precision, row after row; they are then those of the result. `q` itself may be one.
+    #[pyo3(signature = (q, u, warm=None, *, out=None))]
     fn step<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         u: &Bound<'py, PyAny>,
         warm: Given<'_, 'py>,
+        out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Step>> {
         let (q, u, worlds) = self.state(q, u)?;
+        let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
+        let out = Out::of(out, &[("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
         let warm = self.warm(warm, worlds)?;
-        let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
-        let of = detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm)))?;
-        Bound::new(py, Step::new(of, (self.owner, self.of.model()), worlds))
+        let of = {
+            let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
+            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm)))?
+        };
+        drop((q, u, warm));
+        let step = Bound::new(py, Step::new(of, (self.owner, model), worlds))?;
+        step.get().write(&out)?;
+        Ok(step)
     }
 
     /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
@@ -193,19 +219,30 @@ impl Quasidynamic {
         Ok(Gradient::new(of, self.of.parameters(), shapes))
     }
 
-    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu).
+    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
+    /// and `force` are written to, as for `step`.
+    #[pyo3(signature = (q0, u, *, out=None))]
     fn rollout<'py>(
         &self,
         py: Python<'py>,
         q0: &Bound<'py, PyAny>,
         u: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Rollout>> {
         let (q0, worlds) = Numbers::rows("q0", q0, self.of.model().nq())?;
         self.check(worlds)?;
         let (u, n_steps) = Numbers::over_time("u", u, worlds, self.of.model().nu())?;
-        let (q0, u) = (q0.as_slice(), u.as_slice());
-        let of = detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?;
-        Bound::new(py, Rollout::new(of, (self.owner, self.of.model()), worlds))
+        let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
+        let known = [("q", axes(&[n_steps + 1, model.nq()])), ("force", axes(&[n_steps, model.nc(), 3]))];
+        let out = Out::of(out, &known)?;
+        let of = {
+            let (q0, u) = (q0.as_slice(), u.as_slice());
+            detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?
+        };
+        drop((q0, u));
+        let rollout = Bound::new(py, Rollout::new(of, (self.owner, model), worlds))?;
+        rollout.get().write(&out)?;
+        Ok(rollout)
     }
 
     /// Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
@@ -300,6 +337,31 @@ impl Quasidynamic {
         let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, warm, n)))?;
         Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
+    }
+
+    /// The forces of the commands' springs where a step ended at `q_next` (B, nq) under u (B, nu): (B, nu), N·m or N. What a controller
+    /// adds against weight is not in them.
+    fn command_forces<'py>(
+        &self,
+        py: Python<'py>,
+        q_next: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+    ) -> PyResult<Array<'py>> {
+        let (forces, worlds) =
+            self.at_end(py, q_next, u, |of, q, u| of.command_forces(q, u)?.flatten_all()?.to_vec1())?;
+        array(py, &forces, &worlds.shape(&[self.of.model().nu()]))
+    }
+
+    /// The commands whose springs pull harder where a step ended at `q_next` (B, nq) under u (B, nu) than their joints' largest efforts
+    /// allow, which the step does not bound: (world, index in u, force, largest effort) each, N·m or N.
+    fn beyond_efforts(
+        &self,
+        py: Python,
+        q_next: &Bound<PyAny>,
+        u: &Bound<PyAny>,
+    ) -> PyResult<Vec<(usize, usize, f64, f64)>> {
+        let (beyond, _) = self.at_end(py, q_next, u, Compiled::beyond_efforts)?;
+        Ok(beyond.into_iter().map(|one| (one.world, one.command, one.force, one.effort)).collect())
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Py<Model>,), Bound<'py, PyDict>)> {

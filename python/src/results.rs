@@ -11,7 +11,7 @@ use fingertip::{Model, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Array, Lazy, Worlds};
+use crate::arrays::{Array, Lazy, Out, Worlds};
 use crate::error::{Error, Unsolved};
 use crate::pickled::{Kept, Reduced, Reports, Shaped, by_parameters, plain, reduced};
 
@@ -153,6 +153,14 @@ impl Step {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
         let axes = [model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()];
         solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
+    }
+
+    /// Writes results to arrays.
+    pub fn write(&self, out: &Out) -> PyResult<()> {
+        out.iter().try_for_each(|(name, to)| match *name {
+            "q_next" => self.of.write(0, |of| &of.q_next, to),
+            _ => self.of.write(2, |of| &of.force, to),
+        })
     }
 
     /// From a pickle.
@@ -305,6 +313,14 @@ impl Rollout {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps]));
         let axes = [of.n_steps, model.nq(), model.nc(), model.pairs.torsional.len()];
         solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
+    }
+
+    /// Writes results to arrays.
+    pub fn write(&self, out: &Out) -> PyResult<()> {
+        out.iter().try_for_each(|(name, to)| match *name {
+            "q" => self.of.write(0, |of| &of.q, to),
+            _ => self.of.write(1, |of| &of.force, to),
+        })
     }
 
     /// From a pickle.

@@ -90,6 +90,62 @@ def test_names(monkeypatch, tmp_path, hand):
         ft.Model.load("hand_bal")
 
 
+@pytest.mark.parametrize("name", ft.Model.names())
+def test_the_text_of_a_shipped_scene_is_the_scene_anywhere(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    shipped = ft.Model.load(name)
+    model = ft.Model.from_toml(shipped.text, shipped.folder)
+    assert shipped.folder is None and model.folder is None and np.array_equal(model.home(), shipped.home())
+    assert pickle.loads(pickle.dumps(model)).q_names == shipped.q_names
+
+
+def test_the_text_of_a_tasks_model_is_its_scene(monkeypatch, tmp_path):
+    shipped = ft.Task.load("planar_push").model
+    monkeypatch.chdir(ROOT)
+    own = ft.Task.load("assets/tasks/planar_push.toml").model
+    monkeypatch.chdir(tmp_path)
+    assert shipped.folder is None and own.folder is not None
+    for model in (shipped, own):
+        assert ft.Model.from_toml(model.text, model.folder).q_names == shipped.q_names
+
+
+def test_files_of_texts_without_a_folder(monkeypatch):
+    """Where the package has none of that name, they are the user's own."""
+    text = (ROOT / "tests/mjcf/hand.urdf").name
+    monkeypatch.chdir(ROOT / "tests/mjcf")
+    model = ft.Model.from_toml(f'[[robot]]\nname = "r"\nurdf = "{text}"\n')
+    assert model.folder == ROOT / "tests/mjcf" and model.nu > 0
+
+
+def test_sites():
+    """A point on a finger: its place and axes by the chain of two turns."""
+    model = ft.Model.from_mjcf(
+        """<mujoco><worldbody><body name="a" pos="0 0 1"><joint name="a" axis="0 1 0"/><geom size="0.1"/>
+        <body name="b" pos="0.5 0 0"><joint name="b" axis="0 0 1"/><geom size="0.1"/><site name="tip" pos="0.25 0 0" euler="90 0 0"/>
+        <site name="root"/></body></body></worldbody><sensor><gyro site="tip"/></sensor></mujoco>"""
+    )
+    tip, root = model.sites
+    assert (tip.split("/")[1], root.split("/")[1]) == ("tip", "root")
+    a, b = q = np.array([0.3, -0.4])
+    about_y = np.array([[np.cos(a), 0, np.sin(a)], [0, 1, 0], [-np.sin(a), 0, np.cos(a)]])
+    about_z = np.array([[np.cos(b), -np.sin(b), 0], [np.sin(b), np.cos(b), 0], [0, 0, 1]])
+    position, rotation = model.site_poses(q)
+    assert position.shape == (2, 3) and rotation.shape == (2, 3, 3)
+    assert np.allclose(position[1], [0, 0, 1] + about_y @ [0.5, 0, 0]) and np.allclose(rotation[1], about_y @ about_z)
+    assert np.allclose(position[0], position[1] + about_y @ about_z @ [0.25, 0, 0])
+    assert np.allclose(rotation[0], about_y @ about_z @ [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    batch = model.site_poses(np.tile(q, (3, 1)), [root])
+    assert batch[0].shape == (3, 1, 3) and np.array_equal(batch[1][2, 0], rotation[1])
+    assert any("sensor" in note for note in model.notes)
+    assert ft.Model.load("push").site_poses(ft.Model.load("push").home())[0].shape == (0, 3)
+
+
+def test_joint_damping():
+    model = ft.Model.load("hand_ball")
+    assert model.joint_damping is False
+    assert ft.Model.load("hand_ball", {"params": {"joint_damping": True}}).joint_damping is True
+
+
 def test_mjcf(monkeypatch):
     monkeypatch.chdir(ROOT / "tests/mjcf")
     model = ft.Model.load("actuators.xml")

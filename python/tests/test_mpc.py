@@ -71,6 +71,46 @@ def test_runs_are_those_of_the_command_line(options, plant):
     assert sum(said["outcomes"].values()) == len(run.outcome)
 
 
+@pytest.mark.parametrize("supervised", [True, False])
+def test_supervised_runs_are_those_of_the_command_line(supervised):
+    """To the last bit, in a task whose goal is too far to be planned for at once."""
+    task = ft.Task.load("hand_turn").replace(cap=12)
+    run = mpc.run(task, episode=1, supervised=supervised)
+    asked = ["mpc", "hand_turn", "--first", "1", "--episodes", "1", "--cap", "12", "--json", *([] if supervised else ["--plain"])]
+    said = json.loads(subprocess.run([*COMMAND, *asked], capture_output=True, text=True).stdout)
+    for name, last in said["errors"].items():
+        assert last == (run.errors[name][-1] if name in run.errors else None)
+    # It begins a thing where what it does changes, or the same again.
+    does = said["supervisor"]["does"]
+    assert set(run.doing) <= {*does, "goal"} and (set(run.doing) == {"goal"} or supervised) and bool(does) == supervised
+    assert ("subgoal" in run.doing) == supervised and run.stall == (None,) * 12
+
+
+def test_own_costs_stay_when_the_supervisor_changes_what_is_planned_for():
+    task = ft.Task.load("hand_turn").replace(cap=3)
+    at = task.model.object(task.object)
+    terms, first, plain = [], ft.Controller(task, 1), ft.Controller(task, 1, supervised=False)
+
+    def rate(q):
+        rows = np.zeros((1, task.model.nv))
+        rows[0, at.v.start] = 1.0
+        return rows
+
+    own = ft.Controller(task, 1, costs=[mpc.Cost(lambda q: q[at.q][:1] - 0.02, rate, 1e6)])
+    q = task.episode(1).q
+    terms.append(own.standing(q))
+    answer = own.command(q)
+    terms.append(own.standing(q))
+    assert answer.doing == "subgoal" and [of[-1][:2] for of in terms] == [("cost", terms[0][-1][1])] * 2 and terms[0][-1][1] > 0
+    assert not np.array_equal(answer.u, first.command(q).u) and plain.command(q).doing == "goal"
+    own.set_goal(task.episode(2).goal)
+    assert own.standing(q)[-1] == terms[0][-1]
+    own.set_parameters({"mass": {task.object: 0.5}})
+    assert own.standing(q)[-1] == terms[0][-1]
+    own.reset(1)
+    assert own.command(q).doing == "subgoal" and own.standing(q)[-1] == terms[0][-1]
+
+
 def test_any_plant(turn, ran):
     """The library's own step as a callable of q and u is the default plant, but for where solves start."""
     sim = ft.Quasidynamic(turn.model, kappa=1e6)

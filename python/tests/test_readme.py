@@ -40,9 +40,37 @@ def test_jax(monkeypatch, capsys):
     assert run(README, monkeypatch, capsys, "import jax") == ["(64, 40, 21) (1,)"]
 
 
+def test_mujoco(monkeypatch, capsys):
+    pytest.importorskip("mujoco")
+    (line,) = run(README, monkeypatch, capsys, "import mujoco")
+    assert line.startswith("<fingertip.Model nq=11 ") and " True " in line
+
+
+def test_cluster(monkeypatch, capsys):
+    (line,) = run(ROOT / "docs" / "cluster.md", monkeypatch, capsys)
+    assert line.startswith("{'height': ")
+
+
 def test_gymnasium(monkeypatch, capsys):
     pytest.importorskip("gymnasium", "1.1")
     assert run(README, monkeypatch, capsys, "import gymnasium") == ["(64, 72) (64,)"]
+
+
+@pytest.mark.parametrize("title", ["First step", "Own robot", "Gradients", "Planning", "Own cost", "Learning", "Cluster", "Viewing"])
+def test_guide(title, monkeypatch, capsys):
+    """Each section's program prints what is to be seen; those in Rust are tests of the crate."""
+    if title == "Learning":
+        pytest.importorskip("jax")
+    text = (ROOT / "docs" / "guide.md").read_text()
+    (section,) = (part for part in text.split("\n## ") if part.startswith(f"{title}\n"))
+    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    exec(compile(program, title, "exec"), {})
+    *_, last = capsys.readouterr().out.splitlines()
+    if title == "Learning":
+        first, end = map(float, last.split())
+        assert end < 0.5 * first
+    assert last
 
 
 def test_readme_of_the_repository(monkeypatch, capsys):

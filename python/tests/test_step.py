@@ -218,3 +218,34 @@ def test_without_robots_or_contacts():
     assert np.allclose(pushed, np.eye(6)[:2]) and dlambda.shape == (2, 0)
     assert sim.linearize(q, u).B.shape == (2, 6, 0)
     assert model.control([0.0, 1.0]).shape == (2, 0)
+
+
+def test_out(sim, hand):
+    """Results are written where they are wanted, also over q; the gradients know what q was."""
+    q, u = near_home(hand, 5)
+    step, commands = sim.step(q, u), np.tile(u[:, None], (1, 3, 1))
+    q_next, force = np.full((5, 24), np.nan), np.full((5, 6, 3), np.nan)
+    made = sim.step(q, u, out={"q_next": q_next, "force": force})
+    assert made.q_next is q_next and made.force is force
+    assert np.array_equal(q_next, step.q_next) and np.array_equal(force, step.force)
+    assert np.array_equal(sim.vjp(q, u, q_next_bar=q, step=made).u, sim.vjp(q, u, q_next_bar=q, step=step).u)
+    state = q.copy()
+    for _ in range(3):
+        sim.step(state, u, out={"q_next": state})
+    assert np.array_equal(state, sim.step(sim.step(step.q_next, u).q_next, u).q_next)
+    rollout, path = sim.rollout(q, commands), np.zeros((5, 4, 24))
+    assert sim.rollout(q, commands, out={"q": path}).q is path and np.array_equal(path, rollout.q)
+    one = np.zeros(24)
+    assert np.array_equal(sim.step(q[0], u[0], out={"q_next": one}).q_next, one) and np.array_equal(one, step.q_next[0])
+
+
+def test_forces_of_commands(sim, hand):
+    q, u = near_home(hand, 3)
+    u[1, hand.joint("hand/slider_z").u] += 100.0
+    step = sim.step(q, u)
+    places = [hand.joint(name).q.start for name in hand.u_names]
+    force = sim.params["stiffness"] * (u - step.q_next[:, places])
+    assert np.allclose(sim.command_forces(step.q_next, u), force, atol=1e-9)
+    beyond = sim.beyond_efforts(step.q_next, u)
+    assert all(abs(f) > effort and f == pytest.approx(force[world, command]) for world, command, f, effort in beyond)
+    assert sim.command_forces(step.q_next[0], u[0]).shape == (21,)

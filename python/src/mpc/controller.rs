@@ -3,9 +3,10 @@
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
 
+use fingertip::Overrides;
+use fingertip::mpc::cost::Expansion;
 use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
-use fingertip::mpc::{Controller as Of, Measured, Task as TaskOf};
-use fingertip::{Overrides, message};
+use fingertip::mpc::{Measured, Supervisor, Task as TaskOf};
 use pyo3::prelude::*;
 
 use super::cost::{self, Cost, Raised};
@@ -22,11 +23,15 @@ const LONGEST: f64 = 1e6;
 /// is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start; `costs` are added
 /// to the task's objective. One roll-out is made at once to measure how long it takes.
 ///
+/// A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
+/// `supervised=False` the goal itself is always planned for.
+///
 /// A call releases the interpreter's lock while it plans. A controller answers one call at a time.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Controller {
     task: Py<Task>,
     costs: Vec<Py<Cost>>,
+    supervised: bool,
     raised: Raised,
     state: Mutex<State>,
 }
@@ -35,7 +40,7 @@ struct State {
     /// The task with what is believed of the plant by now.
     task: TaskOf,
     episode: EpisodeOf,
-    of: Of,
+    of: Supervisor,
     progress: Progress,
 }
 
@@ -51,7 +56,8 @@ type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 #[pymethods]
 impl Controller {
     #[new]
-    #[pyo3(signature = (task, episode=Which::Number(0), seed=0, *, goal=None, q=None, costs=Vec::new()))]
+    #[pyo3(signature = (task, episode=Which::Number(0), seed=0, *, goal=None, q=None, costs=Vec::new(), supervised=true))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
         py: Python,
         task: Py<Task>,
@@ -60,12 +66,13 @@ impl Controller {
         goal: Option<&Bound<Goal>>,
         q: Option<&Bound<PyAny>>,
         costs: Vec<Py<Cost>>,
+        supervised: bool,
     ) -> PyResult<Self> {
         let raised = Raised::default();
         let of = task.get().of.clone();
         let episode = begin(py, &of, episode, seed, goal, q)?;
-        let state = State::new(py, of, episode, (&costs, &raised))?;
-        Ok(Self { task, costs, raised, state: Mutex::new(state) })
+        let state = State::new(py, of, episode, supervised, (&costs, &raised))?;
+        Ok(Self { task, costs, supervised, raised, state: Mutex::new(state) })
     }
 
     /// Begins another episode, as a new controller does. What was believed of the plant is forgotten.
@@ -80,7 +87,7 @@ impl Controller {
     ) -> PyResult<()> {
         let of = self.task.get().of.clone();
         let episode = begin(py, &of, episode, seed, goal, q)?;
-        let state = State::new(py, of, episode, (&self.costs, &self.raised))?;
+        let state = State::new(py, of, episode, self.supervised, (&self.costs, &self.raised))?;
         self.with(|own| {
             *own = state;
             Ok(())
@@ -124,10 +131,11 @@ impl Controller {
                 let answer = own.of.answer(&measured, limit).or_raise()?;
                 let errors = own.task.errors(&own.episode.goal, &measured.q).or_raise()?;
                 own.task.count(&mut own.progress, &errors);
-                Ok((answer, errors, own.progress.clone(), own.task.is_over(&own.progress)))
+                let supervised = (own.of.doing().name(), own.of.stall().map(ToString::to_string));
+                Ok((answer, errors, own.progress.clone(), own.task.is_over(&own.progress), supervised))
             }))
         })?;
-        let (answer, errors, progress, done) = self.raised.or(done)?;
+        let (answer, errors, progress, done, (doing, stall)) = self.raised.or(done)?;
         let simulator = self.task.get().of.simulator();
         let plan = answer.plan.as_ref().map(|plan| Py::new(py, Plan::of(py, plan, simulator)?)).transpose()?;
         Ok(Answer {
@@ -141,14 +149,16 @@ impl Controller {
             step: progress.step - 1,
             success: progress.success.is_some(),
             done,
+            doing: doing.to_owned(),
+            stall,
         })
     }
 
     /// Another goal from now on. The plan so far stays and is improved; progress begins again.
-    fn set_goal(&self, py: Python, goal: &Goal) -> PyResult<()> {
+    fn set_goal(&self, goal: &Goal) -> PyResult<()> {
         self.with(|own| {
-            let episode = EpisodeOf { goal: goal.0.clone(), ..own.episode.clone() };
-            own.plan_for(py, own.task.clone(), episode, (&self.costs, &self.raised))?;
+            own.change(&self.raised, |of| of.set_goal(goal.0.clone()))?;
+            own.episode.goal = goal.0.clone();
             own.progress = Progress::default();
             Ok(())
         })
@@ -156,13 +166,15 @@ impl Controller {
 
     /// Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`, `mass`
     /// and `size` count.
-    fn set_parameters(&self, py: Python, overrides: &Bound<PyAny>) -> PyResult<()> {
+    fn set_parameters(&self, overrides: &Bound<PyAny>) -> PyResult<()> {
         let overrides = json(Some(overrides))?.unwrap_or_default();
         let overrides = Overrides::from_json(&overrides).map_err(|error| error.within("overrides")).or_raise()?;
         self.with(|own| {
             let mut task = own.task.clone();
             task.set_parameters(&overrides).or_raise()?;
-            own.plan_for(py, task, own.episode.clone(), (&self.costs, &self.raised))
+            own.change(&self.raised, |of| of.set_task(&task))?;
+            own.task = task;
+            Ok(())
         })
     }
 
@@ -181,20 +193,20 @@ impl Controller {
     /// The previous command (nu,), rad and m.
     #[getter]
     fn u_before(&self, py: Python) -> PyResult<Held> {
-        self.with(|own| held(py, own.of.u_before(), &[own.of.u_before().len()]))
+        self.with(|own| held(py, own.of.controller().u_before(), &[own.of.controller().u_before().len()]))
     }
 
     /// The number of commands that are planned, T.
     #[getter]
     fn horizon(&self) -> PyResult<usize> {
-        self.with(|own| Ok(own.of.problem().horizon))
+        self.with(|own| Ok(own.of.controller().problem().horizon))
     }
 
     /// What is known of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
     /// standard deviation of its logarithm.
     #[getter]
     fn friction(&self) -> PyResult<Option<(f64, f64)>> {
-        self.with(|own| Ok(own.of.friction().map(|estimate| (estimate.factor, estimate.deviation))))
+        self.with(|own| Ok(own.of.controller().friction().map(|estimate| (estimate.factor, estimate.deviation))))
     }
 
     /// What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and
@@ -203,7 +215,7 @@ impl Controller {
     fn standing(&self, q: &Bound<PyAny>) -> PyResult<Vec<(&'static str, f64, bool)>> {
         let nq = self.task.get().of.simulator().model().nq();
         let q = Numbers::like("q", q, Worlds::One, &[nq])?.as_slice().to_vec();
-        self.raised.or(self.with(|own| own.of.problem().standing(&q).or_raise()))
+        self.raised.or(self.with(|own| own.of.controller().problem().standing(&q).or_raise()))
     }
 }
 
@@ -219,34 +231,36 @@ impl Controller {
 }
 
 impl State {
-    fn new(py: Python, task: TaskOf, episode: EpisodeOf, (costs, raised): (&[Py<Cost>], &Raised)) -> PyResult<Self> {
-        let of = detached(py, || task.controller(&episode))?;
+    fn new(
+        py: Python,
+        mut task: TaskOf,
+        episode: EpisodeOf,
+        supervised: bool,
+        (costs, raised): (&[Py<Cost>], &Raised),
+    ) -> PyResult<Self> {
+        task.supervision = task.supervision.filter(|_| supervised);
+        let of = detached(py, || Supervisor::new(&task, &episode))?;
         let mut own = Self { task, episode, of, progress: Progress::default() };
         if !costs.is_empty() {
-            own.plan_for(py, own.task.clone(), own.episode.clone(), (costs, raised))?;
+            let terms = cost::terms(py, costs, own.task.simulator().model(), raised).or_raise()?;
+            own.change(raised, |of| of.set_terms(terms))?;
         }
         Ok(own)
     }
 
-    /// Plans for an episode of a task from now on. After an error nothing has changed.
-    fn plan_for(
+    /// Changes what is planned. After an error nothing has changed.
+    fn change(
         &mut self,
-        py: Python,
-        task: TaskOf,
-        episode: EpisodeOf,
-        (costs, raised): (&[Py<Cost>], &Raised),
+        raised: &Raised,
+        work: impl FnOnce(&mut Supervisor) -> candle_core::Result<()>,
     ) -> PyResult<()> {
-        let mut problems = task.problems(&episode).or_raise()?;
-        cost::add(py, costs, &mut problems, raised).or_raise()?;
-        let start = episode.start.q.as_slice();
-        if let Some(problem) = problems.last() {
-            // A function that cannot be used says so here and not while a plant waits.
-            let nv = problem.simulator.model().nv();
-            let mut to = fingertip::mpc::cost::Expansion::zeros(nv);
-            raised.or(problem.objective.expand(start, true, false, &mut to).or_raise())?;
-        }
-        self.of.set_problems(problems).map_err(|error| Error::new_err(message(&error)))?;
-        (self.task, self.episode) = (task, episode);
+        let mut of = self.of.clone();
+        work(&mut of).or_raise()?;
+        // A function that cannot be used says so here and not while a plant waits.
+        let problem = of.controller().problem();
+        let mut to = Expansion::zeros(problem.simulator.model().nv());
+        raised.or(problem.objective.expand(&self.episode.start.q, true, false, &mut to).or_raise())?;
+        self.of = of;
         Ok(())
     }
 }

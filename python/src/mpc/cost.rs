@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{Device, Result, Tensor, bail};
+use fingertip::Model;
 use fingertip::kinematics::Manifold;
-use fingertip::mpc::Problem;
 use fingertip::mpc::cost::{Cost as CostOf, Expansion, Term};
 use nalgebra::{DMatrix, DVector};
 use numpy::ToPyArray;
@@ -74,25 +74,21 @@ impl Raised {
     }
 }
 
-/// Adds costs to an episode's problems.
-pub fn add(py: Python, costs: &[Py<Cost>], problems: &mut [Problem], raised: &Raised) -> Result<()> {
-    for cost in costs {
-        let own = cost.get();
-        for problem in &mut *problems {
-            let model = problem.simulator.model();
-            let called = Called {
-                residual: own.residual.clone_ref(py),
-                jacobian: own.jacobian.clone_ref(py),
-                raised: raised.clone(),
-                manifold: Manifold::new(&model.tree, &Device::Cpu)?,
-                nq: model.nq(),
-                nv: model.nv(),
-            };
-            let (running, terminal, purpose) = (own.running, own.terminal, own.purpose);
-            problem.objective.terms.push(Term { cost: Arc::new(called), running, terminal, purpose });
-        }
-    }
-    Ok(())
+/// The terms of costs in a model.
+pub fn terms(py: Python, costs: &[Py<Cost>], model: &Model, raised: &Raised) -> Result<Vec<Term>> {
+    let term = |cost: &Py<Cost>| {
+        let Cost { residual, jacobian, running, terminal, purpose } = cost.get();
+        let called = Called {
+            residual: residual.clone_ref(py),
+            jacobian: jacobian.clone_ref(py),
+            raised: raised.clone(),
+            manifold: Manifold::new(&model.tree, &Device::Cpu)?,
+            nq: model.nq(),
+            nv: model.nv(),
+        };
+        Ok(Term { cost: Arc::new(called), running: *running, terminal: *terminal, purpose: *purpose })
+    };
+    costs.iter().map(term).collect()
 }
 
 /// The functions of a cost.

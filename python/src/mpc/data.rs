@@ -119,6 +119,11 @@ data! {
         success: bool,
         /// Is it over: by success, if the task stops there, or by its cap?
         done: bool,
+        /// What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`, `"nudge"`,
+        /// `"sample"` or `"retreat"`.
+        doing: String,
+        /// Why the plans before have stalled, where it is one of the last three; none otherwise.
+        stall: Option<String>,
     }
 }
 

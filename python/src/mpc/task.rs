@@ -264,6 +264,11 @@ impl Task {
 }
 
 impl Task {
+    /// Does it come with the package? Then it is read by its name.
+    pub fn is_shipped(&self) -> bool {
+        matches!(&self.source, Source::File(path) if path.is_relative())
+    }
+
     fn changes_as_keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Changes { method, iterations, most_iterations, tolerance, cap, latency, lead, seed, overrides } =
             &self.changes;

@@ -33,8 +33,13 @@ pub(super) struct Document {
 impl Document {
     /// Reads a file and what it includes.
     pub(super) fn load(path: &Path) -> Result<Self> {
+        Self::of_text(&file::text(path)?, path)
+    }
+
+    /// Reads a text as that of a file with this path, and what it includes.
+    pub(super) fn of_text(text: &str, path: &Path) -> Result<Self> {
         let mut files = Vec::new();
-        let root = open(path.to_owned(), &mut files, 0)?;
+        let root = parse(text, path.to_owned(), &mut files, 0)?;
         if root.tag != "mujoco" {
             return Err(Error::invalid(path.display().to_string(), format!("expected <mujoco>, got <{}>", root.tag)));
         }
@@ -112,13 +117,11 @@ fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// A file's root element.
-fn open(path: PathBuf, files: &mut Vec<PathBuf>, depth: usize) -> Result<Element> {
-    let text = file::text(&path)?;
+/// The root element of a file's text.
+fn parse(text: &str, path: PathBuf, files: &mut Vec<PathBuf>, depth: usize) -> Result<Element> {
     let place = |error: Error| error.within(path.display());
-    xml::check_depth(&text).map_err(place)?;
-    let document =
-        roxmltree::Document::parse(&text).map_err(|error| place(Error::invalid("XML", error.to_string())))?;
+    xml::check_depth(text).map_err(place)?;
+    let document = roxmltree::Document::parse(text).map_err(|error| place(Error::invalid("XML", error.to_string())))?;
     if files.len() == MOST_FILES {
         return Err(place(Error::invalid("include", format!("expected at most {MOST_FILES} files"))));
     }
@@ -164,7 +167,7 @@ fn children(
         if files.contains(&path) {
             return Err(place(format!("expected a file once, but \"{name}\" is included already")));
         }
-        let included = open(path, files, depth + 1)?;
+        let included = parse(&file::text(&path)?, path, files, depth + 1)?;
         if included.tag != "mujoco" && included.tag != "mujocoinclude" {
             let (file, tag) = (files[included.file].display().to_string(), included.tag);
             return Err(Error::invalid(file, format!("expected <mujoco> or <mujocoinclude>, got <{tag}>")));

@@ -106,9 +106,20 @@ impl Scene {
     /// As [`Robot::from_mjcf`], and if nothing in it can move.
     pub fn from_mjcf(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let document = Document::load(path)?;
-        let file = Mjcf::read(&document)?;
-        let scene = file.scene()?;
+        Self::of_document(&Document::load(path)?, path)
+    }
+
+    /// The same of a text. The files that it names are relative to `folder`, and messages call it `MJCF`.
+    ///
+    /// # Errors
+    /// As [`Scene::from_mjcf`].
+    pub fn from_mjcf_text(text: &str, folder: impl AsRef<Path>) -> Result<Self> {
+        let path = folder.as_ref().join("MJCF");
+        Self::of_document(&Document::of_text(text, &path)?, Path::new("MJCF"))
+    }
+
+    fn of_document(document: &Document, path: &Path) -> Result<Self> {
+        let scene = Mjcf::read(document)?.scene()?;
         scene.validate().map_err(|error| error.within(path.display()))?;
         Ok(scene)
     }

@@ -10,7 +10,7 @@ use candle_core::Result;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::controller::{Answer, Controller, Measured, Method};
-use super::cost::{Goal, Turn};
+use super::cost::{Goal, Term, Turn};
 use super::roadmap::Guide;
 use super::sampling::Deviates;
 use super::task::{Episode, Task};
@@ -89,6 +89,8 @@ pub struct Supervisor {
     task: Task,
     episode: Episode,
     settings: Option<Supervision>,
+    /// What every problem has besides the task's own terms.
+    terms: Vec<Term>,
     doing: Doing,
     /// What is planned for now.
     target: Goal,
@@ -122,6 +124,7 @@ impl Supervisor {
             target: episode.goal.clone(),
             episode: episode.clone(),
             settings: task.supervision,
+            terms: Vec::new(),
             doing: Doing::Goal,
             since: 0,
             idle: 0,
@@ -198,6 +201,15 @@ impl Supervisor {
     /// As [`Task::problems`].
     pub fn set_task(&mut self, task: &Task) -> Result<()> {
         self.task = task.clone();
+        self.plan()
+    }
+
+    /// Terms that are added to the task's from now on, whatever is planned for, in place of those given before.
+    ///
+    /// # Errors
+    /// As [`Task::problems`].
+    pub fn set_terms(&mut self, terms: Vec<Term>) -> Result<()> {
+        self.terms = terms;
         self.plan()
     }
 
@@ -373,13 +385,14 @@ impl Supervisor {
     /// Tells the controller what to plan.
     fn plan(&mut self) -> Result<()> {
         let walk = self.guide.as_ref().and_then(|guide| guide.walk.as_ref());
-        let problems = if let Some(walk) = walk {
+        let mut problems = if let Some(walk) = walk {
             walk.problems(&self.task, &self.episode.start)?
         } else if self.doing == Doing::Retreat {
             self.task.retreat(&self.episode, &self.target)?
         } else {
             self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?
         };
+        problems.iter_mut().for_each(|problem| problem.objective.terms.extend_from_slice(&self.terms));
         self.controller.set_problems(problems)?;
         let own = self.task.settings.method;
         self.controller.set_method(if self.doing == Doing::Sample { Method::Hybrid } else { own });

@@ -1,0 +1,395 @@
+"""MuJoCo's models as scenes, and MuJoCo as the plant of a task.
+
+    scene = mujoco.MjModel.from_xml_path("hand.xml")  # or compiled from an MjSpec
+    model = fingertip.mujoco.from_mujoco(scene)
+    run = fingertip.mpc.run(task, fingertip.mujoco.Plant(task, scene))
+
+What was compiled counts, so that any model will do that MuJoCo has in memory: `mujoco.MjSpec`'s with attached parts, or those of a
+file that this library does not read as it stands. The module needs the package `mujoco`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, TypeAlias
+from xml.etree import ElementTree
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._fingertip import Episode, Error, Model, Task
+
+__all__ = ["Plant", "Places", "from_mujoco", "to_mjcf"]
+
+_Array: TypeAlias = NDArray[np.float64]
+
+_JOINTS = ["free", "ball", "slide", "hinge"]
+_FREE, _BALL, _SLIDE, _HINGE = range(4)
+_GEOMS = ["plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf"]
+_MESH = _GEOMS.index("mesh")
+# How many sizes a geom's kind has.
+_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3, "plane": 3}
+_TARGETS = {0: "joint", 1: "jointinparent", 2: "cranksite", 3: "tendon", 4: "site", 5: "body"}
+_EQUALITIES = ["connect", "weld", "joint", "tendon"]
+_OF_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
+# What has no place in a scene, by MuJoCo's count and its element: the reader's notes say that it was left out.
+_OTHERS = {"nsensor": "sensor", "nflex": "deformable", "nskin": "deformable", "nplugin": "extension", "ntuple": "custom"}
+
+
+def from_mujoco(model: Any, overrides: dict[str, Any] | str | None = None) -> Model:
+    """The scene of a compiled `mujoco.MjModel`: its bodies, joints, collision shapes, actuators, tendons, keyframe and gravity, as
+    `docs/mjcf.md` of the repository says. `Model.notes` names what was left out. The model pickles without files.
+
+    q has the model's own order: `Places` goes from MuJoCo's and back. `overrides` are those of `Model.load`."""
+    return Model.from_mjcf(to_mjcf(model), ".", overrides)
+
+
+def to_mjcf(model: Any) -> str:
+    """A compiled `mujoco.MjModel` as MJCF in one text without other files: what `from_mujoco` reads. Meshes are their convex hulls,
+    which are what touches; what touches nothing, textures, cameras and lights are not in it."""
+    text: str = ElementTree.tostring(_Writer(model).root, encoding="unicode")
+    return text
+
+
+def _name(model: Any, kind: str, index: int) -> str:
+    """A thing's name; what has none gets one from its place."""
+    return model.__getattribute__(kind)(int(index)).name or f"{kind}{index}"
+
+
+def _numbers(values: ArrayLike) -> str:
+    return " ".join(repr(float(value)) for value in np.ravel(values))
+
+
+class _Writer:
+    """Elements of a compiled model."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        title = model.names.split(b"\0", 1)[0].decode()
+        self.root = ElementTree.Element("mujoco", model=title or "robot")
+        self.add(self.root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
+        self.add(self.root, "option", gravity=model.opt.gravity)
+        self.meshes: dict[int, str] = {}
+        self.asset = self.add(self.root, "asset")
+        world = self.add(self.root, "worldbody")
+        elements = {0: world}
+        for body in range(model.nbody):
+            if body:
+                elements[body] = self.body(elements[int(model.body_parentid[body])], body)
+            self.inside(elements[body], body)
+        self.tendons()
+        self.actuators()
+        self.contact()
+        self.equality()
+        if model.nkey:
+            names = [model.key(key).name for key in range(model.nkey)]
+            key = names.index("home") if "home" in names else 0
+            keyframe = self.add(self.root, "keyframe")
+            self.add(keyframe, "key", name=names[key], qpos=model.key_qpos[key], ctrl=model.key_ctrl[key])
+        for count, element in _OTHERS.items():
+            for _ in range(getattr(model, count, 0)):
+                self.add(self.root, element)
+
+    def add(self, to: Any, tag: str, **attributes: Any) -> Any:
+        """An element with attributes: texts, numbers or rows of them; None is left out."""
+        given = {name: value for name, value in attributes.items() if value is not None}
+        texts = {name: value if isinstance(value, str) else _numbers(value) for name, value in given.items()}
+        return ElementTree.SubElement(to, tag, texts)
+
+    def body(self, parent: Any, body: int) -> Any:
+        model = self.model
+        name, mocap = _name(model, "body", body), "true" if model.body_mocapid[body] >= 0 else None
+        gravcomp = model.body_gravcomp[body] or None
+        made = self.add(
+            parent, "body", name=name, pos=model.body_pos[body], quat=model.body_quat[body], mocap=mocap, gravcomp=gravcomp
+        )
+        if model.body_mass[body] > 0:
+            place = {"pos": model.body_ipos[body], "quat": model.body_iquat[body]}
+            self.add(made, "inertial", mass=model.body_mass[body], diaginertia=model.body_inertia[body], **place)
+        return made
+
+    def inside(self, element: Any, body: int) -> None:
+        model = self.model
+        for joint in range(model.njnt):
+            if model.jnt_bodyid[joint] == body:
+                self.joint(element, joint)
+        for geom in range(model.ngeom):
+            if model.geom_bodyid[geom] == body and self.touches(geom):
+                self.geom(element, geom)
+        for site in range(model.nsite):
+            if model.site_bodyid[site] == body:
+                name, pose = _name(model, "site", site), {"pos": model.site_pos[site], "quat": model.site_quat[site]}
+                self.add(element, "site", name=name, **pose)
+
+    def touches(self, geom: int) -> bool:
+        model = self.model
+        is_paired = geom in model.pair_geom1 or geom in model.pair_geom2
+        return bool(model.geom_contype[geom] or model.geom_conaffinity[geom] or is_paired)
+
+    def joint(self, element: Any, joint: int) -> None:
+        model = self.model
+        name, kind = _name(model, "joint", joint), int(model.jnt_type[joint])
+        if kind == _FREE:
+            self.add(element, "freejoint", name=name)
+            return
+        q, v = model.jnt_qposadr[joint], model.jnt_dofadr[joint]
+        curved = np.any(getattr(model, "jnt_stiffnesspoly", np.zeros(1))[joint : joint + 1])
+        self.add(
+            element,
+            "joint",
+            name=name,
+            type=_JOINTS[kind],
+            pos=model.jnt_pos[joint],
+            axis=model.jnt_axis[joint],
+            range=model.jnt_range[joint],
+            limited=_truth(model.jnt_limited[joint]),
+            ref=model.qpos0[q],
+            stiffness=np.ravel(model.jnt_stiffness[joint])[0] or None,
+            springref=model.qpos_spring[q],
+            damping=np.ravel(model.dof_damping[v])[0] or None,
+            armature=model.dof_armature[v] or None,
+            frictionloss=model.dof_frictionloss[v] or None,
+            actuatorfrcrange=model.jnt_actfrcrange[joint] if model.jnt_actfrclimited[joint] else None,
+            # No name of MuJoCo's: so that the notes say it.
+            stiffnesspoly="yes" if curved else None,
+        )
+
+    def geom(self, element: Any, geom: int) -> None:
+        model = self.model
+        kind = _GEOMS[int(model.geom_type[geom])] if model.geom_type[geom] < len(_GEOMS) else "sdf"
+        mesh = self.mesh(int(model.geom_dataid[geom])) if kind == "mesh" else None
+        size = model.geom_size[geom][: _SIZES[kind]] if kind in _SIZES else None
+        if kind == "plane":
+            # Endless, as it is in contact.
+            size = [0.0, 0.0, 1.0]
+        self.add(
+            element,
+            "geom",
+            name=_name(model, "geom", geom),
+            type=kind,
+            mesh=mesh,
+            size=size,
+            pos=model.geom_pos[geom],
+            quat=model.geom_quat[geom],
+            mass="0",
+            contype=str(model.geom_contype[geom]),
+            conaffinity=str(model.geom_conaffinity[geom]),
+            condim=str(model.geom_condim[geom]),
+            priority=str(model.geom_priority[geom]),
+            friction=model.geom_friction[geom],
+            rgba=model.geom_rgba[geom],
+        )
+
+    def mesh(self, mesh: int) -> str:
+        """The name of a mesh's convex hull."""
+        if mesh not in self.meshes:
+            model = self.model
+            first, graph = int(model.mesh_vertadr[mesh]), int(model.mesh_graphadr[mesh])
+            vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])]
+            if graph >= 0:
+                # A hull: the numbers of its vertices and faces, a place for each vertex, and its vertices.
+                n = int(model.mesh_graph[graph])
+                vertices = vertices[model.mesh_graph[graph + 2 + n : graph + 2 + 2 * n]]
+            self.meshes[mesh] = _name(model, "mesh", mesh)
+            self.add(self.asset, "mesh", name=self.meshes[mesh], vertex=vertices)
+        return self.meshes[mesh]
+
+    def tendons(self) -> None:
+        model, section = self.model, self.add(self.root, "tendon")
+        for tendon in range(model.ntendon):
+            wraps = range(int(model.tendon_adr[tendon]), int(model.tendon_adr[tendon] + model.tendon_num[tendon]))
+            name = _name(model, "tendon", tendon)
+            if any(model.wrap_type[wrap] != _OF_JOINT for wrap in wraps):
+                self.add(section, "spatial", name=name)
+                continue
+            made = self.add(section, "fixed", name=name)
+            for wrap in wraps:
+                self.add(made, "joint", joint=_name(model, "joint", model.wrap_objid[wrap]), coef=model.wrap_prm[wrap])
+
+    def actuators(self) -> None:
+        model, section = self.model, self.add(self.root, "actuator")
+        for actuator in range(_n_actuators(model)):
+            target = _TARGETS.get(int(model.actuator_trntype[actuator]), "body")
+            kind = {"jointinparent": "joint", "cranksite": "site"}.get(target, target)
+            control = _control(model, actuator)
+            dynamics, bias = int(model.actuator_dyntype[actuator]), int(model.actuator_biastype[actuator])
+            words = ["none", "integrator", "filter", "filterexact", "muscle"]
+            self.add(
+                section,
+                "general",
+                name=_name(model, "actuator", actuator),
+                gear=model.actuator_gear[actuator],
+                dyntype=words[dynamics] if dynamics < len(words) else "user",
+                biastype=["none", "affine", "muscle"][bias] if bias < 3 else "user",
+                gaintype="fixed" if model.actuator_gaintype[actuator] == 0 else "affine",
+                gainprm=model.actuator_gainprm[actuator],
+                biasprm=model.actuator_biasprm[actuator],
+                ctrllimited=_truth(model.actuator_ctrllimited[control]),
+                ctrlrange=model.actuator_ctrlrange[control],
+                forcelimited=_truth(model.actuator_forcelimited[actuator]),
+                forcerange=model.actuator_forcerange[actuator],
+                **{target: _name(model, kind, model.actuator_trnid[actuator, 0])},
+            )
+
+    def contact(self) -> None:
+        model, section = self.model, self.add(self.root, "contact")
+        body = lambda index: _name(model, "body", index) if index else "world"
+        for signature in map(int, model.exclude_signature):
+            self.add(section, "exclude", body1=body(signature >> 16), body2=body(signature & 0xFFFF))
+        for pair in range(model.npair):
+            one, two = (_name(model, "geom", of[pair]) for of in (model.pair_geom1, model.pair_geom2))
+            friction = {"condim": str(model.pair_dim[pair]), "friction": model.pair_friction[pair]}
+            self.add(section, "pair", geom1=one, geom2=two, **friction)
+
+    def equality(self) -> None:
+        model, section = self.model, self.add(self.root, "equality")
+        for equality in range(model.neq):
+            kind = int(model.eq_type[equality])
+            tag = _EQUALITIES[kind] if kind < len(_EQUALITIES) else "flex"
+            if tag != "joint":
+                self.add(section, tag)
+                continue
+            follower, leader = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
+            self.add(
+                section,
+                "joint",
+                joint1=_name(model, "joint", follower),
+                joint2=_name(model, "joint", leader) if leader >= 0 else None,
+                polycoef=model.eq_data[equality][:5],
+                active=_truth(model.eq_active0[equality]),
+            )
+
+
+def _truth(value: Any) -> str:
+    return "true" if value else "false"
+
+
+def _n_actuators(model: Any) -> int:
+    """Actuators; before MuJoCo 4 each had one control."""
+    return int(getattr(model, "nactuator", model.nu))
+
+
+def _control(model: Any, actuator: int) -> int:
+    """Where an actuator's control is in `ctrl`."""
+    return int(model.actuator_ctrladr[actuator]) if hasattr(model, "actuator_ctrladr") else actuator
+
+
+class Places:
+    """Where a model's q, v and u are in a MuJoCo model's `qpos`, `qvel` and `ctrl`: found by name. A joint `"hand/thumb1"` is MuJoCo's
+    joint `thumb1`, or the one of the whole name; a free object `"ball"` the free joint of the body `ball`. A model of `from_mujoco` fits the
+    one that it is from; any other whose joints have the same names fits as well."""
+
+    def __init__(self, model: Model, of: Any) -> None:
+        self.model, self.of = model, of
+        joints = {_name(of, "joint", joint): joint for joint in range(of.njnt)}
+        free = {_name(of, "body", of.jnt_bodyid[j]): j for j in range(of.njnt) if of.jnt_type[j] == _FREE}
+        # Of each joint ours and MuJoCo's, with its place in q and v.
+        self._free: list[tuple[slice, slice, int, int]] = []
+        q: list[int] = []
+        v: list[int] = []
+        for name, names in itertools.groupby(model.q_names, self._thing):
+            if len(list(names)) == 7:
+                if name not in free and name not in joints:
+                    raise Error(f'places: expected a free body "{name}" in the MuJoCo model; there are {", ".join(free) or "none"}')
+                joint, place = free.get(name, joints.get(name)), model.object(name)
+                at_q, at_v = int(of.jnt_qposadr[joint]), int(of.jnt_dofadr[joint])
+                self._free.append((place.q, place.v, at_q, at_v))
+                q.extend(range(at_q, at_q + 7))
+                v.extend(range(at_v, at_v + 6))
+                continue
+            joint = joints.get(name, joints.get(name.split("/", 1)[-1]))
+            if joint is None or of.jnt_type[joint] not in (_SLIDE, _HINGE):
+                raise Error(f'places: expected a joint "{name}" in the MuJoCo model; there are {", ".join(joints) or "none"}')
+            q.append(int(of.jnt_qposadr[joint]))
+            v.append(int(of.jnt_dofadr[joint]))
+        self.q = np.array(q)
+        """For each number of q its place in `qpos` (nq,)."""
+        self.v = np.array(v)
+        """For each number of v its place in `qvel` (nv,)."""
+        found = [self._servo(name, joints) for name in model.u_names]
+        self.ctrl = np.array([control for control, _, _ in found], np.int64)
+        """For each command its place in `ctrl` (nu,)."""
+        self._gain: _Array = np.array([gain for _, gain, _ in found])
+        self._bias: _Array = np.array([bias for _, _, bias in found])
+
+    def _thing(self, name: str) -> str:
+        """The joint or object that a number of q belongs to."""
+        try:
+            return self.model.joint(name).name
+        except Error:
+            return name.rsplit(".", 1)[0]
+
+    def _servo(self, name: str, joints: dict[str, int]) -> tuple[int, float, float]:
+        """The control of a commanded joint's actuator, and what it is for a command: ctrl = gain u + bias."""
+        of = self.of
+        joint = joints.get(name, joints.get(name.split("/", 1)[-1], -1))
+        for actuator in range(_n_actuators(of)):
+            target, index = int(of.actuator_trntype[actuator]), int(of.actuator_trnid[actuator, 0])
+            if target == 3:
+                # A tendon's command is that of the first of its joints.
+                index = int(of.wrap_objid[of.tendon_adr[index]])
+            gain, bias = of.actuator_gainprm[actuator], of.actuator_biasprm[actuator]
+            is_servo = of.actuator_dyntype[actuator] == 0 and of.actuator_biastype[actuator] == 1 and gain[0] > 0 > bias[1]
+            if target in (0, 1, 3) and index == joint and is_servo:
+                # At rest gain · ctrl + bias₀ + bias₁ · gear · q is 0 at q = u.
+                return _control(of, actuator), -bias[1] * of.actuator_gear[actuator, 0] / gain[0], -bias[0] / gain[0]
+        raise Error(f'places: expected a position actuator of the joint "{name}" in the MuJoCo model, got none')
+
+    def to_q(self, qpos: ArrayLike) -> _Array:
+        """q (nq,) of MuJoCo's `qpos`."""
+        return np.asarray(qpos, np.float64)[self.q]
+
+    def to_v(self, qpos: ArrayLike, qvel: ArrayLike) -> _Array:
+        """v (nv,) of MuJoCo's `qvel`, whose angular velocities of free bodies are along the bodies' axes."""
+        given, turned = np.asarray(qvel, np.float64), np.asarray(qvel, np.float64)[self.v]
+        for _, v, at_q, at_v in self._free:
+            world = np.zeros(3)
+            mujoco.mju_rotVecQuat(world, given[at_v + 3 : at_v + 6], np.asarray(qpos, np.float64)[at_q + 3 : at_q + 7])
+            turned[v.start + 3 : v.stop] = world
+        return turned
+
+    def to_qpos(self, q: ArrayLike) -> _Array:
+        """MuJoCo's `qpos` of q (nq,); what the model does not have is where it is in `qpos0`."""
+        qpos: _Array = self.of.qpos0.copy()
+        qpos[self.q] = q
+        return qpos
+
+    def to_ctrl(self, u: ArrayLike) -> _Array:
+        """MuJoCo's `ctrl` of the command u (nu,); the controls of other actuators are 0."""
+        ctrl = np.zeros(self.of.nu)
+        ctrl[self.ctrl] = self._gain * np.asarray(u, np.float64) + self._bias
+        return ctrl
+
+
+class Plant:
+    """A MuJoCo model as the plant of a task, for `fingertip.mpc.run`: `Plant(task, model)` is called with q and the command u (nu,),
+    steps MuJoCo for a control period, and returns its states (hold, nq) and its velocity (nv,). The state between calls is MuJoCo's
+    own, in `data`.
+
+    The MuJoCo model's time step must go evenly into the task's step; names are those of `Places`."""
+
+    def __init__(self, task: Task, model: Any) -> None:
+        self.task, self.places = task, Places(task.model, model)
+        self.data = mujoco.MjData(model)
+        """MuJoCo's state."""
+        step, own = task.period / task.hold, float(model.opt.timestep)
+        self.n = round(step / own)
+        """MuJoCo's steps in each of the task's."""
+        if self.n < 1 or abs(self.n * own - step) > 1e-9:
+            raise Error(f"timestep: expected one of which {step} s, the task's step, is a multiple, got {own} s")
+
+    def reset(self, episode: Episode) -> None:
+        """Begins an episode: at its start, at rest."""
+        mujoco.mj_resetData(self.places.of, self.data)
+        self.data.qpos[:] = self.places.to_qpos(episode.q)
+        self.data.ctrl[:] = self.places.to_ctrl(episode.u)
+        mujoco.mj_forward(self.places.of, self.data)
+
+    def __call__(self, q: ArrayLike, u: ArrayLike) -> tuple[_Array, _Array]:
+        self.data.ctrl[:] = self.places.to_ctrl(u)
+        path = []
+        for _ in range(self.task.hold):
+            mujoco.mj_step(self.places.of, self.data, nstep=self.n)
+            path.append(self.places.to_q(self.data.qpos))
+        return np.array(path), self.places.to_v(self.data.qpos, self.data.qvel)

@@ -1,0 +1,190 @@
+"""Scenes of MuJoCo's models, and MuJoCo as a plant."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import fingertip as ft
+
+mujoco = pytest.importorskip("mujoco")
+
+# All but the one that names files which are not there.
+FILES = sorted(path for path in (ROOT / "tests" / "mjcf").glob("*.xml") if path.stem != "left_out")
+# A tip on two slides pushes a box that slides and turns in the plane.
+PUSHER = """
+<mujoco model="pusher">
+  <option timestep="0.002" gravity="0 0 0"/>
+  <worldbody>
+    <body name="box" pos="0 0.5 0">
+      <joint name="box_x" type="slide" axis="1 0 0" damping="20"/>
+      <joint name="box_y" type="slide" axis="0 1 0" damping="20"/>
+      <joint name="box_yaw" axis="0 0 1" damping="2"/>
+      <geom name="box" type="box" size="0.2 0.2 0.1" mass="1" friction="0.5"/>
+    </body>
+    <body name="tip" pos="0 0 0">
+      <joint name="x" type="slide" axis="1 0 0" range="-2 2" damping="20"/>
+      <joint name="y" type="slide" axis="0 1 0" range="-2 2" damping="20"/>
+      <geom name="tip" type="sphere" size="0.1" mass="0.2" friction="0.5"/>
+      <site name="middle" pos="0 0.1 0"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <position name="x" joint="x" kp="100"/>
+    <position name="y" joint="y" kp="100"/>
+  </actuator>
+  <sensor><jointpos joint="x"/></sensor>
+</mujoco>
+"""
+TASK = """
+scene = "pusher.xml"
+title = "A tip pushes a box of MuJoCo's"
+h = 0.02
+hold = 5
+horizon = 15
+kappa = 1e4
+iterations = 3
+cap = 30
+[command]
+type = "relative"
+bound = 0.1
+[goal]
+object = "box"
+joints = { box_y = 0.3 }
+[weights]
+joints = 20.0
+reach = 0.0
+command = 1.0
+[weights.terminal]
+joints = 2000.0
+[success]
+joints = 0.05
+held = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def pusher():
+    return mujoco.MjModel.from_xml_string(PUSHER)
+
+
+def by_name(names, values):
+    return dict(zip(names, np.asarray(values).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_compiled_model_is_its_file(path):
+    """What is read from the arrays that MuJoCo compiles is what is read from the file."""
+    file, compiled = ft.Model.load(path), mujoco.MjModel.from_xml_path(str(path))
+    model = ft.mujoco.from_mujoco(compiled)
+    assert model.u_names == file.u_names and model.q_names == file.q_names and model.nc == file.nc
+    assert np.allclose(model.home(), file.home(), atol=1e-9)
+    assert by_name(model.inertial_names, model.params["mass"][0]) == pytest.approx(by_name(file.inertial_names, file.params["mass"][0]))
+    for name in ("stiffness", "spring", "damping", "armature", "gravity", "mu"):
+        assert np.allclose(model.params[name], file.params[name], atol=1e-9), name
+    q = file.home() + 0.01
+    for ours, theirs in zip(model.site_poses(q), file.site_poses(q), strict=True):
+        assert np.allclose(ours, theirs, atol=1e-9)
+
+
+def test_points_are_where_mujoco_has_them(pusher):
+    model, random = ft.mujoco.from_mujoco(pusher), np.random.default_rng(2)
+    data, places = mujoco.MjData(pusher), ft.mujoco.Places(model, pusher)
+    q = random.standard_normal(model.nq)
+    data.qpos[:] = places.to_qpos(q)
+    mujoco.mj_forward(pusher, data)
+    assert model.sites == ["pusher/middle"]
+    position, rotation = model.site_poses(q)
+    assert np.allclose(position, data.site_xpos) and np.allclose(rotation.reshape(1, 9), data.site_xmat)
+
+
+def test_what_is_left_out_is_named(pusher):
+    model = ft.mujoco.from_mujoco(pusher)
+    assert any("sensor" in note for note in model.notes), model.notes
+    again = pickle.loads(pickle.dumps(model))
+    assert again.q_names == model.q_names and again.text == model.text
+    assert np.array_equal(ft.Model.from_mjcf(model.text).home(), model.home())
+
+
+def test_a_model_of_parts():
+    """A specification that was put together has no file."""
+    spec = mujoco.MjSpec()
+    for name, x in (("left", -0.1), ("right", 0.1)):
+        arm = mujoco.MjSpec()
+        body = arm.worldbody.add_body(name="link")
+        body.add_joint(name="hinge", axis=[0, 0, 1])
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[0.02, 0, 0], mass=0.1)
+        spec.worldbody.add_frame(pos=[x, 0, 0]).attach_body(body, f"{name}_", "")
+    model = ft.mujoco.from_mujoco(spec.compile())
+    assert [name.split("/")[-1] for name in model.u_names] == ["left_hinge", "right_hinge"]
+
+
+def test_meshes_are_hulls():
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float) * [0.1, 0.2, 0.3]
+    inside = [[0.05, 0.1, 0.1]]
+    spec = mujoco.MjSpec()
+    spec.add_mesh(name="box", uservert=np.concatenate([corners, inside]).ravel())
+    body = spec.worldbody.add_body(name="thing")
+    body.add_freejoint()
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="box", mass=0.5)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, -0.5])
+    compiled = spec.compile()
+    model = ft.mujoco.from_mujoco(compiled)
+    q = model.home()
+    # The lowest corner is 0.5 m above the plane, whatever frame MuJoCo gives the mesh.
+    assert ft.Quasidynamic(model).step(q, np.zeros(0)).phi.min() == pytest.approx(0.5, abs=1e-6)
+    assert model.params["mass"][0, 0] == 0.5
+
+
+def test_mujoco_is_a_plant(pusher, tmp_path):
+    """The plan of the model pushes MuJoCo's box to its place."""
+    model = ft.mujoco.from_mujoco(pusher)
+    (tmp_path / "pusher.xml").write_text(model.text)
+    task = ft.Task.from_toml(TASK, tmp_path)
+    plant = ft.mujoco.Plant(task, pusher)
+    run = ft.mpc.run(task, plant)
+    assert run.success, run
+    places = plant.places
+    assert run.path.shape == (len(run.u) * task.hold + 1, model.nq)
+    assert np.array_equal(run.q[-1], plant.data.qpos[places.q]) and plant.data.time == pytest.approx(len(run.u) * task.period)
+    assert run.q[-1][task.model.q_names.index("box/box_y")] == pytest.approx(0.3, abs=0.05)
+    # Once more from the start it is the same, and the servo of a joint at its command is at rest.
+    again = ft.mpc.run(task, plant)
+    assert np.array_equal(again.path, run.path)
+
+
+def test_places():
+    spec = mujoco.MjModel.from_xml_path(str(ROOT / "tests" / "mjcf" / "hand.xml"))
+    model = ft.mujoco.from_mujoco(spec)
+    places, random = ft.mujoco.Places(model, spec), np.random.default_rng(0)
+    qpos = random.standard_normal(spec.nq)
+    assert np.array_equal(places.to_qpos(places.to_q(qpos)), qpos)
+    ball = model.object("ball")
+    # The angular velocity by differences of the rotation.
+    data = mujoco.MjData(spec)
+    data.qpos[:] = places.to_qpos(model.home())
+    data.qpos[places.q[ball.q][3:]] = [0.5, 0.5, -0.5, 0.5]
+    before, qvel = data.qpos.copy(), random.standard_normal(spec.nv)
+    mujoco.mj_integratePos(spec, data.qpos, qvel, 1e-6)
+    v = places.to_v(before, qvel)
+    delta = (places.to_q(data.qpos) - places.to_q(before))[ball.q]
+    w, x, y, z = before[places.q[ball.q][3:]]
+    # q̇ = ½ (0, ω) ⊗ q with ω along the world's axes.
+    rate = 0.5 * np.array([[-x, -y, -z], [w, z, -y], [-z, w, x], [y, -x, w]]) @ v[ball.v][3:]
+    assert np.allclose(delta[3:] * 1e6, rate, atol=1e-5) and np.allclose(delta[:3] * 1e6, v[ball.v][:3], atol=1e-5)
+    with pytest.raises(ft.Error, match='expected a (free body|joint) "'):
+        ft.mujoco.Places(ft.Model.load("hand_turn"), spec)
+    passive = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody></mujoco>'
+    )
+    with pytest.raises(ft.Error, match="expected a position actuator"):
+        ft.mujoco.Places(ft.mujoco.from_mujoco(passive), passive)
+
+
+def test_steps_of_mujoco_go_into_the_tasks(pusher, tmp_path):
+    (tmp_path / "pusher.xml").write_text(PUSHER)
+    task = ft.Task.from_toml(TASK, tmp_path)
+    pusher = mujoco.MjModel.from_xml_string(PUSHER.replace("0.002", "0.003"))
+    with pytest.raises(ft.Error, match="timestep: expected one of which 0.02 s"):
+        ft.mujoco.Plant(task, pusher)
