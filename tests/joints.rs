@@ -3,10 +3,11 @@
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::Model;
-use fingertip::description::{Articulation, Mimic, Robot, Scene};
+use fingertip::description::{Articulation, Mimic, Object, Robot, Scene, Shape};
+use fingertip::mpc::plant::SecondOrder;
 use fingertip::solve::Method;
 use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic};
+use fingertip::{Model, Overrides};
 
 use support::{largest, rows};
 
@@ -218,4 +219,41 @@ fn what_cannot_be() {
         Scene::from_toml("[[object]]\nname = \"o\"\nsphere = 0.1\nmass = 1\nfreedom = \"free\"\ndamping = 1\n", ".");
     let error = rigid.unwrap_err().to_string();
     assert!(error.contains("damping: expected with joints only; this object is one rigid body"), "{error}");
+}
+
+/// With velocities, a tendon's command holds the sum of its joints against weight.
+#[test]
+fn a_tendon_with_momentum() -> Result<()> {
+    let scene = scene(
+        "stiffness = 20\npassive = [\"j2\"]\ntendons = [{ joint = \"j1\", others = { j2 = 0.5 } }]\n\
+         damping = { j2 = 0.5 }\nspring = { j2 = { stiffness = 3, rest = 0.4 } }\n",
+    );
+    let mut world = SecondOrder::new(&scene, &Overrides::default())?;
+    let mut q = vec![0.0, 0.0];
+    for _ in 0..400 {
+        q = world.advance(&q, &[0.9])?.q;
+    }
+    // Nothing but the command turns j1, so that at rest its spring has the length 0.9, and j2 is where its own spring rests.
+    let rest: [f64; 2] = [0.9 - 0.5 * 0.4, 0.4];
+    assert!((q[0] - rest[0]).abs() < 1e-6 && (q[1] - rest[1]).abs() < 1e-6, "{q:?} is not {rest:?}");
+    assert!(world.velocity().iter().all(|v| v.abs() < 1e-6), "{:?}", world.velocity());
+    let error = world.advance(&q, &[]).unwrap_err().to_string();
+    assert!(error.contains("u: expected 1 numbers, got 0"), "{error}");
+    Ok(())
+}
+
+/// What falls has fallen by g h² n (n + 1)/2 after n steps of the semi-implicit Euler method.
+#[test]
+fn free_fall_with_momentum() -> Result<()> {
+    let ball = Object::rigid("ball", Shape::sphere(0.05), 0.3).at([0.0, 0.0, 1.0]);
+    let mut world = SecondOrder::new(&Scene::new().object(ball), &Overrides::default())?;
+    let mut q = vec![0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0];
+    let (steps, finer) = (20, (Scene::new().params.h / 1e-3).ceil());
+    for _ in 0..steps {
+        q = world.advance(&q, &[])?.q;
+    }
+    let (n, h) = (f64::from(steps) * finer, Scene::new().params.h / finer);
+    let fallen = 9.81 * h * h * n * (n + 1.0) / 2.0;
+    assert!((1.0 - q[2] - fallen).abs() < 1e-9, "{q:?}: not fallen by {fallen}");
+    Ok(())
 }

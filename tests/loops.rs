@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
-use fingertip::description::Scene;
+use fingertip::description::{Connection, Scene};
 use fingertip::solve::Method;
 use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic};
 
@@ -103,7 +103,11 @@ fn a_loaded_linkage() -> Result<()> {
     let across = (q[0] + q[1] - q[2]).sin().abs();
     let force = torque / (FOLLOWER * across);
     let apart = open(&q);
-    assert!((apart - force / 1e5).abs() < 1e-3 * apart, "{apart:e} is not {:e}", force / 1e5);
+    assert!(
+        (apart - force / Connection::STIFFNESS).abs() < 1e-3 * apart,
+        "{apart:e} is not {:e}",
+        force / Connection::STIFFNESS
+    );
     Ok(())
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use fingertip::description::{JointKind, Scene};
 use fingertip::kinematics::Coordinate;
-use fingertip::show::{self, Recording, RecordingWriter, Source, StepRecord};
+use fingertip::math::tensor::numbers;
+use fingertip::mpc::plant::SecondOrder;
+use fingertip::show::{self, Recording, RecordingWriter, Source, States, StepRecord};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -44,6 +46,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
+    /// Moves by the second-order step instead: the world has velocities, and critically damped springs pull the joints to their commands.
+    #[arg(long, conflicts_with_all = ["native", "device", "f32"])]
+    second_order: bool,
+
     /// Compiles the step for this scene and processor with the machine's C compiler: same numbers, less time.
     #[arg(long)]
     native: bool,
@@ -67,6 +73,13 @@ pub fn run(args: &Args) -> Outcome {
         Some(rows) => rows[k.min(rows.len() - 1)].clone(),
         None => source.scene.control(time),
     };
+    if args.second_order {
+        let recording = second_order(args, &source, &step, n_steps, control)?;
+        if let Some(path) = &args.record {
+            recording.write(path)?;
+        }
+        return report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref());
+    }
     let other = if args.target.is_default() { None } else { Some(args.scene.compile_for(&source, &args.target)?) };
     let recording = roll_out(&source, other.as_ref().unwrap_or(&step), n_steps, control, args.record.as_deref())?;
     report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref())
@@ -75,6 +88,35 @@ pub fn run(args: &Args) -> Outcome {
 fn steps_of_script(scene: &Scene, h: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are finite and not negative")]
     scene.script.last().map_or(WITHOUT_SCRIPT, |keyframe| ((keyframe.time + AFTER_SCRIPT) / h).round() as usize)
+}
+
+/// Rolls out by the second-order step. What has no solution is said.
+fn second_order(
+    args: &Args,
+    source: &Source,
+    step: &Quasidynamic,
+    n_steps: usize,
+    control: impl Fn(usize, f64) -> Vec<f64>,
+) -> Result<Recording, Box<dyn std::error::Error>> {
+    let (overrides, h) = (args.scene.overrides()?, numbers(&step.parameters().h)?[0]);
+    let scene = Scene { params: overrides.params(&source.scene.params)?, ..source.scene.clone() };
+    let mut world = SecondOrder::new(&scene, &overrides)?;
+    let mut at = numbers(&step.model().home(1)?)?;
+    let (mut q, mut time, mut u, mut force) = (at.clone(), vec![0.0], Vec::new(), Vec::new());
+    let mut unsolved = 0;
+    for k in 0..n_steps {
+        let command = control(k, time[k]);
+        let next = world.advance(&at, &command)?;
+        (at, unsolved) = (next.q, unsolved + next.unsolved);
+        q.extend_from_slice(&at);
+        time.push((k + 1) as f64 * h);
+        u.extend(command);
+        force.extend(next.force);
+    }
+    if unsolved > 0 {
+        eprintln!("warning: {unsolved} of the second-order steps had no solution: the world stood still in them");
+    }
+    Ok(Recording::of_states(source, step, States { q: &q, time: &time, u: &u, force: &force })?)
 }
 
 /// Rolls out with a progress bar, and writes a recording as it goes where one is asked for.

@@ -33,8 +33,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Stiffness where nothing else is said, N/m: 10 N leave 0.1 mm.
-    pub const STIFFNESS: f64 = 1e5;
+    /// Stiffness where nothing else is said, N/m: 10 N leave 0.01 mm.
+    pub const STIFFNESS: f64 = 1e6;
 }
 
 /// What a file says of two links of its articulation.

@@ -40,7 +40,7 @@ impl Scene {
     /// armature = { index4 = 1e-5 }         # kg·m² or kg; see `Params::joint_damping` for both
     /// tendons = [{ joint = "index3", others = { index4 = 1.0 } }]    # u of index3 commands index3 + 1.0 · index4
     /// connections = [{ a = "follower", at_a = [0.0, -0.018, 0.006], b = "coupler" }]    # points that springs hold together (loops);
-    ///                                      # stiffness = 1e5 N/m; also of objects
+    ///                                      # stiffness = 1e6 N/m; also of objects
     /// decompose = { tolerance = 0.001 }    # its collision meshes as convex parts in place of hulls; also of objects with urdf or mjcf
     /// mount = { robot = "arm", link = "flange" }    # welded to the link of a robot above; position and so on are then in its frame
     /// sites = [{ name = "pad", link = "tip", at = [0.0, 0.0, 0.027] }]    # named points, with rpy or quaternion; link: the root by default

@@ -4,7 +4,7 @@ mod second_order;
 
 use candle_core::{Result, bail};
 
-use self::second_order::SecondOrder;
+pub use self::second_order::{Advanced, SecondOrder};
 use super::controller::Measured;
 use super::sampling::Deviates;
 use super::simulator::Simulator;
@@ -113,7 +113,7 @@ impl Plant {
                 let mut scene = task.scene.clone();
                 scene.params = options.with.params(&scene.params)?;
                 scene.params.kappa = options.kappa;
-                World::SecondOrder(Box::new(SecondOrder::new(&scene, simulator.joints(), &options.with)?))
+                World::SecondOrder(Box::new(SecondOrder::new(&scene, &options.with)?))
             }
         };
         Ok(Self {
@@ -191,7 +191,7 @@ impl Plant {
         match &mut self.world {
             World::SecondOrder(world) => {
                 for _ in 0..steps {
-                    let (q, force, unsolved) = world.advance(&self.q, u)?;
+                    let Advanced { q, force, unsolved } = world.advance(&self.q, u)?;
                     period.q.extend_from_slice(&q);
                     period.force.extend(force);
                     self.unsolved += unsolved;
