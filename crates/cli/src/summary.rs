@@ -144,6 +144,10 @@ fn solves(recording: &Recording) -> String {
         [("solved", _)] => "all solved".to_owned(),
         ref several => several.iter().map(|(status, n)| format!("{n} {status}")).collect::<Vec<_>>().join(", "),
     };
+    // Of states that another step has made there are no times.
+    if steps.iter().all(|step| step.seconds == 0.0) {
+        return counts;
+    }
     let mean_iterations = steps.iter().map(|step| step.iterations as f64).sum::<f64>() / n;
     let most_iterations = steps.iter().map(|step| step.iterations).max().unwrap_or(0);
     let mean_time = 1e6 * steps.iter().map(|step| step.seconds).sum::<f64>() / n;

@@ -395,6 +395,15 @@ fn a_step_starts_at_home_and_says_what_is_asked() {
     assert_eq!(gaps.len(), contacts.len());
     assert!(gaps.iter().all(|gap| gap.as_f64().unwrap() > 0.0), "{gaps:?}");
     assert!(answers[0].get("torques").is_none() && answers[0].get("gaps").is_none());
+    // A log of the solve: as many lines as iterations, each with less left, and the last is the step.
+    let logged = some(&["--output", "log,gaps,iterations,residual"], "{}");
+    let log = logged["log"].as_array().unwrap();
+    assert_eq!(log.len() as u64, logged["iterations"].as_u64().unwrap());
+    let last = log.last().unwrap();
+    assert_eq!((&last["status"], &last["residual"]), (&json!("solved"), &logged["residual"]));
+    let gaps = logged["gaps"].as_array().unwrap().iter().map(|gap| gap.as_f64().unwrap());
+    assert_eq!(last["gap"].as_f64().unwrap(), gaps.fold(f64::INFINITY, f64::min));
+    assert!(last["residual"].as_f64() < log[0]["residual"].as_f64(), "{log:?}");
     let soft = some(&["--with", r#"{"params": {"torsion": 0.01}}"#, "--output", "torques,forces"], "{}");
     assert_eq!(soft["torques"].as_array().unwrap().len(), soft["forces"].as_array().unwrap().len());
     let text = complaint(&["step", HAND, "--output", "q_nxt"]);

@@ -29,7 +29,8 @@ const BLOCK: usize = 256;
 /// point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input), iterations and residual. If the
 /// step is not solved, a message names the deepest overlap, if there is one, or the number that is bad. One names bodies
 /// that pass through each other because they are farther apart than contact_distance. If it is unsettled, slip_gap is the gap
-/// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; and with "jacobians"
+/// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; log, for each iteration of the
+/// solve its status and residual if it ended there, by how much δ moved, the least gap and the largest force; and with "jacobians"
 /// dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
 /// A bad line is answered with {"error": …}, and the run goes on. A line may have up to 1 MiB, and no object may have a
@@ -43,8 +44,8 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// The output for lines without "output" [default: everything except gaps and Jacobians]. Any of q_next, lambda,
-    /// forces, torques, contacts, status, iterations, residual, gaps, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    /// The output for lines without "output" [default: everything except gaps, log and Jacobians]. Any of q_next, lambda,
+    /// forces, torques, contacts, status, iterations, residual, gaps, log, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
 

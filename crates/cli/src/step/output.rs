@@ -3,13 +3,13 @@
 use candle_core::{DType, Result as TensorResult, Tensor};
 use fingertip::description::unknown;
 use fingertip::solve::Status;
-use fingertip::step::{Linearization, Quasidynamic, Step};
+use fingertip::step::{Iterate, Linearization, Quasidynamic, Step};
 use serde::Serialize;
 
 use crate::blame::alone;
 
 /// All keys, in the order in which they are put out.
-pub const OUTPUTS: [&str; 13] = [
+pub const OUTPUTS: [&str; 14] = [
     "q_next",
     "lambda",
     "forces",
@@ -19,6 +19,7 @@ pub const OUTPUTS: [&str; 13] = [
     "iterations",
     "residual",
     "gaps",
+    "log",
     "dq_next_dq",
     "dq_next_du",
     "dlambda_dq",
@@ -27,14 +28,14 @@ pub const OUTPUTS: [&str; 13] = [
 /// Index in the list of outputs of the first one that is written only on request; `JACOBIANS` is that of the first one that needs
 /// Jacobians.
 const ON_REQUEST: usize = 8;
-const JACOBIANS: usize = 9;
+const JACOBIANS: usize = 10;
 
 /// The keys that a line out has.
 #[derive(Clone)]
 pub struct Outputs([bool; OUTPUTS.len()]);
 
 impl Default for Outputs {
-    /// All but gaps and Jacobians; torques where contacts have torsional friction.
+    /// All but gaps, the log and Jacobians; torques where contacts have torsional friction.
     fn default() -> Self {
         Self(std::array::from_fn(|k| k < ON_REQUEST))
     }
@@ -81,6 +82,7 @@ impl Outputs {
                 "iterations" => Part::Count(report.iterations),
                 "residual" => Part::Number(report.residual),
                 "gaps" => Part::Numbers(numbers(&step.gaps(q, &result)?)?),
+                "log" => Part::Log(step.iterates(q, u)?.iter().map(Iteration::of).collect()),
                 _ => Part::Rows(rows(&jacobians[k - JACOBIANS])?),
             };
             parts.push((key, part));
@@ -131,9 +133,27 @@ enum Part<'a> {
     Numbers(Vec<f64>),
     Rows(Vec<Vec<f64>>),
     Contacts(Vec<ContactOutput<'a>>),
+    Log(Vec<Iteration>),
     Text(String),
     Count(usize),
     Number(f64),
+}
+
+/// An iteration of the solve.
+#[derive(Serialize)]
+struct Iteration {
+    status: &'static str,
+    residual: f64,
+    moved: f64,
+    gap: f64,
+    force: f64,
+}
+
+impl Iteration {
+    fn of(iterate: &Iterate) -> Self {
+        let Iterate { report, moved, gap, force } = *iterate;
+        Self { status: report.status.name(), residual: report.residual, moved, gap, force }
+    }
 }
 
 #[derive(Serialize)]

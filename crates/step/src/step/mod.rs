@@ -26,5 +26,5 @@ pub use fingertip_lanes::record::{Row, Trace};
 pub use fused::Kernel;
 pub use numbers::{DynamicJacobians, DynamicRollout, GradientNumbers, RolloutNumbers, StepCotangent, StepNumbers};
 pub use programs::Programs;
-pub use quasidynamic::{BeyondEffort, Form, Geometry, Held, Jacobians, Quasidynamic};
+pub use quasidynamic::{BeyondEffort, Form, Geometry, Held, Iterate, Jacobians, Quasidynamic};
 pub use result::{Linearization, Rollout, Step};

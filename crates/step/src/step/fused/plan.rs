@@ -103,6 +103,11 @@ impl Plan {
         }
     }
 
+    /// A copy of this plan whose solves end after so many iterations. It has no native code.
+    pub(in super::super) fn ended_after(&self, max_iterations: usize) -> Self {
+        Self { max_iterations, ..self.on(self.set) }
+    }
+
     /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
     /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {

@@ -5,6 +5,7 @@ mod contacts;
 mod efforts;
 mod gaps;
 mod geometry;
+mod iterates;
 mod kernels;
 mod linearize;
 mod plain;
@@ -29,6 +30,7 @@ use super::result::{Linearization, Rollout, Step};
 use super::rolling::RollingTables;
 pub use efforts::BeyondEffort;
 pub use geometry::Geometry;
+pub use iterates::Iterate;
 
 pub use plain::{Held, Jacobians};
 use weightless::check_inertias;
