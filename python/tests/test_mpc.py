@@ -203,6 +203,18 @@ def test_goals(turn, ran):
     again = controller.command(ran.q[-1])
     assert again.errors.position == ran.errors["position"][-1] and again.step == 0
     assert not np.array_equal(again.u, raised.u)
+
+
+def test_goals_of_several_objects():
+    task = ft.Task.load("two_pucks")
+    others = task.episode().goal.others
+    assert sorted(others) == ["blue", "tips"] and others["tips"].joints == {"x2": 0.1, "z2": 0.05}
+    goal = mpc.Goal(position=[0.05, 0.07, 0.0], others={"blue": mpc.Goal(position=[0.0, -0.05, 0.0])})
+    assert goal == mpc.Goal(*goal.__getnewargs__()) and goal == pickle.loads(pickle.dumps(goal))
+    # The red puck starts at (0, 0.08) and is the farther one.
+    assert np.isclose(task.errors(goal, task.episode().q).position, np.hypot(0.05, 0.01))
+    with pytest.raises(ft.Error, match="others: blue: expected a goal without others"):
+        mpc.Goal(position=[0.0, 0.0, 0.0], others={"blue": goal})
     # A run of an episode made by hand.
     episode = mpc.Episode(7, ran.q[-1], ran.u[-1], other)
     run = mpc.run(turn.replace(cap=1), episode=episode)

@@ -170,19 +170,18 @@ fn address(args: &Args) -> &str {
 
 fn serve(args: &Args, server: LiveServer) -> Outcome {
     scene::warn(server.left_out());
+    if args.record.is_some() {
+        // What waits is written before the program ends.
+        ctrlc::set_handler(server.stopper()).map_err(|error| format!("--record: no end by Ctrl+C here: {error}"))?;
+    }
     println!("page       {}\n\nIt is there until this program ends (Ctrl+C).", server.url());
     if !args.no_open {
         show(&server.url());
     }
-    if let Some(path) = &args.record {
-        // What waits is written before the program ends.
-        let stop = server.stopper();
-        ctrlc::set_handler(stop).map_err(|error| format!("--record: no end by Ctrl+C here: {error}"))?;
-        server.wait()?;
-        println!("recording  {}", path.display());
-        return Ok(Exit::Success);
-    }
     server.wait()?;
+    if let Some(path) = &args.record {
+        println!("recording  {}", path.display());
+    }
     Ok(Exit::Success)
 }
 

@@ -414,3 +414,30 @@ fn the_command_line_records_exports_and_shows() {
         assert!(code == Some(2) && text.contains(hint), "{args:?}: {text}");
     }
 }
+
+/// `view --record` writes what happens until Ctrl+C, and then the file is whole.
+#[cfg(unix)]
+#[test]
+fn a_live_scene_is_recorded_until_ctrl_c() {
+    use std::io::{BufRead, BufReader};
+    let path = scratch("live.mcap");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+        .args(["view", "two_fingers", "--no-open", "--record"])
+        .arg(&path)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(program.stdout.take().unwrap()).lines();
+    assert!(said.next().unwrap().unwrap().starts_with("page "));
+    // It waits for Ctrl+C once it has said how it ends.
+    while !said.next().unwrap().unwrap().contains("Ctrl+C") {}
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert!(Command::new("kill").args(["-INT", &program.id().to_string()]).status().unwrap().success());
+    assert!(program.wait().unwrap().success());
+    assert!(said.map(Result::unwrap).any(|line| line.starts_with("recording ")));
+    let Loaded { recording, complete } = Loaded::read(&path).unwrap();
+    assert!(complete && recording.scene == "two_fingers");
+    // Steps of 0.05 s, of which one goes by in each 0.05 s.
+    assert!(recording.steps.len() > 3, "{} steps", recording.steps.len());
+    assert!(recording.steps.iter().enumerate().all(|(i, step)| (step.time - 0.05 * (i + 1) as f64).abs() < 1e-9));
+}

@@ -5,7 +5,7 @@ import { norm } from "fingertip/vec";
 
 const MOST_CONTACTS = 8;
 /** Pairs in the table of all contacts, at most. */
-const MOST_PAIRS = 16;
+const MOST_PAIRS = 64;
 /** Forces below this are none, N. */
 const LEAST = 1e-4;
 
@@ -19,6 +19,7 @@ export class Inspector {
 
   show(body, frame) {
     this.element.hidden = !(body > 0 || this.all) || !this.track.length;
+    this.element.classList.toggle("all", !(body > 0));
     if (this.element.hidden) return;
     if (!(body > 0)) return this.list(frame);
     const { p, q } = this.track.pose(frame, body);

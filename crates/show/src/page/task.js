@@ -45,16 +45,16 @@ export class Task {
     const planning = state.seconds === null ? "…" : `${digits(1e3 * state.seconds, 3)} of ${digits(1e3 * state.period, 3)} ms, ${state.outcome}`;
     const rows = [
       ["episode", `${state.episode + 1}${n ? ` (goal ${(state.episode % n) + 1} of ${n})` : ""}`],
-      ...state.errors.map((errors, i) => [errors.object, `${off(errors)} from its goal${state.there && i === last ? " ✓" : ""}`]),
+      ...state.errors.map((errors, i) => [errors.object, `${off(errors)} from its goal${state.there && i === last ? " ✓" : ""}`, "error"]),
       ["planning", driven ? planning : "you have the joints"],
     ];
-    this.lines.replaceChildren(...rows.flatMap(([name, text]) => [cell("dt", name), cell("dd", text)]));
+    this.lines.replaceChildren(...rows.flatMap(([name, text, kind = ""]) => [cell("dt", name), cell("dd", text, kind)]));
     this.element.classList.toggle("there", state.there);
   }
 }
 
-function cell(kind, text) {
+function cell(kind, text, className = "") {
   const made = document.createElement(kind);
-  made.textContent = text;
+  Object.assign(made, { textContent: text, className });
   return made;
 }
