@@ -46,6 +46,7 @@ __all__ = [
     "Unsolved",
     "__version__",
     "_panic",
+    "_parts",
     "_replay",
     "_restore",
     "_run",
@@ -1170,6 +1171,8 @@ def _replay(
     height: int,
 ) -> Replay:
     """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans."""
+def _parts(model: Model) -> dict[str, Any]:
+    """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
 def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str]) -> int:

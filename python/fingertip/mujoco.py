@@ -18,9 +18,9 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._fingertip import Episode, Error, Model, Task
+from ._fingertip import Episode, Error, Model, Task, _parts
 
-__all__ = ["Plant", "Places", "from_mujoco", "to_mjcf"]
+__all__ = ["Places", "Plant", "from_mujoco", "to_mjcf", "to_mujoco"]
 
 _Array: TypeAlias = NDArray[np.float64]
 
@@ -275,6 +275,121 @@ def _control(model: Any, actuator: int) -> int:
     return int(model.actuator_ctrladr[actuator]) if hasattr(model, "actuator_ctrladr") else actuator
 
 
+def to_mujoco(
+    model: Model, *, timestep: float = 0.001, contact: float = 0.004, impratio: float = 10.0, table: float = 0.3
+) -> Any:
+    """A model as a `mujoco.MjModel`: bodies, joints, shapes, servos, and the pairs that may touch with their friction. `Places` fits it.
+
+    What the quasi-dynamic step does not have is chosen here. Joints are position servos with the model's stiffness, damped critically. What
+    commands carry has no weight (`gravcomp`). Contacts have the time constant `contact`, s, elliptic cones and `impratio`, which
+    keeps grips from creeping. Objects in the plane rub on a table that scenes do not have: with the friction `table` times the weight that they would have in a gravity of 9.81 m/s².
+    Edges are not rounded, and limits of joints act."""
+    parts, params = _parts(model), model.params
+    spec = mujoco.MjSpec()
+    spec.option.timestep, spec.option.gravity = timestep, params["gravity"][0]
+    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, impratio
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    # Links between joints may have no mass, and published inertias may be no body's.
+    spec.compiler.boundmass, spec.compiler.boundinertia, spec.compiler.balanceinertia = 1e-6, 1e-9, True
+    masses = dict(zip(model.inertial_names, params["mass"][0], strict=True))
+    inertias = dict(zip(model.inertial_names, params["inertia"][0].reshape(-1, 6), strict=True))
+    made, joints = [spec.worldbody], {joint["body"]: joint for joint in parts["joints"]}
+    for index, body in enumerate(parts["bodies"][1:], 1):
+        name, pose = body["name"], np.array(body["pose"])
+        here = made[body["parent"]].add_body(name=name, pos=pose[:3], quat=pose[3:])
+        made.append(here)
+        here.gravcomp = 0.0 if name in masses else 1.0
+        if body["inertia"] is not None:
+            mass, com, matrix = body["inertia"]
+            (xx, xy, xz), (_, yy, yz), (*_, zz) = matrix
+            here.mass, here.fullinertia = masses.get(name, mass), inertias.get(name, [xx, yy, zz, xy, xz, yz])
+            here.ipos, here.explicitinertial = com, True
+        _add_joints(spec, here, body, joints.get(index), parts, table * 9.81)
+    _add_servos(spec, parts, params["stiffness"][0])
+    for number, (body, kind, sizes, pose) in enumerate(parts["shapes"]):
+        _add_shape(spec, made[body], number, kind, sizes, np.array(pose))
+    torsion = dict(zip(parts["torsional"], params["torsion"][0], strict=True))
+    for number, ((a, b), mu) in enumerate(zip(parts["pairs"], params["mu"][0], strict=True)):
+        spin = torsion.get(number, 0.0)
+        friction, names = [mu, mu, spin, 0.0, 0.0], {"geomname1": f"shape{a}", "geomname2": f"shape{b}"}
+        spec.add_pair(condim=4 if spin > 0 else 3, friction=friction, solref=[contact, 1.0], **names)
+    return spec.compile()
+
+
+def _add_joints(spec: Any, to: Any, body: Any, own: Any, parts: Any, friction: float) -> None:
+    """A body's joint; `friction` is that of an object in the plane for each of its kilograms, N/kg."""
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    kind, axis, x, y, z = body["kind"], body["axis"], *np.eye(3)
+    if kind == "Fixed":
+        return
+    if kind == "Floating":
+        if body["parent"] != 0 or not np.allclose(body["pose"], [0, 0, 0, 1, 0, 0, 0]):
+            raise Error(f'{body["name"]}: expected a floating body on the world itself')
+        to.add_freejoint(name=own["name"])
+    elif kind in ("Planar", "Translation"):
+        if kind == "Planar" and not np.allclose(axis, z):
+            raise Error(f'{body["name"]}: expected motion in the plane of x and y, got the axis {axis}')
+        turned = np.zeros(9)
+        mujoco.mju_quat2Mat(turned, np.array(body["pose"][3:]))
+        # Translation is along the parent's axes, and MuJoCo's axes are the body's.
+        x, y, other = np.eye(3) if kind == "Planar" else turned.reshape(3, 3)
+        last = ("yaw", hinge, z) if kind == "Planar" else ("z", slide, other)
+        for part, of, along in (("x", slide, x), ("y", slide, y), last):
+            joint = to.add_joint(name=f"{own['name']}.{part}", type=of, axis=along)
+            if kind == "Planar":
+                # About z at two thirds of the largest of its shapes.
+                sizes = [max(shape[2], default=0.0) for shape in parts["shapes"] if parts["bodies"][shape[0]] is body]
+                joint.frictionloss = friction * to.mass * (2 / 3 * max(sizes, default=0.0) if of == hinge else 1.0)
+    else:
+        joint = to.add_joint(name=own["name"] if own else body["name"], type=slide if kind == "Prismatic" else hinge, axis=axis)
+        if own is None:
+            # It follows another joint.
+            leader = next(joint["name"] for joint in parts["joints"] if parts["bodies"][joint["body"]]["q"] == body["q"])
+            ratio, shift = body["follows"]
+            equality = spec.add_equality(name=joint.name, type=mujoco.mjtEq.mjEQ_JOINT, objtype=mujoco.mjtObj.mjOBJ_JOINT)
+            equality.name1, equality.name2, equality.data[:2] = joint.name, leader, [shift, ratio]
+            return
+        if own["limits"] is not None:
+            joint.limited, joint.range = mujoco.mjtLimited.mjLIMITED_TRUE, own["limits"]
+        stiffness, rest = own["spring"]
+        joint.springref, joint.armature = rest, own["armature"]
+        joint.stiffness = _linear(joint.stiffness, stiffness)
+        # Damping of a commanded joint is its servo's.
+        joint.damping = _linear(joint.damping, own["damping"] if own["u"] is None else 0.0)
+
+
+def _linear(like: Any, value: float) -> Any:
+    """A coefficient as this MuJoCo has it: a number, or the first of a polynomial's."""
+    return value if np.ndim(like) == 0 else value * (np.arange(np.size(like)) == 0)
+
+
+def _add_servos(spec: Any, parts: Any, stiffness: _Array) -> None:
+    for joint in sorted((joint for joint in parts["joints"] if joint["u"] is not None), key=lambda joint: joint["u"]):
+        target, kind = joint["name"], mujoco.mjtTrn.mjTRN_JOINT
+        if joint["others"]:
+            tendon, kind = spec.add_tendon(name=target), mujoco.mjtTrn.mjTRN_TENDON
+            tendon.wrap_joint(target, 1.0)
+            for other, ratio in joint["others"]:
+                tendon.wrap_joint(parts["joints"][other]["name"], ratio)
+        servo = spec.add_actuator(name=target, target=target, trntype=kind)
+        servo.set_to_position(kp=stiffness[joint["u"]], dampratio=1.0)
+        if np.isfinite(joint["effort"]):
+            servo.forcelimited, servo.forcerange = mujoco.mjtLimited.mjLIMITED_TRUE, [-joint["effort"], joint["effort"]]
+
+
+def _add_shape(spec: Any, body: Any, number: int, kind: str, sizes: list[float], pose: _Array) -> None:
+    """A geom without mass that touches only what a pair names."""
+    word = {"halfspace": "plane", "hull": "mesh"}.get(kind, kind)
+    given = {"type": getattr(mujoco.mjtGeom, f"mjGEOM_{word.upper()}"), "pos": pose[:3], "quat": pose[3:]}
+    if kind == "hull":
+        spec.add_mesh(name=f"hull{number}", uservert=sizes)
+        given["meshname"] = f"hull{number}"
+    else:
+        # A plane is endless in contact; its size is for pictures.
+        given["size"] = [2.0, 2.0, 0.1] if kind == "halfspace" else [*sizes, 0.0, 0.0][:3]
+    body.add_geom(name=f"shape{number}", mass=0, contype=0, conaffinity=0, **given)
+
+
 class Places:
     """Where a model's q, v and u are in a MuJoCo model's `qpos`, `qvel` and `ctrl`: found by name. A joint `"hand/thumb1"` is MuJoCo's
     joint `thumb1`, or the one of the whole name; a free object `"ball"` the free joint of the body `ball`. A model of `from_mujoco` fits the
@@ -288,8 +403,9 @@ class Places:
         self._free: list[tuple[slice, slice, int, int]] = []
         q: list[int] = []
         v: list[int] = []
-        for name, names in itertools.groupby(model.q_names, self._thing):
-            if len(list(names)) == 7:
+        for name, group in itertools.groupby(model.q_names, self._thing):
+            names = list(group)
+            if len(names) == 7:
                 if name not in free and name not in joints:
                     raise Error(f'places: expected a free body "{name}" in the MuJoCo model; there are {", ".join(free) or "none"}')
                 joint, place = free.get(name, joints.get(name)), model.object(name)
@@ -298,11 +414,12 @@ class Places:
                 q.extend(range(at_q, at_q + 7))
                 v.extend(range(at_v, at_v + 6))
                 continue
-            joint = joints.get(name, joints.get(name.split("/", 1)[-1]))
-            if joint is None or of.jnt_type[joint] not in (_SLIDE, _HINGE):
-                raise Error(f'places: expected a joint "{name}" in the MuJoCo model; there are {", ".join(joints) or "none"}')
-            q.append(int(of.jnt_qposadr[joint]))
-            v.append(int(of.jnt_dofadr[joint]))
+            for own in names:
+                joint = joints.get(own, joints.get(own.split("/", 1)[-1]))
+                if joint is None or of.jnt_type[joint] not in (_SLIDE, _HINGE):
+                    raise Error(f'places: expected a joint "{own}" in the MuJoCo model; there are {", ".join(joints) or "none"}')
+                q.append(int(of.jnt_qposadr[joint]))
+                v.append(int(of.jnt_dofadr[joint]))
         self.q = np.array(q)
         """For each number of q its place in `qpos` (nq,)."""
         self.v = np.array(v)
@@ -363,13 +480,13 @@ class Places:
 
 
 class Plant:
-    """A MuJoCo model as the plant of a task, for `fingertip.mpc.run`: `Plant(task, model)` is called with q and the command u (nu,),
-    steps MuJoCo for a control period, and returns its states (hold, nq) and its velocity (nv,). The state between calls is MuJoCo's
-    own, in `data`.
+    """MuJoCo as the plant of a task, for `fingertip.mpc.run`: it is called with q and the command u (nu,), steps MuJoCo for a
+    control period, and returns its states (hold, nq) and its velocity (nv,). The state between calls is MuJoCo's own, in `data`.
 
-    The MuJoCo model's time step must go evenly into the task's step; names are those of `Places`."""
+    `model` is a MuJoCo model, or that of the task's own scene by `to_mujoco` if it is left out. The MuJoCo model's time step must go evenly into the task's step; names are those of `Places`."""
 
-    def __init__(self, task: Task, model: Any) -> None:
+    def __init__(self, task: Task, model: Any = None) -> None:
+        model = to_mujoco(task.model) if model is None else model
         self.task, self.places = task, Places(task.model, model)
         self.data = mujoco.MjData(model)
         """MuJoCo's state."""

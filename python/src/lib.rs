@@ -13,6 +13,7 @@ mod kinematics;
 mod model;
 mod mpc;
 mod parameters;
+mod parts;
 mod pickled;
 mod pool;
 mod quasidynamic;
@@ -48,6 +49,8 @@ mod _fingertip {
     use super::model::{Coordinate, Model};
     #[pymodule_export]
     use super::mpc::{Answer, Controller, Cost, Episode, Errors, Goal, Plan, Plant, Progress, Task};
+    #[pymodule_export]
+    use super::parts::_parts;
     #[pymodule_export]
     use super::pickled::_restore;
     #[pymodule_export]

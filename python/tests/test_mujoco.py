@@ -188,3 +188,55 @@ def test_steps_of_mujoco_go_into_the_tasks(pusher, tmp_path):
     pusher = mujoco.MjModel.from_xml_string(PUSHER.replace("0.002", "0.003"))
     with pytest.raises(ft.Error, match="timestep: expected one of which 0.02 s"):
         ft.mujoco.Plant(task, pusher)
+
+
+SHIPPED = ["hand_ball", "hand_turn", "allegro_cube", "two_fingers", "tips", "valve", "allegro_capsules", "planar_push"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_scene_in_mujoco(name):
+    """Bodies, masses, joints and shapes: MuJoCo's inertia matrix and its distances of geoms are ours, anywhere."""
+    model = ft.Model.load(name)
+    compiled = ft.mujoco.to_mujoco(model)
+    places, data = ft.mujoco.Places(model, compiled), mujoco.MjData(compiled)
+    random = np.random.default_rng(3)
+    q = model.home() + 0.05 * random.standard_normal(model.nq)
+    for thing in {coordinate.split(".")[0] for coordinate in model.q_names if coordinate.endswith(".qw")}:
+        at = model.object(thing).q
+        q[at][3:] /= np.linalg.norm(q[at][3:])
+    data.qpos[:] = places.to_qpos(q)
+    mujoco.mj_forward(compiled, data)
+    # Gaps of spheres, capsules and planes, and of other shapes without rounded edges.
+    phi = ft.Quasidynamic(model).step(q, np.zeros(model.nu)).phi
+    between = {}
+    for contact, pair in enumerate(model.contact_names):
+        between.setdefault(pair, []).append(phi[contact])
+    round_ones = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE))
+    found = {}
+    for one, two in zip(compiled.pair_geom1, compiled.pair_geom2, strict=True):
+        # Shapes have their places as names, and MuJoCo sorts pairs.
+        bodies = frozenset(model.shape_names[int(compiled.geom(geom).name.removeprefix("shape"))] for geom in (one, two))
+        is_round = compiled.geom_type[one] in round_ones and compiled.geom_type[two] in round_ones
+        gap = mujoco.mj_geomDistance(compiled, data, one, two, 10.0, None) if is_round else np.nan
+        found[bodies] = min(found.get(bodies, np.inf), gap) if np.isfinite(gap) else np.nan
+    ours = {frozenset(names): min(gaps) for names, gaps in between.items()}
+    assert found.keys() == ours.keys()
+    assert all(gap == pytest.approx(ours[bodies], abs=1e-6) for bodies, gap in found.items() if np.isfinite(gap))
+    # Mᵢⱼ along our v: of hinges, slides, and free bodies with ω along the world's axes.
+    theirs = np.zeros((compiled.nv, compiled.nv))
+    for row, unit in zip(theirs, np.eye(compiled.nv), strict=True):
+        mujoco.mj_mulM(compiled, data, row, unit)
+    ours = ft.dynamics.Dynamics(model).mass_matrix(q)
+    columns = np.array([places.to_v(data.qpos, column) for column in np.eye(compiled.nv)]).T
+    back = np.linalg.inv(columns)
+    # Links without mass have 1 mg there. The published inertia of the Allegro's thumb is no body's: MuJoCo changes it.
+    tolerance = 2e-5 if name.startswith("allegro") else 4e-6
+    assert np.allclose(back.T @ (theirs - np.diag(compiled.dof_armature)) @ back, ours, atol=tolerance)
+
+
+@pytest.mark.parametrize(("name", "cap"), [("tips_ground", 60), ("planar_push", 60)])
+def test_plans_in_mujoco(name, cap):
+    """What is planned with the step brings objects to their goals in MuJoCo."""
+    task = ft.Task.load(name).replace(cap=cap)
+    run = ft.mpc.run(task, ft.mujoco.Plant(task))
+    assert run.success, run
