@@ -34,7 +34,7 @@ pub struct Options {
     pub neighbours: usize,
     /// How often each edge is tried, each time in another world.
     pub tries: usize,
-    /// Are joints drawn too, evenly within their limits, for every second candidate? Else the robots are where the task starts.
+    /// Are joints drawn too, evenly within their limits, for all candidates but the first? Else the robots are where the task starts.
     pub joints: bool,
     /// Seed of all draws.
     pub seed: u64,
@@ -187,8 +187,7 @@ impl Roadmap {
         if number > 0 && !world.disturb(task, self.near, &mut deviates)? {
             return Ok(failed);
         }
-        let walk = Walk::to_node(self.pose(task, to), &self.nodes[to].q, self.near, task.patience());
-        let (arrived, seconds) = go(task, &mut world, walk)?;
+        let (arrived, seconds) = go(task, &mut world, self.walk_to(task, to))?;
         Ok(Passage { arrived, seconds, ..failed })
     }
 

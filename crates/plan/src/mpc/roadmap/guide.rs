@@ -81,10 +81,7 @@ impl Guide {
     fn next(&mut self, task: &Task, goal: &Goal) -> Advice {
         self.walk = self.path.front().map(|hop| match *hop {
             Hop::Goal => Walk::to_goal(goal.clone(), task.patience()),
-            Hop::Node(node) => {
-                let pose = self.roadmap.pose(task, node);
-                Walk::to_node(pose, &self.roadmap.nodes[node].q, self.roadmap.near, task.patience())
-            }
+            Hop::Node(node) => self.roadmap.walk_to(task, node),
         });
         if self.walk.is_some() { Advice::Other } else { Advice::End }
     }

@@ -9,7 +9,7 @@ use super::build::go;
 use super::graph::Path;
 use super::walk::Walk;
 use super::world::World;
-use super::{LOST, Roadmap};
+use super::{Edge, Roadmap};
 use crate::mpc::cost::Goal;
 use crate::mpc::task::Task;
 
@@ -54,46 +54,47 @@ impl Roadmap {
         failures: usize,
     ) -> Result<Query> {
         let begin = Instant::now();
-        let walk = |from: &[f64], walk: Walk| {
-            let (arrived, seconds) = go(task, &mut World::new(task.simulator(), from.to_vec()), walk)?;
-            Ok::<_, candle_core::Error>(arrived.then_some(seconds))
-        };
-        let to_goal = || Walk::to_goal(goal.clone(), task.patience());
-        let direct = walk(q, to_goal())?.map(|seconds| seconds + LOST * (1.5 + failures as f64).ln());
-        let known = ends.take();
-        let (mut starts, mut own_ends) = (Vec::new(), known.clone().unwrap_or_default());
-        let mut path = self.shortest(&[], &[], direct);
-        if path.is_none() || failures > 0 {
-            let (first, last) = (self.nearest(task, q)?, self.nearest_goal(task, goal)?);
+        let to_goal = Walk::to_goal(goal.clone(), task.patience());
+        let direct = Self::tried_on_model(task, q, to_goal.clone(), failures)?;
+        let mut query =
+            Query { path: self.shortest(&[], &[], direct), starts: Vec::new(), ends: Vec::new(), seconds: 0.0 };
+        if query.path.is_none() || failures > 0 {
+            let (from, to) = (self.nearest(task, q)?, self.nearest_goal(task, goal)?);
+            query.ends = ends.clone().unwrap_or_default();
             for batch in 0..BATCHES {
-                let part =
-                    |nodes: &[usize], n: usize| nodes.iter().copied().skip(batch * n).take(n).collect::<Vec<_>>();
-                let (first, mut last) = (part(&first, STARTS), part(&last, ENDS));
-                last.retain(|_| known.is_none());
-                let tries: Vec<(bool, usize)> = first
-                    .into_iter()
-                    .map(|node| (true, node))
-                    .chain(last.into_iter().map(|node| (false, node)))
-                    .collect();
-                let found = tries.par_iter().map(|&(is_start, node)| {
-                    let seconds = if is_start {
-                        let pose = self.pose(task, node);
-                        walk(q, Walk::to_node(pose, &self.nodes[node].q, self.near, task.patience()))
+                let first = from.iter().skip(batch * STARTS).take(STARTS).map(|node| (true, *node));
+                let last = to.iter().skip(batch * ENDS).take(ENDS).map(|node| (false, *node));
+                let tries: Vec<(bool, usize)> = first.chain(last.filter(|_| ends.is_none())).collect();
+                let costs = tries.par_iter().map(|&(is_start, node)| {
+                    if is_start {
+                        Self::tried_on_model(task, q, self.walk_to(task, node), 0)
                     } else {
-                        walk(&self.nodes[node].q, to_goal())
-                    };
-                    seconds.map(|seconds| seconds.map(|seconds| (is_start, node, seconds + LOST * 1.5_f64.ln())))
+                        Self::tried_on_model(task, &self.nodes[node].q, to_goal.clone(), 0)
+                    }
                 });
-                for (is_start, node, cost) in found.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-                    if is_start { &mut starts } else { &mut own_ends }.push((node, cost));
+                for ((is_start, node), cost) in tries.iter().zip(costs.collect::<Result<Vec<_>>>()?) {
+                    let links = if *is_start { &mut query.starts } else { &mut query.ends };
+                    links.extend(cost.map(|cost| (*node, cost)));
                 }
-                path = self.shortest(&starts, &own_ends, direct);
-                if path.is_some() {
+                query.path = self.shortest(&query.starts, &query.ends, direct);
+                if query.path.is_some() {
                     break;
                 }
             }
-            *ends = Some(own_ends.clone());
+            *ends = Some(query.ends.clone());
         }
-        Ok(Query { path, starts, ends: own_ends, seconds: begin.elapsed().as_secs_f64() })
+        Ok(Query { seconds: begin.elapsed().as_secs_f64(), ..query })
+    }
+
+    /// What a walk from a state costs that the planner's own model makes, s, if it also failed so often in the plant.
+    fn tried_on_model(task: &Task, q: &[f64], walk: Walk, failures: usize) -> Result<Option<f64>> {
+        let (arrived, seconds) = go(task, &mut World::new(task.simulator(), q.to_vec()), walk)?;
+        let edge = Edge { tries: 1 + failures, successes: 1, seconds };
+        Ok(edge.cost().filter(|_| arrived))
+    }
+
+    /// The walk to a node.
+    pub(super) fn walk_to(&self, task: &Task, node: usize) -> Walk {
+        Walk::to_node(self.pose(task, node), &self.nodes[node].q, self.near, task.patience())
     }
 }
