@@ -103,12 +103,15 @@ impl Guide {
             }
             (Step::Failed, Some(hop)) => {
                 self.count(hop, false, seconds);
-                self.failures += usize::from(hop == Hop::Goal);
                 self.path.clear();
-                let nearest = self.roadmap.nearest(task, q)?;
-                let Some(&node) = nearest.first() else { return Ok(Advice::End) };
-                self.walk = Some(Walk::release(here, &self.roadmap.nodes[node].q, task.patience()));
-                Ok(Advice::Other)
+                self.walk = None;
+                if hop == Hop::Goal {
+                    // So near to it the supervisor's own ways lead on.
+                    self.failures += 1;
+                } else if let Some(&node) = self.roadmap.nearest(task, q)?.first() {
+                    self.walk = Some(Walk::release(here, &self.roadmap.nodes[node].q, task.patience()));
+                }
+                Ok(if self.walk.is_some() { Advice::Other } else { Advice::End })
             }
         }
     }

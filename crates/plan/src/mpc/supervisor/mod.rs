@@ -317,7 +317,9 @@ impl Supervisor {
         self.ways += 1;
         *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
-        if self.is_led(q)? {
+        // The first way out was of no use.
+        if !self.ways.is_multiple_of(2) && self.is_led(q)? {
+            self.ways += 1;
             return Ok(());
         }
         let turn = self.turn_to(&self.episode.goal, q)?;
