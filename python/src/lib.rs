@@ -71,7 +71,7 @@ mod _fingertip {
 
     #[pymodule_init]
     fn init(module: &Bound<PyModule>) -> PyResult<()> {
-        let statuses = [0.0, 1.0, 2.0, 3.0, 4.0].map(|code| Status::from_code(code).name());
+        let statuses = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|code| Status::from_code(code).name());
         module.add("STATUSES", pyo3::types::PyTuple::new(module.py(), statuses)?)?;
         module.add("PARAMETERS", pyo3::types::PyTuple::new(module.py(), Parameters::NAMES)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

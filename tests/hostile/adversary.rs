@@ -48,7 +48,7 @@ impl Tally {
         self.worlds += 1;
         match status {
             Status::Solved => self.solved += 1,
-            Status::IterationLimit | Status::Unsettled => self.limit += 1,
+            Status::IterationLimit | Status::Unsettled | Status::Frictionless => self.limit += 1,
             Status::Infeasible => self.infeasible += 1,
             Status::BadInput => self.bad += 1,
         }

@@ -129,15 +129,16 @@ struct Tally {
     limit: usize,
     infeasible: usize,
     unsettled: usize,
+    frictionless: usize,
     worst: f64,
     wrong: Vec<String>,
 }
 
 impl Tally {
     fn words(&self) -> String {
-        let Self { worlds, solved, limit, infeasible, unsettled, worst, .. } = self;
+        let Self { worlds, solved, limit, infeasible, unsettled, frictionless, worst, .. } = self;
         format!(
-            "{worlds} worlds: {solved} solved, {infeasible} infeasible, {limit} not done, {unsettled} not settled; worst residual {worst:.1e}"
+            "{worlds} worlds: {solved} solved, {infeasible} infeasible, {limit} not done, {unsettled} not settled, {frictionless} without friction; worst residual {worst:.1e}"
         )
     }
 }
@@ -191,6 +192,17 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         if friction == Friction::Coulomb && is_relaxed {
             have_own_coefficients(problem);
         }
+        if report.status == Status::Frictionless {
+            tally.frictionless += 1;
+            if tally.frictionless.is_multiple_of(ASK)
+                && let clarabel::Answer::Solved(way_out) = clarabel::solve(problem, 1e-9)
+                && way_out.norm() < REACH
+            {
+                let size = way_out.norm();
+                tally.wrong.push(format!("{place}, world {w}: without friction, though there is room {size:e} away"));
+            }
+            problem.contacts.iter_mut().for_each(|contact| contact.mu = 0.0);
+        }
         let problem = &*problem;
         if let Some(why) = beyond(problem, &report, &force[w], &torque[w]).filter(|_| friction == Friction::Coulomb) {
             tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}, κ {:e}", problem.kappa));
@@ -214,6 +226,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         match report.status {
             Status::Solved => tally.solved += 1,
             Status::Unsettled => tally.unsettled += 1,
+            Status::Frictionless => {}
             Status::IterationLimit => {
                 tally.limit += 1;
                 println!("{place}, world {w}: {report:?}, κ {:e}, deepest {deepest:e}", problem.kappa);

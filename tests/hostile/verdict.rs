@@ -120,7 +120,7 @@ impl Answer<'_> {
     /// Is the status true?
     pub fn check(&self, problem: &Problem) -> Result<f64, String> {
         match self.report.status {
-            Status::Solved | Status::Unsettled => {
+            Status::Solved | Status::Unsettled | Status::Frictionless => {
                 let law = if self.report.status == Status::Solved { self.friction } else { Friction::Relaxed };
                 let residual = self.residual(problem, law)?;
                 if residual > RESIDUAL {

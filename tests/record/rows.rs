@@ -42,8 +42,9 @@ pub fn code(report: &Report) -> [f64; 4] {
         Status::Solved => 0.0,
         Status::IterationLimit => 1.0,
         Status::Unsettled => 2.0,
-        Status::Infeasible => 3.0,
-        Status::BadInput => 4.0,
+        Status::Frictionless => 3.0,
+        Status::Infeasible => 4.0,
+        Status::BadInput => 5.0,
     };
     [status, report.iterations as f64, report.residual, report.slip_gap]
 }

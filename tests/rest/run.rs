@@ -342,7 +342,8 @@ impl Worlds {
             let works: Vec<f64> = (0..n).map(|w| work(w, here)).collect();
             for w in 0..n {
                 path.thrown[w] = larger(path.thrown[w], works[w] - work(w, &path.q[0]));
-                if step.reports[w].status != Status::Solved {
+                // What gets out without friction says so, and is to rest like all others afterwards.
+                if !matches!(step.reports[w].status, Status::Solved | Status::Frictionless) {
                     (path.status[w], path.unsolved[w]) = (step.reports[w].status, path.unsolved[w] + 1);
                 }
                 path.iterations[w] += step.reports[w].iterations;

@@ -48,6 +48,7 @@ pub struct Contact {
 }
 
 /// minimise ½ δᵀPδ + gᵀδ with contacts.
+#[derive(Clone, Debug)]
 pub struct Problem {
     pub p: DMatrix<f64>,
     pub g: DVector<f64>,

@@ -47,6 +47,9 @@ impl Why {
             Status::IterationLimit if !overlaps.is_empty() => {
                 format!("{}; {}", alone(status, step.model()), infeasible(scene, step, &overlaps, q, u)?)
             }
+            Status::Frictionless => {
+                format!("{}; {}", alone(status, step.model()), infeasible(scene, step, &overlaps, q, u)?)
+            }
             Status::IterationLimit | Status::Unsettled => alone(status, step.model()),
             Status::BadInput => step.why_bad_input(q, u, 0)?,
             Status::Solved => "solved from a cold start, but not from the forces of the step before".to_owned(),
@@ -72,6 +75,7 @@ pub fn alone(status: Status, model: &Model) -> String {
             "Coulomb's law was not settled, the relaxed answer stands (params: friction = \"relaxed\" has one always)"
                 .to_owned()
         }
+        Status::Frictionless => "friction was left out, as no motion opens all contacts with it".to_owned(),
         _ => "no motion keeps all contacts apart and all joints within their limits".to_owned(),
     }
 }

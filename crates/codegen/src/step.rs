@@ -241,7 +241,7 @@ fn about_part(name: &str) -> &'static str {
         "limit_force" => "force of each joint limit, N or N m",
         "contact" => "each contact's normal from A to B, point on A, point on B, distance",
         "warm" => "forces for the next step to start from",
-        "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 infeasible, 4 bad input",
+        "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 frictionless, 4 infeasible, 5 bad input",
         "iterations" => "of Newton's method",
         "residual" => "of the optimality conditions, relative",
         "slip_gap" => "m, that slip opens where the status is unsettled",

@@ -102,7 +102,7 @@ impl Layout {
     /// The row of a step that follows a plan.
     pub fn row(&self, step: &StepRecord, plan: Option<&PlanRecord>) -> Vec<f32> {
         let mut row = vec![0.0; self.stride()];
-        let status = (0..5).map(f64::from).find(|&code| Status::from_code(code).name() == step.status).unwrap_or(0.0);
+        let status = (0..6).map(f64::from).find(|&code| Status::from_code(code).name() == step.status).unwrap_or(0.0);
         copy(&mut row, &[step.time, status, step.iterations as f64, step.residual, step.seconds]);
         let scalars: Vec<f64> =
             self.scalars.iter().map(|name| step.scalars.get(name).copied().unwrap_or(f64::NAN)).collect();

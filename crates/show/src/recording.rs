@@ -209,7 +209,8 @@ pub struct StepRecord {
     pub point: Vec<[f64; 3]>,
     /// Force of each contact on B during the step, N.
     pub force: Vec<[f64; 3]>,
-    /// Outcome of the step's contact solve: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"infeasible"` or `"bad_input"`.
+    /// Outcome of the step's contact solve: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"frictionless"`,
+    /// `"infeasible"` or `"bad_input"`.
     pub status: String,
     /// Newton iterations of the step's contact solve.
     pub iterations: usize,

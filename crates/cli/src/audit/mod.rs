@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Outcome {
         match status {
             Status::Solved => audited.push(Audited::of(&step, k + 1, state, &result, seed)?),
             Status::Infeasible => infeasible += 1,
-            Status::IterationLimit | Status::Unsettled | Status::BadInput => unsolved += 1,
+            Status::IterationLimit | Status::Unsettled | Status::Frictionless | Status::BadInput => unsolved += 1,
         }
         bar.inc(1);
     }

@@ -26,7 +26,7 @@ const BLOCK: usize = 256;
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N),
 /// torques (on b about the normal, N·m, if contacts have torsional friction), contacts (a, b, phi, normal from a to b,
-/// point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input), iterations and residual. If the
+/// point on b), status (solved, iteration_limit, unsettled, frictionless, infeasible, bad_input), iterations and residual. If the
 /// step is not solved, a message names the deepest overlap, if there is one, or the number that is bad. One names bodies
 /// that pass through each other because they are farther apart than contact_distance. If it is unsettled, slip_gap is the gap
 /// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; log, for each iteration of the

@@ -5,7 +5,7 @@ const MOST_ROWS = 6000;
 /** Numbers of a pose (x, y, z, w, x, y, z) and of a contact as it is drawn (gap, normal, point, force). */
 const POSE = 7;
 const DRAWN_CONTACT = 10;
-const STATUS = ["solved", "iteration limit", "unsettled", "infeasible", "bad input"];
+const STATUS = ["solved", "iteration limit", "unsettled", "frictionless", "infeasible", "bad input"];
 
 export class Track {
   /** `header` says how long a row is and where what begins. */

@@ -215,10 +215,7 @@ impl JointTable {
                 );
             }
             Motion::Spherical => {
-                let moment = [0, 1, 2].map(
-                    #[inline(always)]
-                    |k| wrench.along(screw(k)),
-                );
+                let moment = [wrench.along(screw(0)), wrench.along(screw(1)), wrench.along(screw(2))];
                 pull_spin(&q[self.q..], moment, &mut grad_q[self.q..]);
                 (0..3).for_each(
                     #[inline(always)]

@@ -55,10 +55,10 @@ layout! {
         /// H = P + J̃ᵀWJ̃ in its sparsity pattern, or, in the leading rows, what is left of it without the private degrees of freedom; or
         /// the factor of either.
         h,
-        /// The upper triangle of H in the same pattern, where H is not symmetric. It, `slides` and `kept` are for [`super::coulomb`].
+        /// The upper triangle of H in the same pattern, where H is not symmetric. It and `slides` are for [`super::coulomb`].
         upper,
         slides,
-        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law.
+        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law or without friction.
         kept,
         /// The displacement δ, in elimination order, as are `step` and `free`.
         delta,
@@ -121,7 +121,7 @@ impl Work<usize> {
             h: s.factor_h.n_entries(),
             upper: if coulomb { s.factor_h.n_entries() } else { 0 },
             slides: if coulomb { SLIDE * s.nc() } else { 0 },
-            kept: if coulomb { s.nv + s.n_eta() + INFO } else { 0 },
+            kept: s.nv + s.n_eta() + INFO,
             delta: s.nv,
             step: s.nv,
             free: s.nv,

@@ -48,7 +48,7 @@ pub use impact::{Impact, Method};
 pub use memory::INFO;
 pub(crate) use memory::{Gradients, Operands, Places, Work};
 pub(crate) use op::Start;
-pub(crate) use stages::{Balance, Factor, Pull, Solve, Untwin};
+pub(crate) use stages::{Balance, Factor, Loosen, Pull, Solve, Untwin};
 pub use status::Accuracy;
 pub use status::Status;
 pub use structure::{ContactPaths, Slip, Structure};
@@ -165,7 +165,7 @@ impl Report {
 
     /// Is the answer that of the relaxed law, in a problem with Coulomb's law?
     pub(crate) fn is_relaxed(&self) -> bool {
-        matches!(self.status, Status::IterationLimit | Status::Unsettled)
+        matches!(self.status, Status::IterationLimit | Status::Unsettled | Status::Frictionless)
     }
 
     /// Writes the report as [`INFO`] numbers.

@@ -15,8 +15,8 @@ use fingertip_lanes::vector::dot;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
-use super::stages::{Factor, Pull, Smoothing, Solve, Untwin};
-use super::status::Accuracy;
+use super::stages::{Factor, Loosen, Pull, Smoothing, Solve, Untwin};
+use super::status::{Accuracy, Status};
 use super::structure::Structure;
 
 /// The start of a solve.
@@ -79,10 +79,12 @@ impl<'a> Base<'a> {
     }
 
     /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows: see [`Structure::with_twins`].
-    fn untwin(&self, group: &mut Group) {
-        if !self.structure.twins.is_empty() {
-            group.run(&Untwin { structure: self.structure, at: &self.at });
+    fn refit(&self, group: &mut Group) {
+        let (structure, at) = (self.structure, &self.at);
+        if !structure.twins.is_empty() {
+            group.run(&Untwin { structure, at });
         }
+        group.run(&Loosen { structure, at, status: Status::Frictionless });
     }
 
     fn factor(&self) -> Factor<'_> {
@@ -155,7 +157,7 @@ impl Program for Forward<'_> {
             }
             Way::Recall(result) => {
                 group.run(&Recall { base, result, eta: structure.nv, grad: None });
-                base.untwin(group);
+                base.refit(group);
             }
         }
         group.run(&Store(base));
@@ -203,7 +205,7 @@ impl Program for Backward<'_> {
         group.run(&Load(base));
         let eta = base.structure.n_results();
         group.run(&Recall { base, result: &self.result, eta, grad: Some(&self.grad) });
-        base.untwin(group);
+        base.refit(group);
         group.run(&base.factor());
         group.run(&Pull { structure: base.structure, at: &base.at, gradients: &base.gradients });
         group.run(&StoreGradients(base));
@@ -318,7 +320,7 @@ impl Program for Displacement<'_> {
         let base = &self.base;
         group.run(&Load(base));
         group.run(&Recall { base, result: &self.result, eta: base.structure.n_results(), grad: None });
-        base.untwin(group);
+        base.refit(group);
         group.run(&base.factor());
         group.run(&Smoothing { structure: base.structure, at: &base.at });
         group.run(&Store(base));

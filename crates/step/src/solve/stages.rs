@@ -13,7 +13,7 @@ use super::cone::{CONTACT_OPERAND, Cone};
 use super::coulomb;
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
-use super::status::{Accuracy, Status, is_relaxed};
+use super::status::{Accuracy, Status, is, is_relaxed};
 use super::structure::Structure;
 
 /// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working memory.
@@ -32,26 +32,38 @@ impl Solve<'_> {
     /// Runs the solve: in single precision if that is the program's and the law is the relaxed one.
     pub(crate) fn run(self, group: &mut Group) {
         match self.structure.friction {
-            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, rest: false }),
+            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, worlds: Worlds::All }),
             Friction::Coulomb => {
                 group.run(&Coulomb { of: self, again: false });
-                group.run_in_either(&Relaxed { of: self, rest: true });
+                group.run_in_either(&Relaxed { of: self, worlds: Worlds::Unsettled });
                 group.run(&Coulomb { of: self, again: true });
                 if !self.structure.twins.is_empty() {
                     group.run(&Alone(self));
-                    group.run_in_either(&Relaxed { of: self, rest: true });
+                    group.run_in_either(&Relaxed { of: self, worlds: Worlds::Unsettled });
                     group.run(&Unsettled(self));
                 }
             }
         }
+        let worlds = Worlds::Infeasible;
+        group.run_in_either(&Loosen { structure: self.structure, at: self.at, status: Status::Infeasible });
+        group.run_in_either(&Relaxed { of: self, worlds });
     }
+}
+
+/// The worlds that are solved by the relaxed law.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Worlds {
+    All,
+    /// Those that Coulomb's law has not settled.
+    Unsettled,
+    /// Those that have no solution with friction.
+    Infeasible,
 }
 
 /// The Newton iteration for the relaxed law.
 struct Relaxed<'a> {
     of: Solve<'a>,
-    /// Solve only the worlds that Coulomb's law has not settled?
-    rest: bool,
+    worlds: Worlds,
 }
 
 impl Stage for Relaxed<'_> {
@@ -59,16 +71,24 @@ impl Stage for Relaxed<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
         let (problem, mut work) = at.of(memory);
-        let worlds = if self.rest { is_relaxed(work.info[0]) } else { R::Mask::splat(true) };
+        let worlds = match self.worlds {
+            Worlds::All => R::Mask::splat(true),
+            Worlds::Unsettled => is_relaxed(work.info[0]),
+            Worlds::Infeasible => is(Status::Infeasible, work.info[0]),
+        };
+        let warm = warm && self.worlds != Worlds::Infeasible;
         R::when(
             worlds,
             &mut work,
             #[inline(always)]
             |work| {
-                if self.rest {
+                if self.worlds != Worlds::All {
                     coulomb::put_aside(work);
                 }
                 barrier::solve(structure, &problem, max_iterations, (warm, accuracy), work);
+                if self.worlds == Worlds::Infeasible {
+                    coulomb::loosened(worlds, work);
+                }
             },
         );
     }
@@ -111,6 +131,32 @@ impl Stage for Unsettled<'_> {
         let Solve { structure, at, .. } = self.0;
         let (problem, mut work) = at.of(memory);
         coulomb::replace_relaxed(structure, &problem, &mut work);
+    }
+}
+
+/// Takes friction away in worlds with this status.
+pub(crate) struct Loosen<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+    pub(crate) status: Status,
+}
+
+impl Stage for Loosen<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Self { structure, at, status } = self;
+        let worlds = is(*status, memory[at.work.info.start]);
+        R::when(
+            worlds,
+            &mut memory[at.operands.contacts.clone()],
+            #[inline(always)]
+            |contacts| {
+                for contact in R::parts(0..structure.nc()) {
+                    let mu = &mut contacts[CONTACT_OPERAND * contact + 10];
+                    *mu = R::select(worlds, R::zero(), *mu);
+                }
+            },
+        );
     }
 }
 

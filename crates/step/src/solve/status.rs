@@ -29,7 +29,10 @@ pub enum Status {
     /// The iteration for Coulomb's law found no answer; δ and λ are those of the relaxed law. Scenes with the relaxed
     /// law never have this status.
     Unsettled,
-    /// No δ satisfies the contacts and limits, or none within reach. δ = 0 and λ = 0.
+    /// No δ satisfies the contacts with friction, as where a body has been pressed deep between two others; δ and λ are those without
+    /// friction, by which it gets out.
+    Frictionless,
+    /// No δ satisfies the contacts and limits, or none within reach, even without friction. δ = 0 and λ = 0.
     Infeasible,
     /// A number of the problem is NaN, beyond 1e30, or out of its range (κ, μ, P). δ = 0 and λ = 0.
     BadInput,
@@ -42,8 +45,9 @@ impl Status {
             Self::Solved => 0.0,
             Self::IterationLimit => 1.0,
             Self::Unsettled => 2.0,
-            Self::Infeasible => 3.0,
-            Self::BadInput => 4.0,
+            Self::Frictionless => 3.0,
+            Self::Infeasible => 4.0,
+            Self::BadInput => 5.0,
         }
     }
 
@@ -53,7 +57,8 @@ impl Status {
             0.0 => Self::Solved,
             1.0 => Self::IterationLimit,
             2.0 => Self::Unsettled,
-            3.0 => Self::Infeasible,
+            3.0 => Self::Frictionless,
+            4.0 => Self::Infeasible,
             _ => Self::BadInput,
         }
     }
@@ -64,16 +69,24 @@ impl Status {
             Self::Solved => "solved",
             Self::IterationLimit => "iteration_limit",
             Self::Unsettled => "unsettled",
+            Self::Frictionless => "frictionless",
             Self::Infeasible => "infeasible",
             Self::BadInput => "bad_input",
         }
     }
 }
 
+/// Is this the code of a status?
+#[inline(always)]
+pub(super) fn is<R: Real>(status: Status, code: R) -> R::Mask {
+    let middle = status.code();
+    code.gt(R::splat(middle - 0.5)).and(code.lt(R::splat(middle + 0.5)))
+}
+
 /// Is the answer that of the relaxed law although the scene's is Coulomb's? That law's iteration may have reached its limit, too:
-/// Coulomb's own ends with an answer or without one.
+/// Coulomb's own ends with an answer or without one. Without friction both laws are one.
 #[inline(always)]
 pub(super) fn is_relaxed<R: Real>(status: R) -> R::Mask {
-    let (first, last) = (Status::IterationLimit.code(), Status::Unsettled.code());
+    let (first, last) = (Status::IterationLimit.code(), Status::Frictionless.code());
     status.gt(R::splat(first - 0.5)).and(status.lt(R::splat(last + 0.5)))
 }

@@ -119,7 +119,7 @@ impl ConnectionTables {
     ) {
         for &(l, r, entry) in R::parts(&self.terms) {
             let [left, right] = [&self.movers[l], &self.movers[r]];
-            let [v_l, v_r] = [left, right].map(|mover| self.velocity(mover, kin));
+            let (v_l, v_r) = (self.velocity(left, kin), self.velocity(right, kin));
             let grad = grad_p[entry] * stiffness[left.connection];
             to_stiffness[left.connection] += grad_p[entry] * dot(v_l, v_r);
             self.pull_velocity(left, scale(grad, v_r), kin, to_kin);

@@ -226,8 +226,16 @@ impl ProblemTables {
             g[place] -= par[at.tau + dof];
         }
         let held = [kin, &par[at.connection..]];
-        self.connections.stiffen(held, |entry, _, more| p[entry] += more);
-        self.connections.pull_together(held, |dof, force| g[place[dof]] -= force);
+        self.connections.stiffen(
+            held,
+            #[inline(always)]
+            |entry, _, more| p[entry] += more,
+        );
+        self.connections.pull_together(
+            held,
+            #[inline(always)]
+            |dof, force| g[place[dof]] -= force,
+        );
         self.limits.fill(q, gaps);
     }
 

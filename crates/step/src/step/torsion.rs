@@ -23,7 +23,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::model::Model;
-use crate::solve::{CONTACT_OPERAND, Cone, Report, Slip, Solution};
+use crate::solve::{CONTACT_OPERAND, Cone, Report, Slip, Solution, Status};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
 use fingertip_lanes::lane::{Lane, Real, Zip, copy};
@@ -180,20 +180,23 @@ impl Torsion {
 }
 
 impl Torsion {
-    /// The contacts (B, 12 n) with the coefficients by which each world was solved: the relaxed law has those of the scene.
+    /// The contacts (B, 12 n) with the coefficients by which each world was solved: the relaxed law has those of the scene, and without
+    /// friction they are 0.
     fn as_solved(&self, contacts: &Tensor, solution: &Solution) -> Result<Tensor> {
         let reports = solution.report()?;
-        if self.sharing == 1.0 || !reports.iter().any(Report::is_relaxed) {
+        let is_loose = |report: &Report| report.status == Status::Frictionless;
+        let is_halved = |report: &Report| self.sharing != 1.0 && report.is_relaxed();
+        if !reports.iter().any(|report| is_loose(report) || is_halved(report)) {
             return Ok(contacts.clone());
         }
         let twins: Vec<usize> = self.twinned().collect();
-        let factor = |relaxed: bool, k: usize| {
-            let is_halved = relaxed && k % CONTACT_OPERAND == 10 && twins.contains(&(k / CONTACT_OPERAND));
-            if is_halved { 1.0 / self.sharing } else { 1.0 }
+        let factor = |report: &Report, k: usize| match k % CONTACT_OPERAND {
+            10 if is_loose(report) => 0.0,
+            10 if is_halved(report) && twins.contains(&(k / CONTACT_OPERAND)) => 1.0 / self.sharing,
+            _ => 1.0,
         };
         let width = contacts.dim(1)?;
-        let all: Vec<f64> =
-            reports.iter().flat_map(|report| (0..width).map(|k| factor(report.is_relaxed(), k))).collect();
+        let all: Vec<f64> = reports.iter().flat_map(|report| (0..width).map(|k| factor(report, k))).collect();
         contacts * Tensor::from_vec(all, (reports.len(), width), contacts.device())?.to_dtype(contacts.dtype())?
     }
 

@@ -42,7 +42,7 @@ use super::status::is_relaxed;
 use super::structure::Structure;
 use iterate::find;
 use outcome::{keep_where, report, restore};
-pub(super) use outcome::{put_aside, replace_relaxed};
+pub(super) use outcome::{loosened, put_aside, replace_relaxed};
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
 /// the reason.

@@ -115,6 +115,16 @@ pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Proble
     work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
 }
 
+/// The kept results, but in worlds of the mask that now have a solution without friction: it is theirs, under a status of its own.
+#[inline(always)]
+pub(in super::super) fn loosened<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
+    let iterations = work.info[1] + work.kept[work.delta.len() + work.eta.len() + 1];
+    let freed = worlds.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
+    recall_where(freed.not(), work);
+    work.info[0] = R::select(freed, R::splat(Status::Frictionless.code()), work.info[0]);
+    work.info[1] = R::select(worlds, iterations, work.info[1]);
+}
+
 /// The largest gap μ‖ν_t‖ of relaxed contacts with these forces: ‖z_t‖ of the displacements that belong to them.
 #[inline(always)]
 fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {

@@ -1,7 +1,7 @@
 //! The step and its adjoint: which stage follows which.
 
 use crate::kinematics::{PlaceFrames, PullFrames};
-use crate::solve::{self, Accuracy};
+use crate::solve::{self, Accuracy, Status};
 use fingertip_lanes::program::{Group, Program};
 use fingertip_lanes::rows::Rows;
 
@@ -36,10 +36,12 @@ impl Plan {
     }
 
     /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
-    pub(super) fn untwin(&self, group: &mut Group) {
-        if !self.structure.twins.is_empty() {
-            group.run(&solve::Untwin { structure: &self.structure, at: &self.places.solve });
+    pub(super) fn refit(&self, group: &mut Group) {
+        let (structure, at) = (&*self.structure, &self.places.solve);
+        if !structure.twins.is_empty() {
+            group.run(&solve::Untwin { structure, at });
         }
+        group.run(&solve::Loosen { structure, at, status: Status::Frictionless });
     }
 
     /// Factors H at the solution in memory.
@@ -104,7 +106,7 @@ impl Program for Backward<'_> {
         group.run(&Load { plan, operands });
         plan.prepare(group);
         group.run(&Recall { plan, result, grad });
-        plan.untwin(group);
+        plan.refit(group);
         plan.factor(group, false);
         plan.pull(group);
         group.run(&StoreGradients(plan));

@@ -20,7 +20,8 @@ impl Stage for Connections<'_> {
         let (Memory { numbers: m, work }, to) = plan.with_jacobian(memory);
         let (kin, screws, delta) = (&*m.kin, plan.screws(m.kin), &*work.delta);
         for (k, paths) in R::parts(plan.paths.connections.iter().enumerate()) {
-            let points = plan.problem.connections.ends()[k].map(|at| vec3_at(kin, at));
+            let [a, b] = plan.problem.connections.ends()[k];
+            let points = [vec3_at(kin, a), vec3_at(kin, b)];
             let stiffness = m.par[plan.at.connection + k];
 
             // The force −k (r + J δ) on B.

@@ -64,7 +64,7 @@ impl Program for Backward<'_> {
         group.each(*n_steps, Order::Backward, |group, t| {
             group.run(&Revisit { backward: self, t });
             plan.prepare(group);
-            plan.untwin(group);
+            plan.refit(group);
             group.run(&Recover(plan));
             if plan.quaternions.is_empty() {
                 plan.factor(group, false);

@@ -78,12 +78,16 @@ impl Stage for Store<'_> {
         for &(k, dof, _) in &more.joints.springs {
             dense[dof * nv + dof] += h * h * m.par[plan.at.spring + k];
         }
-        more.connections.stiffen([m.kin, &m.par[plan.at.connection..]], |_, [i, j], by| {
-            dense[i * nv + j] += h * h * by;
-            if i != j {
-                dense[j * nv + i] += h * h * by;
-            }
-        });
+        more.connections.stiffen(
+            [m.kin, &m.par[plan.at.connection..]],
+            #[inline(always)]
+            |_, [i, j], by| {
+                dense[i * nv + j] += h * h * by;
+                if i != j {
+                    dense[j * nv + i] += h * h * by;
+                }
+            },
+        );
         for (momentum, &force) in extra.momentum.iter_mut().zip(extra.force.iter()) {
             *momentum = force.mul_add(h, *momentum);
         }

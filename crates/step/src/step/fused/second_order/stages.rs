@@ -178,8 +178,16 @@ impl Stage for Problem<'_> {
             *p = mass.m[place] * per_h2;
         }
         let held = [&*m.kin, &m.par[plan.at.connection..]];
-        more.connections.stiffen(held, |entry, _, by| m.p[entry] += by);
-        more.connections.pull_together(held, |dof, force| extra.force[dof] += force);
+        more.connections.stiffen(
+            held,
+            #[inline(always)]
+            |entry, _, by| m.p[entry] += by,
+        );
+        more.connections.pull_together(
+            held,
+            #[inline(always)]
+            |dof, force| extra.force[dof] += force,
+        );
         for dof in R::parts(0..s.nv) {
             let effort = more.joints.effort[dof];
             let within = if effort.is_finite() { clamped(tau[dof], R::splat(effort)) } else { tau[dof] };
