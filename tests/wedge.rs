@@ -99,7 +99,8 @@ fn a_wedged_ball_gets_out_without_friction() -> Result<()> {
                         continue;
                     }
                     let off = largest(found.iter().zip(&expected).map(|(a, b)| a - b));
-                    assert!(off <= 1e-9 * size, "{place}: {name} off by {off:e} of {size:e}");
+                    // What has no effect has rounding.
+                    assert!(off <= 1e-9 * size.max(1.0), "{place}: {name} off by {off:e} of {size:e}");
                 }
             }
         }

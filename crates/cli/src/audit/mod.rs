@@ -129,8 +129,9 @@ pub fn run(args: &Args) -> Outcome {
         }
         match status {
             Status::Solved => audited.push(Audited::of(&step, k + 1, state, &result, seed)?),
-            Status::Infeasible => infeasible += 1,
-            Status::IterationLimit | Status::Unsettled | Status::Frictionless | Status::BadInput => unsolved += 1,
+            // Their answer is that of another scene, one without friction.
+            Status::Infeasible | Status::Frictionless => infeasible += 1,
+            Status::IterationLimit | Status::Unsettled | Status::BadInput => unsolved += 1,
         }
         bar.inc(1);
     }
@@ -138,7 +139,7 @@ pub fn run(args: &Args) -> Outcome {
 
     let penetrating = audited.iter().filter(|state| state.optimality.least_phi < 0.0).count();
     println!(
-        "{}: {} states, {} solved ({penetrating} of them penetrating), {infeasible} infeasible, {unsolved} unsolved\n",
+        "{}: {} states, {} solved ({penetrating} of them penetrating), {infeasible} infeasible with friction, {unsolved} unsolved\n",
         source.name,
         states.len(),
         audited.len()
