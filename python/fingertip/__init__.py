@@ -89,9 +89,11 @@ class Status(enum.IntEnum):
     """The last iterate; the residual says how far it is from the minimiser."""
     UNSETTLED = 2
     """No answer by Coulomb's law was found; this is the relaxed law's."""
-    INFEASIBLE = 3
+    FRICTIONLESS = 3
+    """Nothing satisfies the contacts with friction; this is the relaxed law's answer without."""
+    INFEASIBLE = 4
     """Nothing satisfies the contacts and limits; the world did not move."""
-    BAD_INPUT = 4
+    BAD_INPUT = 5
     """A number is NaN or out of its range; the world did not move."""
 
 

@@ -247,6 +247,9 @@ class _Writer:
         for equality in range(model.neq):
             kind = int(model.eq_type[equality])
             tag = _EQUALITIES[kind] if kind < len(_EQUALITIES) else "flex"
+            if tag in ("connect", "weld"):
+                self.add(section, tag, **self.joining(equality, tag))
+                continue
             if tag != "joint":
                 self.add(section, tag)
                 continue
@@ -259,6 +262,21 @@ class _Writer:
                 polycoef=model.eq_data[equality][:5],
                 active=_truth(model.eq_active0[equality]),
             )
+
+
+    def joining(self, equality: int, tag: str) -> dict[str, Any]:
+        """What holds two bodies, or two sites, together."""
+        model = self.model
+        is_site = model.eq_objtype[equality] == mujoco.mjtObj.mjOBJ_SITE
+        ends = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
+        active = {"active": _truth(model.eq_active0[equality])}
+        if is_site:
+            one, two = (_name(model, "site", end) for end in ends)
+            return {"site1": one, "site2": two, **active}
+        one, two = (_name(model, "body", end) if end else "world" for end in ends)
+        data = model.eq_data[equality]
+        pose = {"relpose": data[3:10]} if tag == "weld" else {}
+        return {"body1": one, "body2": two, "anchor": data[:3], **pose, **active}
 
 
 def _truth(value: Any) -> str:

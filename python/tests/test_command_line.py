@@ -22,7 +22,7 @@ def test_exit_status():
     assert never.returncode == 1 and json.loads(never.stdout)["success"] is None
     missing = ran("view", "nothing")
     assert missing.returncode == 2 and missing.stderr.startswith("error: nothing: there is no file, scene or task")
-    assert ran("view").returncode == 2 and "Usage: fingertip view" in ran("view").stderr
+    assert ran("step").returncode == 2 and "Usage: fingertip step" in ran("step").stderr
     assert ran("--version").stdout.split()[-1] == ft.__version__
 
 

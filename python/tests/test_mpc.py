@@ -203,6 +203,14 @@ def test_goals(turn, ran):
     again = controller.command(ran.q[-1])
     assert again.errors.position == ran.errors["position"][-1] and again.step == 0
     assert not np.array_equal(again.u, raised.u)
+    # A run of an episode made by hand.
+    episode = mpc.Episode(7, ran.q[-1], ran.u[-1], other)
+    run = mpc.run(turn.replace(cap=1), episode=episode)
+    assert run.episode.number == 7 and run.errors["position"][0] == raised.errors.position
+    valve = ft.Task.load("valve")
+    joints = valve.episode().goal.joints
+    assert len(joints) == 1 and valve.episode().goal.position is None
+    assert valve.errors(valve.episode().goal, valve.model.home()).joints > 0
 
 
 def test_goals_of_several_objects():
@@ -215,14 +223,6 @@ def test_goals_of_several_objects():
     assert np.isclose(task.errors(goal, task.episode().q).position, np.hypot(0.05, 0.01))
     with pytest.raises(ft.Error, match="others: blue: expected a goal without others"):
         mpc.Goal(position=[0.0, 0.0, 0.0], others={"blue": goal})
-    # A run of an episode made by hand.
-    episode = mpc.Episode(7, ran.q[-1], ran.u[-1], other)
-    run = mpc.run(turn.replace(cap=1), episode=episode)
-    assert run.episode.number == 7 and run.errors["position"][0] == raised.errors.position
-    valve = ft.Task.load("valve")
-    joints = valve.episode().goal.joints
-    assert len(joints) == 1 and valve.episode().goal.position is None
-    assert valve.errors(valve.episode().goal, valve.model.home()).joints > 0
 
 
 def test_beliefs(turn, ran):

@@ -29,8 +29,8 @@ pub enum Status {
     /// The iteration for Coulomb's law found no answer; δ and λ are those of the relaxed law. Scenes with the relaxed
     /// law never have this status.
     Unsettled,
-    /// No δ satisfies the contacts with friction, as where a body has been pressed deep between two others; δ and λ are those without
-    /// friction, by which it gets out.
+    /// No δ satisfies the contacts with friction, as where a body has been pressed deep between two others; δ and λ are those of the
+    /// relaxed law without friction, by which it gets out.
     Frictionless,
     /// No δ satisfies the contacts and limits, or none within reach, even without friction. δ = 0 and λ = 0.
     Infeasible,
