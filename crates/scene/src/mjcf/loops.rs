@@ -21,18 +21,21 @@ impl Mjcf<'_> {
         let mut apart = Vec::new();
         for joining in &self.joinings {
             let [a, b] = self.bodies_of(joining)?;
-            let is_world = |body: usize| body == 0;
-            let roots = [a, b].map(|body| self.tree.root_of(body));
-            let is_one = roots[0] == roots[1]
-                || [a, b].into_iter().zip(roots).all(|(body, root)| is_world(body) || self.is_robot(root));
-            if !is_one || a == b {
+            if !self.are_of_one([a, b]) {
                 apart.push(format!("equality {} left out: not of one thing", joining.title()));
             }
         }
         Ok(apart)
     }
 
-    /// The connections among these links of bodies. The world is the root link if nothing moves that.
+    /// Are they two bodies of one thing, or of one and the world?
+    fn are_of_one(&self, [a, b]: [usize; 2]) -> bool {
+        let roots = [a, b].map(|body| self.tree.root_of(body));
+        let is_of_robot = |(body, root): (usize, usize)| body == 0 || self.is_robot(root);
+        a != b && (roots[0] == roots[1] || [a, b].into_iter().zip(roots).all(is_of_robot))
+    }
+
+    /// The connections among these links of bodies. The world is the root link if nothing moves that; else a note says what is left out.
     pub(super) fn connect(
         &self,
         links: &HashMap<usize, usize>,
@@ -41,7 +44,14 @@ impl Mjcf<'_> {
     ) -> Result<()> {
         for joining in &self.joinings {
             let [a, b] = self.bodies_of(joining)?;
-            if a == b {
+            if !self.are_of_one([a, b]) {
+                continue;
+            }
+            let is_beside = |body: usize| body == 0 && !links.contains_key(&0) && fixed_root.is_none();
+            if [a, b].into_iter().any(is_beside) && [a, b].iter().any(|body| links.contains_key(body)) {
+                articulation
+                    .notes
+                    .push(format!("equality {} left out: nothing fixes its root to the world", joining.title()));
                 continue;
             }
             for pair in self.points(joining, [a, b]) {
