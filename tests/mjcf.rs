@@ -325,6 +325,34 @@ fn loops() {
     }
 }
 
+/// What a floating root alone cannot be joined to is said, and so is what joins two things.
+#[test]
+fn loops_that_are_left_out() {
+    let folder = std::env::temp_dir().join(format!("fingertip-loops-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("loop.xml");
+    let robot = |other: &str, end: &str| {
+        let text = format!(
+            "<mujoco><worldbody><body name=\"a\"><freejoint/><geom size=\".1\"/><body name=\"b\"><joint name=\"b\"/>\
+             <geom size=\".1\" pos=\"1 0 0\"/></body></body>{other}</worldbody>\
+             <equality><connect body1=\"b\" {end} anchor=\"0 0 0\"/></equality></mujoco>"
+        );
+        std::fs::write(&file, text).unwrap();
+        Robot::from_mjcf("r", &file).unwrap().articulation
+    };
+    let other = "<body name=\"c\"><geom size=\".1\" pos=\"3 0 0\"/></body>";
+    let (world, two) = (robot("", ""), robot(other, "body2=\"c\""));
+    std::fs::remove_dir_all(&folder).unwrap();
+    for (articulation, expected) in [
+        (world, "equality connect of b and world left out: nothing fixes its root to the world"),
+        (two, "equality connect of b and c left out: not of one thing"),
+    ] {
+        assert!(articulation.connections.is_empty());
+        let notes = &articulation.notes;
+        assert_eq!(notes.iter().filter(|note| *note == expected).count(), 1, "{notes:?}");
+    }
+}
+
 /// What is not read is named once, by element and attribute.
 #[test]
 fn what_is_left_out_is_said_once() {
