@@ -23,6 +23,8 @@ const FADED: f64 = 0.08;
 const FAINT: f64 = 4e-4;
 /// The height above the deepest point at which a point matters half as much, as a part of the length over which contacts fade.
 const LOW: f64 = 0.1;
+/// Relative rounding of what a point matters.
+const ROUNDING: f64 = 1e-9;
 /// How much corners matter that are on the side that their body shows, but are no main corners of it.
 const MINOR: f64 = 0.1;
 /// The weight of closest points that are the only contact of bodies with edges.
@@ -232,20 +234,54 @@ impl View<'_, f64> {
     /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
-        let mut all: Vec<(Place, f64)> =
-            self.places().filter_map(|place| Some((place, self.matters(place, &self.spot(place)?)))).collect();
         let room = room(self.bodies.map(|body| body.core));
+        let mut all: Vec<(usize, Place, f64)> = Vec::new();
+        // What the last point that has room matters, and the first that has none.
+        let mut best = [0.0; MANIFOLD + 1];
+        let mut consider = |number: usize, place: Place, best: &mut [f64; MANIFOLD + 1]| {
+            let Some(spot) = self.spot(place) else { return };
+            let matters = self.matters(place, &spot);
+            all.push((number, place, matters));
+            let at = best.partition_point(|&other| other >= matters);
+            if at <= room {
+                best[at..=room].rotate_right(1);
+                best[at] = matters;
+            }
+        };
+        let mut corners: Vec<(usize, Place, f64)> = Vec::new();
+        for (number, place) in self.places().enumerate() {
+            match place {
+                Place::Corner(of, k) => corners.push((number, place, self.most(of, k))),
+                _ => consider(number, place, &mut best),
+            }
+        }
+        // A hull has many corners, of which few are near: the others need not be looked at.
+        corners.sort_unstable_by(|x, y| y.2.total_cmp(&x.2));
+        for (number, place, most) in corners {
+            if most * (1.0 + ROUNDING) < best[room] {
+                break;
+            }
+            consider(number, place, &mut best);
+        }
         let mut next = None;
         if all.len() > room {
-            let mut order: Vec<f64> = all.iter().map(|&(_, matters)| matters).collect();
-            order.sort_by(|x, y| y.total_cmp(x));
-            let least = order[room];
-            next = all.iter().find(|&&(_, matters)| matters == least).map(|&(place, _)| place);
-            all.retain(|&(_, matters)| matters > least);
+            let least = best[room];
+            next = all.iter().filter(|&&(_, _, matters)| matters == least).min_by_key(|of| of.0).map(|of| of.1);
+            all.retain(|&(_, _, matters)| matters > least);
         }
-        let is_enough = all.len() == room || all.iter().map(|&(_, matters)| matters).sum::<f64>() > ENOUGH;
+        all.sort_unstable_by_key(|of| of.0);
+        let is_enough = all.len() == room || all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
         let lone = (!is_enough).then_some(Place::Lone);
-        (lone.into_iter().chain(all.into_iter().map(|(place, _)| place)).collect(), next)
+        (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
+    }
+
+    /// The most that corner `k` of a body may matter: as if it were over the other's side, and that no higher than the other's closest
+    /// point.
+    fn most(&self, of: usize, k: usize) -> f64 {
+        let n = &self.out[of];
+        let Some(Corner { at, share, .. }) = self.bodies[of].corner(k, n) else { return 0.0 };
+        let closest = [self.distance.point_b, self.distance.point_a][of];
+        share * self.lowness(n.dot(&(closest - at)) - self.bodies[of].radius)
     }
 }
 

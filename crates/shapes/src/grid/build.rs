@@ -266,7 +266,7 @@ impl Spline {
             let value = self.at(&point).value;
             if value > 0.0 && value <= reach { (value - boundary.distance(&point)).abs() } else { 0.0 }
         });
-        largest(on).max(largest(outside.into_iter()))
+        largest(on).max(largest(outside))
     }
 }
 
