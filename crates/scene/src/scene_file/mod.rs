@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
-use super::{Friction, Keyframe, PairRule, Params, Scene};
+use super::{Friction, Keyframe, PairRule, Params, Scene, Settings};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -197,6 +197,8 @@ struct ParamsFile {
     joint_damping: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
+    #[serde(default)]
+    solver: Settings,
 }
 
 impl SceneFile {
@@ -244,6 +246,7 @@ impl ParamsFile {
             joint_damping: self.joint_damping.unwrap_or(default.joint_damping),
             rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
+            solver: self.solver,
         }
     }
 }

@@ -59,7 +59,7 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 14] = [
+    const KEYS: [&'static str; 15] = [
         "h",
         "epsilon",
         "kappa",
@@ -74,6 +74,7 @@ impl ParamOverrides {
         "joint_damping",
         "rolling",
         "max_iterations",
+        "solver",
     ];
 
     fn from_map(map: &Map<String, Value>) -> Result<Self> {
@@ -112,6 +113,10 @@ impl ParamOverrides {
                         || Error::invalid(&place, format!("expected a whole number from 1 up, got {}", shown(value)));
                     let iterations = value.as_u64().and_then(|n| usize::try_from(n).ok());
                     own.max_iterations = Some(iterations.ok_or_else(expected)?);
+                }
+                "solver" => {
+                    let expected = || Error::invalid(&place, format!("expected an object, got {}", shown(value)));
+                    own.solver = Some(value.as_object().ok_or_else(expected)?.clone());
                 }
                 _ => return Err(Error::invalid("params", unknown("parameter", key, Self::KEYS.into_iter()))),
             }
