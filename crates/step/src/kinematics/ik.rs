@@ -80,6 +80,8 @@ pub struct Reached {
     pub iterations: usize,
 }
 
+/// The message for a q whose poses are not finite.
+const UNUSABLE: &str = "expected finite numbers and quaternions other than zero";
 /// Damping stays between these, m². Below, rounding takes the rank of J Jᵀ of fingers; above, steps have no effect.
 const DAMPING: (f64, f64) = (1e-12, 1e6);
 /// Damping is divided by this after a step that helped and multiplied by it after one that did not.
@@ -139,6 +141,9 @@ impl InverseKinematics {
         if q.len() != tree.nq {
             return invalid("q", format!("expected {} numbers, got {}", tree.nq, q.len()));
         }
+        if q.iter().any(|x| !x.is_finite()) {
+            return invalid("q", UNUSABLE.to_owned());
+        }
         for (name, value) in [("tolerance", self.tolerance), ("damping", self.damping)] {
             if !(value.is_finite() && value > 0.0) {
                 return invalid(name, format!("expected a positive number, got {value}"));
@@ -185,8 +190,8 @@ impl<'a> Arms<'a> {
     fn errors(&self, x: &DVector<f64>) -> Result<(DVector<f64>, DMatrix<f64>)> {
         let q = self.configuration(x);
         let (points, all) = self.points.with_jacobian(&q).map_err(|error| Error::invalid("q", message(&error)))?;
-        if q.iter().chain(points.as_flattened()).any(|x| !x.is_finite()) {
-            return Err(Error::invalid("q", "expected finite numbers and quaternions other than zero"));
+        if points.as_flattened().iter().any(|x| !x.is_finite()) {
+            return Err(Error::invalid("q", UNUSABLE));
         }
         let mut e = DVector::zeros(3 * points.len());
         for (t, (goal, point)) in self.goals.iter().zip(points).enumerate() {
