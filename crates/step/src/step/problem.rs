@@ -2,7 +2,8 @@
 //! parameters.
 //!
 //! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has K c cᵀ in P and
-//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. A joint's own spring is one more of these, with its
+//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. With `effort_limits` the force K (u − cᵀq) is bounded.
+//! A joint's own spring is one more of these, with its
 //! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h²; [connections](super::connection) come last. For two degrees of freedom i and j
 //! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
 //! angular velocity at unit rate:
@@ -106,10 +107,10 @@ impl ProblemTables {
         let commands = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| {
             let others = c.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
             let terms = std::iter::once((c, 1.0)).chain(others).map(|(c, ratio)| (c.v, c.q, ratio)).collect();
-            Strand::new(terms, &mut entries)
+            Strand::new(terms, model.params.bounded_effort(c.effort), &mut entries)
         });
         let commands = commands.collect();
-        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], &mut entries)).collect();
+        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], f64::INFINITY, &mut entries)).collect();
         let acts = |c: &Coordinate| tree.is_resisted(c, model.params.joint_damping);
         let mut diagonal = |k: usize, c: &Coordinate| -> Vec<_> {
             c.dofs().filter(|_| acts(c)).map(|dof| (k, entries.at(dof, dof))).collect()

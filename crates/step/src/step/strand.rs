@@ -34,6 +34,8 @@ pub(super) struct Strand {
     pub(super) terms: Vec<(usize, usize, f64)>,
     /// (entry of P, product of the two ratios).
     entries: Vec<(usize, f64)>,
+    /// Its largest force where a step starts, N·m or N; infinite for none.
+    bound: f64,
 }
 
 /// ratio · x, and x itself for a ratio of 1.
@@ -43,10 +45,22 @@ pub(super) fn times<R: Real>(ratio: f64, x: R) -> R {
 }
 
 impl Strand {
-    pub(super) fn new(terms: Vec<(usize, usize, f64)>, entries: &mut Entries) -> Self {
+    pub(super) fn new(terms: Vec<(usize, usize, f64)>, bound: f64, entries: &mut Entries) -> Self {
         let pairs = terms.iter().enumerate().flat_map(|(l, left)| terms[..=l].iter().map(move |right| (left, right)));
         let entries = pairs.map(|(l, r)| (entries.at(l.0, r.0), l.2 * r.2)).collect();
-        Self { terms, entries }
+        Self { terms, entries, bound }
+    }
+
+    /// Its force where a step starts, and the stiffness by which that changes with q and the target: 0 at its bound.
+    #[inline(always)]
+    pub(super) fn pulls<R: Real>(&self, [stiffness, target]: [R; 2], q: &[R]) -> [R; 2] {
+        let force = stiffness * self.short(target, q);
+        if self.bound.is_infinite() {
+            return [force, stiffness];
+        }
+        let bound = R::splat(self.bound);
+        let is_less = force.abs().lt(bound);
+        [force.min(bound).max(-bound), R::select(is_less, stiffness, R::zero())]
     }
 
     /// How far the sum is short of its target.
@@ -72,7 +86,7 @@ impl Strand {
         for &(entry, ratio) in &self.entries {
             p[entry] += times(ratio, stiffness);
         }
-        let force = stiffness * self.short(target, q);
+        let [force, _] = self.pulls([stiffness, target], q);
         for &(dof, _, ratio) in &self.terms {
             g[place[dof]] -= times(ratio, force);
         }
@@ -95,10 +109,13 @@ impl Strand {
         for &(entry, ratio) in &self.entries {
             grad += times(ratio, grad_p[entry]);
         }
-        let to_target = along * stiffness;
+        let [_, slope] = self.pulls([stiffness, target], q);
+        let to_target = along * slope;
         for &(_, at, ratio) in &self.terms {
             to_q[at] -= times(ratio, to_target);
         }
-        [along.mul_add(self.short(target, q), grad), to_target]
+        let short = self.short(target, q);
+        let short = if self.bound.is_infinite() { short } else { R::select(slope.gt(R::zero()), short, R::zero()) };
+        [along.mul_add(short, grad), to_target]
     }
 }
