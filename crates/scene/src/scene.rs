@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Collision, Inertia, Joint, JointKind};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +114,8 @@ pub struct Params {
     /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
     /// holds for each of its solves.
     pub max_iterations: usize,
+    /// Settings of the contact solve.
+    pub solver: Settings,
 }
 
 impl Params {
@@ -149,6 +151,7 @@ impl Default for Params {
             effort_limits: false,
             rolling: true,
             max_iterations: 200,
+            solver: Settings::default(),
         }
     }
 }
@@ -194,7 +197,7 @@ pub struct Robot {
     pub name: String,
     /// Links and joints.
     pub articulation: Articulation,
-    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
+    /// Freedom of the root link in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
     /// the joints in q, and are not commanded.
     pub freedom: Freedom,
     /// Pose of the root link in the world, or its starting pose if it may move; in the frame of the link that it is mounted on, if it is.
@@ -212,7 +215,7 @@ pub struct Robot {
     pub passive: BTreeSet<String>,
     /// Commands that pull several joints.
     pub tendons: Vec<Tendon>,
-    /// How the actuators of its MJCF command its joints; none where it comes from elsewhere.
+    /// The map from actuators of the robot's MJCF to commands; none where the robot comes from elsewhere.
     pub actuators: Vec<ActuatorMap>,
     /// Named points on its links.
     pub sites: Vec<Site>,
@@ -235,7 +238,7 @@ pub struct Site {
     pub name: String,
     /// The link that it is on; none for the root link, or for an object that is one rigid body.
     pub link: Option<String>,
-    /// Its pose in the frame of the link or the body.
+    /// Pose of the site in the frame of the link or the body.
     pub pose: Isometry3<f64>,
 }
 
@@ -303,7 +306,7 @@ pub struct Object {
     pub name: String,
     /// One rigid body, or links and joints.
     pub body: ObjectBody,
-    /// How the body, or the root link, may move in the world.
+    /// Freedom of the body, or of the root link, in the world.
     pub freedom: Freedom,
     /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
@@ -330,7 +333,7 @@ pub enum ObjectBody {
     },
 }
 
-/// How an object, or the root link of a robot, may move.
+/// The freedom of an object, or of the root link of a robot, to move in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Freedom {

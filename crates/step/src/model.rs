@@ -16,7 +16,7 @@ use fingertip_shapes::Error;
 #[derive(Clone, Debug)]
 pub struct Model(Arc<Compiled>);
 
-/// What a [`Model`] holds.
+/// The data of a [`Model`], which its copies share.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compiled {

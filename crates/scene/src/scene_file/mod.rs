@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
-use super::{Friction, Keyframe, PairRule, Params, Scene};
+use super::{Friction, Keyframe, PairRule, Params, Scene, Settings};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -201,6 +201,8 @@ struct ParamsFile {
     effort_limits: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
+    #[serde(default)]
+    solver: Settings,
 }
 
 impl SceneFile {
@@ -249,6 +251,7 @@ impl ParamsFile {
             effort_limits: self.effort_limits.unwrap_or(default.effort_limits),
             rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
+            solver: self.solver,
         }
     }
 }

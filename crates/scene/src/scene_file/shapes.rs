@@ -60,7 +60,7 @@ impl CollisionFile {
     }
 }
 
-/// How a mesh is cut into convex parts.
+/// The key that cuts a mesh into convex parts.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecomposeFile {
@@ -95,7 +95,7 @@ impl GridFile {
     }
 }
 
-/// How much larger a mesh is than its file: one number, or three along x, y and z.
+/// The scale of a mesh relative to its file: one number, or three along x, y and z.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(untagged, expecting = "expected a number or three along x, y and z")]
 pub(super) enum Scale {

@@ -46,7 +46,7 @@ pub(super) struct RobotFile {
     collision: Option<Vec<CollisionFile>>,
 }
 
-/// What a robot's root link stands on, other than its freedom.
+/// The key `base` of a robot: a root link on commanded joints.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Base {
@@ -211,7 +211,7 @@ impl ObjectFile {
         }
     }
 
-    /// What the file says; what holds a half-space can only be fixed.
+    /// The file's freedom; an object with a half-space can only be fixed.
     fn freedom(&self, body: &ObjectBody) -> Result<Freedom> {
         let half_space = |collision: &Collision| collision.shape == Shape::HalfSpace;
         let endless = matches!(body, ObjectBody::Rigid { collisions, .. } if collisions.iter().any(half_space));
@@ -300,7 +300,7 @@ impl ObjectFile {
         Ok(ObjectBody::Rigid { inertia: self.mass_distribution(&collisions)?, collisions })
     }
 
-    /// What the file gives, and the uniform solid for the rest; none without a mass.
+    /// The file's inertia, completed by that of the uniform solid; none without a mass.
     fn mass_distribution(&self, collisions: &[Collision]) -> Result<Option<Inertia>> {
         let Some(mass) = self.mass else {
             return match (&self.inertia, self.com) {

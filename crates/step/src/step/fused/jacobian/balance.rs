@@ -11,7 +11,7 @@ use fingertip_lanes::vector::{
     Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, signed, sub, vec3_at, zero,
 };
 
-use super::super::super::problem::{Strand, times};
+use super::super::super::strand::{Strand, times};
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
