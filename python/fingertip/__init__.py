@@ -6,8 +6,8 @@ exact gradients. B is the number of worlds. Units are SI, and forces are newtons
 A `Task` says what to do in a scene, a `Controller` does it by model-predictive control, and `fingertip.mpc.run` is a loop of the
 two with any plant.
 
-`fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym` an
-environment for gymnasium's trainers, `fingertip.mujoco` MuJoCo's models as scenes and as plants, `fingertip.cluster` many worlds on
+`fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym`
+environments for gymnasium's trainers, `fingertip.mujoco` MuJoCo's models as scenes and as plants, `fingertip.cluster` many worlds on
 many processes or machines, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
 least efforts, `fingertip.collision` the distances of two shapes.
 """
