@@ -22,7 +22,8 @@ pub use articulation::{
 };
 pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{
-    Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Surface, Triangles, check, unknown,
+    Collision, Decompose, DistanceGrid, GridDistance, GridSettings, Hull, HullFace, HullSide, Inertia, MeshFile,
+    Partners, Parts, Shape, Surface, Triangles, check, unknown,
 };
 pub use rest::Rest;
 pub use scene::{

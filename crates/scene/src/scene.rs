@@ -103,6 +103,10 @@ pub struct Params {
     /// joint with damping d under stiffness K lags by d/K seconds. Joints without a command, and those that one tendon pulls together,
     /// have them in any case, and so has every joint in the second-order step.
     pub joint_damping: bool,
+    /// Does a command pull no harder than its joint's largest effort in the quasi-dynamic step? Its force at the start of a step is then bounded by
+    /// it, and a joint under a larger load yields by what the load is beyond that, divided by the stiffness, in each step. Without, commands
+    /// pull as hard as their springs do, and `Quasidynamic::beyond_efforts` says which pull harder than they may.
+    pub effort_limits: bool,
     /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
     /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
     /// lies on fixed cylinders and capsules, differ.
@@ -113,6 +117,11 @@ pub struct Params {
 }
 
 impl Params {
+    /// The bound of a command's force, N·m or N, given its joint's largest effort; infinite without [`Params::effort_limits`].
+    pub fn bounded_effort(&self, effort: f64) -> f64 {
+        if self.effort_limits { effort } else { f64::INFINITY }
+    }
+
     /// The same scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that friction
     /// creeps as far (creep is by the step), and ε rises with h, so that things fall as fast.
     ///
@@ -137,6 +146,7 @@ impl Default for Params {
             fade: 0.0,
             joint_limits: false,
             joint_damping: false,
+            effort_limits: false,
             rolling: true,
             max_iterations: 200,
         }

@@ -271,6 +271,7 @@ fn body_shapes(scene: &Scene, tree: &Tree) -> Vec<BodyShape> {
                 rotation: std::array::from_fn(|i| std::array::from_fn(|j| rotation[(i, j)])),
                 xyz: collision.pose.translation.vector.into(),
                 surface: collision.surface,
+                partners: collision.partners,
                 place: [link, i],
             }
         };

@@ -259,7 +259,8 @@ impl Plant {
                 short -= ratio * q[c.q];
             }
             p += &by * by.transpose() * stiffness[k];
-            g -= by * (stiffness[k] * short);
+            let bound = model.params.bounded_effort(coordinate.effort);
+            g -= by * (stiffness[k] * short).clamp(-bound, bound);
         }
         let (spring, rest) = (numbers(&parameters.spring)?, numbers(&parameters.spring_rest)?);
         for (k, c) in tree.sprung().enumerate() {

@@ -7,7 +7,7 @@ use nalgebra::Matrix3;
 use serde::Deserialize;
 
 use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
-use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
+use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, pose};
 use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
@@ -86,6 +86,7 @@ pub(super) struct ObjectFile {
     scale: Option<Scale>,
     parts: Option<bool>,
     decompose: Option<DecomposeFile>,
+    grid: Option<GridFile>,
     halfspace: Option<[f64; 4]>,
     collision: Option<Vec<CollisionFile>>,
     mass: Option<f64>,
@@ -222,14 +223,26 @@ impl ObjectFile {
     }
 
     fn shapes(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
-            *self;
+        let Self {
+            sphere,
+            r#box,
+            rounding,
+            capsule,
+            cylinder,
+            ellipsoid,
+            scale,
+            parts,
+            decompose,
+            grid,
+            halfspace,
+            ..
+        } = *self;
         // That of a URDF's or an MJCF's meshes is theirs.
         let decompose = decompose.filter(|_| self.urdf.is_none() && self.mjcf.is_none());
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         #[rustfmt::skip]
         let keys = ShapeKeys {
-            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, halfspace,
+            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, grid, halfspace,
         };
         keys.collisions(folder)
     }

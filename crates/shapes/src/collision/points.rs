@@ -23,6 +23,8 @@ const FADED: f64 = 0.08;
 const FAINT: f64 = 4e-4;
 /// The height above the deepest point at which a point matters half as much, as a part of the length over which contacts fade.
 const LOW: f64 = 0.1;
+/// How much corners matter that are on the side that their body shows, but are no main corners of it.
+const MINOR: f64 = 0.1;
 /// The weight of closest points that are the only contact of bodies with edges.
 const LONE: f64 = 0.25;
 /// The closest points of bodies with edges are a contact of their own if other points matter less than this together.
@@ -231,7 +233,7 @@ impl View<'_, f64> {
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
         let mut all: Vec<(Place, f64)> =
-            self.places().filter_map(|place| Some((place, self.matters(&self.spot(place)?)))).collect();
+            self.places().filter_map(|place| Some((place, self.matters(place, &self.spot(place)?)))).collect();
         let room = room(self.bodies.map(|body| body.core));
         let mut next = None;
         if all.len() > room {
@@ -249,28 +251,36 @@ impl View<'_, f64> {
 
 impl<S: Number> View<'_, S> {
     /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to matter no more
-    /// than that one.
+    /// than that one, and they stand back before they vanish.
     pub(super) fn spots(&self, (places, next): &(Vec<Place>, Option<Place>)) -> Vec<(Place, Spot<S>)> {
-        let limit = next.and_then(|place| self.spot(place)).map(|spot| self.matters(&spot));
-        let faded = |mut spot: Spot<S>| {
+        let limit = next.and_then(|place| Some(self.matters(place, &self.spot(place)?)));
+        let faded = |place: Place| {
+            let mut spot = self.spot(place)?;
             if let Some(limit) = limit {
-                let rest = limit / self.matters(&spot);
-                spot.weight *= S::constant(1.0) - rest * rest;
+                let rest = limit / self.matters(place, &spot);
+                let fade = S::constant(1.0) - rest * rest;
+                spot.phi += self.back(fade)?;
+                spot.weight *= fade;
             }
-            spot
+            Some((place, spot))
         };
         let others = places.iter().filter(|&&place| place != Place::Lone);
-        let mut all: Vec<_> = others.filter_map(|&place| Some((place, faded(self.spot(place)?)))).collect();
+        let mut all: Vec<_> = others.filter_map(|&place| faded(place)).collect();
         if places.contains(&Place::Lone) {
-            let sum = all.iter().fold(S::constant(0.0), |sum, (_, spot)| sum + self.matters(spot));
+            let sum = all.iter().fold(S::constant(0.0), |sum, (place, spot)| sum + self.matters(*place, spot));
             all.splice(0..0, self.lone(sum).map(|spot| (Place::Lone, spot)));
         }
         all
     }
 
-    /// How much force a point may carry, up to a common factor.
-    fn matters(&self, spot: &Spot<S>) -> S {
-        spot.weight * self.lowness(spot.phi)
+    /// How much force a point may carry, up to a common factor. Of the many corners of a round side the main ones come first, so that
+    /// there is a choice among equals.
+    fn matters(&self, place: Place, spot: &Spot<S>) -> S {
+        let is_minor = match place {
+            Place::Corner(of, k) => self.sides[of].as_ref().is_some_and(|side| side.is_minor(k)),
+            _ => false,
+        };
+        spot.weight * self.lowness(spot.phi) * S::constant(if is_minor { MINOR } else { 1.0 })
     }
 }
 

@@ -2,7 +2,8 @@
 //! parameters.
 //!
 //! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has K c cᵀ in P and
-//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. A joint's own spring is one more of these, with its
+//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. With `effort_limits` the force K (u − cᵀq) is bounded.
+//! A joint's own spring is one more of these, with its
 //! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h²; [connections](super::connection) come last. For two degrees of freedom i and j
 //! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
 //! angular velocity at unit rate:
@@ -105,10 +106,10 @@ impl ProblemTables {
         let commands = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| {
             let others = c.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
             let terms = std::iter::once((c, 1.0)).chain(others).map(|(c, ratio)| (c.v, c.q, ratio)).collect();
-            Strand::new(terms, &mut entries)
+            Strand::new(terms, model.params.bounded_effort(c.effort), &mut entries)
         });
         let commands = commands.collect();
-        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], &mut entries)).collect();
+        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], f64::INFINITY, &mut entries)).collect();
         let acts = |c: &Coordinate| tree.is_resisted(c, model.params.joint_damping);
         let mut diagonal = |k: usize, c: &Coordinate| -> Vec<_> {
             c.dofs().filter(|_| acts(c)).map(|dof| (k, entries.at(dof, dof))).collect()
@@ -371,6 +372,8 @@ pub(super) struct Strand {
     pub(super) terms: Vec<(usize, usize, f64)>,
     /// (entry of P, product of the two ratios).
     entries: Vec<(usize, f64)>,
+    /// Its largest force where a step starts, N·m or N; infinite for none.
+    bound: f64,
 }
 
 /// ratio · x, and x itself for a ratio of 1.
@@ -380,10 +383,22 @@ pub(super) fn times<R: Real>(ratio: f64, x: R) -> R {
 }
 
 impl Strand {
-    fn new(terms: Vec<(usize, usize, f64)>, entries: &mut Entries) -> Self {
+    fn new(terms: Vec<(usize, usize, f64)>, bound: f64, entries: &mut Entries) -> Self {
         let pairs = terms.iter().enumerate().flat_map(|(l, left)| terms[..=l].iter().map(move |right| (left, right)));
         let entries = pairs.map(|(l, r)| (entries.at(l.0, r.0), l.2 * r.2)).collect();
-        Self { terms, entries }
+        Self { terms, entries, bound }
+    }
+
+    /// Its force where a step starts, and the stiffness by which that changes with q and the target: 0 at its bound.
+    #[inline(always)]
+    pub(super) fn pulls<R: Real>(&self, [stiffness, target]: [R; 2], q: &[R]) -> [R; 2] {
+        let force = stiffness * self.short(target, q);
+        if self.bound.is_infinite() {
+            return [force, stiffness];
+        }
+        let bound = R::splat(self.bound);
+        let is_less = force.abs().lt(bound);
+        [force.min(bound).max(-bound), R::select(is_less, stiffness, R::zero())]
     }
 
     /// How far the sum is short of its target.
@@ -402,7 +417,7 @@ impl Strand {
         for &(entry, ratio) in &self.entries {
             p[entry] += times(ratio, stiffness);
         }
-        let force = stiffness * self.short(target, q);
+        let [force, _] = self.pulls([stiffness, target], q);
         for &(dof, _, ratio) in &self.terms {
             g[place[dof]] -= times(ratio, force);
         }
@@ -425,11 +440,14 @@ impl Strand {
         for &(entry, ratio) in &self.entries {
             grad += times(ratio, grad_p[entry]);
         }
-        let to_target = along * stiffness;
+        let [_, slope] = self.pulls([stiffness, target], q);
+        let to_target = along * slope;
         for &(_, at, ratio) in &self.terms {
             to_q[at] -= times(ratio, to_target);
         }
-        [along.mul_add(self.short(target, q), grad), to_target]
+        let short = self.short(target, q);
+        let short = if self.bound.is_infinite() { short } else { R::select(slope.gt(R::zero()), short, R::zero()) };
+        [along.mul_add(short, grad), to_target]
     }
 }
 
