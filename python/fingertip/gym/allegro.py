@@ -91,9 +91,9 @@ class CubeReorient(Worlds):
     Actions (B, n) from −1 to 1 are targets of the n commanded joints, scaled to their limits; what is outside is cut. An
     observation has Isaac Lab's "full" order without the fingertips, 3n + 24 numbers in single precision: joint positions scaled to
     −1…1, joint velocities, the cube's position, rotation, velocity and angular velocity, its place, the goal's rotation, the
-    rotation from the goal, the last action. Quaternions have w first, and lengths are in m. Rewards are `reward`'s. An episode terminates when the cube
-    is too far from its place, its home, and is truncated at its time. The cube starts flat on the palm, not at a random rotation as
-    Isaac Lab's, which falls from above.
+    rotation from the goal, the last action. Quaternions have w first, and lengths are in m. Rewards are `reward`'s. An episode
+    terminates when the cube is too far from its place, its home, and is truncated at its time. The cube starts flat on the palm, not
+    at a random rotation as Isaac Lab's, which falls from above.
 
     Infos are arrays (B,): `success`, is a goal reached now; `successes` in this episode; `status`, the largest
     `fingertip.Status` of the simulation steps.

@@ -105,8 +105,8 @@ class LeapCubeReorient(Worlds):
     """A LEAP hand turns a cube to goals, one after another, as in MuJoCo Playground.
 
     `scene` is `"leap_cube"`, which ships, or another with the same joints, a site `grasp_site` and one on each fingertip, and a free
-    object `cube`: Playground's own file, with `overrides={"params": {"joint_damping": True}}`. `params` are the step's but for h,
-    as `Quasidynamic` takes them: with a row for each world, worlds differ.
+    object `cube`: Playground's own file, with `overrides={"params": {"joint_damping": True, "effort_limits": True}}`. `params`
+    are the step's but for h, as `Quasidynamic` takes them: with a row for each world, worlds differ.
 
     Actions (B, 16) from −1 to 1 are added to the commands, times 0.5 rad, which stay within the joints' limits. An observation (B, 57) in
     single precision is Playground's `state`: joint positions, their way from the commands, the palm's site less the cube's
@@ -118,9 +118,9 @@ class LeapCubeReorient(Worlds):
     stands still.
 
     What differs is the step, not the task: it has no inertia but the commands' lag, by the joints' damping (`joint_damping`) over their
-    stiffness; velocities are (q₊ − q)/h of the last simulation step, torques the springs'; a hand's parts do not touch
-    each other in `"leap_cube"`; weight does not bend the fingers, motors have no greatest torque, joints no dry friction; and a cube
-    in the air sinks by g h² in each step. There are no pushes, no histories longer than one, and no observations of a cube elsewhere
+    stiffness; velocities are (q₊ − q)/h of the last simulation step, torques the springs' before motors bound them, as there; a
+    hand's parts do not touch each other in `"leap_cube"`; weight does not bend the fingers, joints have no dry friction; and a
+    cube in the air sinks by g h² in each step. There are no pushes, no histories longer than one, and no observations of a cube elsewhere
     (`random_ori_injection_prob`).
 
     Infos `success`, `successes` and `status`, autoreset modes, `first_world` and `render_mode` are as in `CubeReorient`.
