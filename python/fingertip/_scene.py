@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,7 +70,11 @@ class Scene:
 
 
 def _lines(keys: Mapping[str, Any]) -> str:
-    return "".join(f"{json.dumps(key, ensure_ascii=False)} = {_value(key, value)}\n" for key, value in keys.items())
+    return "".join(f"{_key(key)} = {_value(key, value)}\n" for key, value in keys.items())
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 def _value(key: str, value: Any) -> str:
@@ -83,7 +88,7 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, os.PathLike):
         return json.dumps(os.fspath(value), ensure_ascii=False)
     if isinstance(value, Mapping):
-        inner = (f"{json.dumps(name, ensure_ascii=False)} = {_value(f'{key}.{name}', item)}" for name, item in value.items())
+        inner = (f"{_key(name)} = {_value(f'{key}.{name}', item)}" for name, item in value.items())
         return f"{{ {', '.join(inner)} }}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(f'{key}[{k}]', item) for k, item in enumerate(value))}]"
