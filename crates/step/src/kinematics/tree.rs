@@ -108,6 +108,8 @@ pub struct Coordinate {
     pub friction: f64,
     /// Largest force or torque, N or N·m.
     pub effort: f64,
+    /// Largest speed, m/s or rad/s.
+    pub velocity: f64,
 }
 
 impl Coordinate {
@@ -308,7 +310,7 @@ impl Tree {
             let coordinate = &mut self.coordinates[index];
             let Resistance { spring, damping, friction, armature } = articulation.resistance(j);
             (coordinate.spring, coordinate.damping, coordinate.armature) = (spring, damping, armature);
-            (coordinate.friction, coordinate.effort) = (friction, joint.effort);
+            (coordinate.friction, coordinate.effort, coordinate.velocity) = (friction, joint.effort, joint.velocity);
         }
         self.connections.extend(articulation.connections.iter().map(|connection| {
             let [a, b] = connection.links.map(|link| links[link].name.as_str());
@@ -397,6 +399,7 @@ impl Tree {
             armature: 0.0,
             friction: 0.0,
             effort: f64::INFINITY,
+            velocity: f64::INFINITY,
         });
     }
 

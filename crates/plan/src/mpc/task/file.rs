@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::mpc::robust::Variation;
 use fingertip_scene::Friction;
 use fingertip_shapes::{Error, Result};
 
@@ -28,7 +29,7 @@ pub(super) struct TaskFile {
     pub lead: Option<f64>,
     pub margin: Option<f64>,
     #[serde(default)]
-    pub estimate_friction: bool,
+    pub estimate: Vec<String>,
     pub tolerance: Option<f64>,
     pub cap: Option<usize>,
     pub command: CommandFile,
@@ -40,6 +41,7 @@ pub(super) struct TaskFile {
     #[serde(default)]
     pub force: Vec<ForceFile>,
     pub sampling: Option<SamplingFile>,
+    pub robust: Option<RobustFile>,
     #[serde(default)]
     pub success: SuccessFile,
     pub sequence: Option<SequenceFile>,
@@ -313,6 +315,14 @@ pub(super) struct SamplingFile {
     pub samples: Option<usize>,
     pub rounds: Option<usize>,
     pub spread: Option<f64>,
+}
+
+/// Worlds beside the believed one, for which a plan is made too.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RobustFile {
+    pub cost: Option<String>,
+    pub worlds: Vec<Variation>,
 }
 
 #[derive(Debug, Default, Deserialize)]
