@@ -10,12 +10,12 @@
 //! s² = floor² + (how far it moved)²                               the model errs by a share of each motion
 //! ```
 //!
-//! Looked at are the degrees of freedom of the object and, if the stiffness is estimated, of the commanded joints.
+//! Looked at are the degrees of freedom of all objects and, if the stiffness is estimated, of the commanded joints.
 
 use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};
 
-use super::robust::{Variation, moved, side_by_side};
+use super::robust::{Variation, is_object, moved, side_by_side};
 use super::simulator::Simulator;
 use fingertip_scene::JointKind;
 use fingertip_step::kinematics::Coordinate;
@@ -100,7 +100,8 @@ pub struct Estimate {
 /// The filter.
 #[derive(Clone, Debug)]
 pub struct Estimator {
-    object: Coordinate,
+    /// The object whose pose may be measured with an offset, if it can move as a whole.
+    object: Option<Coordinate>,
     /// What each number of θ is.
     parts: Vec<(Quantity, usize)>,
     /// The degrees of freedom that are looked at, in groups that move together, each with its floor.
@@ -112,20 +113,23 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// A filter of these quantities that knows nothing yet, from the motion of the object with this name.
+    /// A filter of these quantities that knows nothing yet. The pose that is estimated is that of the object with this name.
     ///
     /// # Errors
-    /// If there is no such object, or no quantity or one twice.
+    /// If there is no quantity or one twice, or the object's pose is to be estimated and it cannot move as a whole.
     pub fn new(simulator: &Simulator, object: &str, quantities: &[Quantity]) -> Result<Self> {
-        let object = simulator.model().object(object)?.clone();
         if quantities.is_empty() {
             bail!("estimate: expected at least one quantity");
         }
         if let Some(twice) = quantities.iter().enumerate().find(|(k, of)| quantities[..*k].contains(of)) {
             bail!("estimate: expected each quantity once, got \"{}\" twice", twice.1.name());
         }
-        let freedoms = || object.kind.freedoms().iter().enumerate();
-        let is_planar = freedoms().filter(|(_, (_, unit))| *unit == "rad").count() == 1;
+        let model = simulator.model();
+        let coordinate = model.object(object).ok().cloned();
+        if let (None, Some(pose)) = (&coordinate, quantities.iter().find(|quantity| !quantity.is_factor())) {
+            bail!("estimate: expected no {}, as \"{object}\" cannot move as a whole", pose.name());
+        }
+        let is_planar = coordinate.as_ref().is_some_and(|c| c.kind == JointKind::Planar);
         let axes = |quantity: &Quantity| match quantity {
             Quantity::Position if is_planar => 0..2,
             Quantity::Rotation if is_planar => 2..3,
@@ -134,18 +138,21 @@ impl Estimator {
         };
         let parts: Vec<_> =
             quantities.iter().flat_map(|quantity| axes(quantity).map(move |axis| (*quantity, axis))).collect();
-        let of_unit = |unit: &str| {
-            freedoms().filter(|(_, freedom)| freedom.1 == unit).map(|(k, _)| object.v + k).collect::<Vec<_>>()
-        };
-        let mut looked_at = vec![(of_unit("m"), FLOOR[0]), (of_unit("rad"), FLOOR[1])];
-        if quantities.contains(&Quantity::Stiffness) {
-            let commanded = simulator.model().tree.coordinates.iter().filter(|c| c.u.is_some());
-            looked_at.extend(commanded.map(|c| (vec![c.v], FLOOR[usize::from(c.kind != JointKind::Prismatic)])));
-        }
+        let has_stiffness = quantities.contains(&Quantity::Stiffness);
+        let coordinates = model.tree.coordinates.iter();
+        let seen = coordinates.filter(|c| is_object(model, c.body) || (has_stiffness && c.u.is_some()));
+        let looked_at = seen.flat_map(|c| {
+            let of_unit = |unit: &str| {
+                let freedoms = c.kind.freedoms().iter().enumerate();
+                freedoms.filter(|(_, freedom)| freedom.1 == unit).map(|(k, _)| c.v + k).collect::<Vec<_>>()
+            };
+            ["m", "rad"].into_iter().zip(FLOOR).map(move |(unit, floor)| (of_unit(unit), floor))
+        });
+        let looked_at = looked_at.collect();
         let priors = DVector::from_iterator(parts.len(), parts.iter().map(|(quantity, _)| quantity.prior()));
         let covariance = DMatrix::from_diagonal(&priors.component_mul(&priors));
         let theta = DVector::zeros(parts.len());
-        let mut own = Self { object, parts, looked_at, planned: theta.clone(), theta, covariance };
+        let mut own = Self { object: coordinate, parts, looked_at, planned: theta.clone(), theta, covariance };
         own.planned = own.cautious();
         Ok(own)
     }
@@ -237,13 +244,13 @@ impl Estimator {
     ) -> Result<Vec<Vec<f64>>> {
         let parameters = worlds.iter().map(|world| world.parameters(believed)).collect::<Result<Vec<_>>>()?;
         let step = side_by_side(believed, &parameters.iter().collect::<Vec<_>>())?;
-        let starts = worlds.iter().map(|world| moved(believed, &self.object, world, 1.0, before));
+        let starts = worlds.iter().map(|world| moved(believed, self.object.as_ref(), world, 1.0, before));
         let (mut q, nq) = (starts.collect::<Result<Vec<_>>>()?.concat(), before.len());
         for (u, steps) in held {
             let all = step.hold(&q, &u.repeat(worlds.len()), &[], *steps)?.q;
             q = all.chunks_exact(steps * nq).flat_map(|states| &states[(steps - 1) * nq..]).copied().collect();
         }
-        q.chunks_exact(nq).zip(worlds).map(|(q, world)| moved(believed, &self.object, world, -1.0, q)).collect()
+        q.chunks_exact(nq).zip(worlds).map(|(q, world)| moved(believed, self.object.as_ref(), world, -1.0, q)).collect()
     }
 
     /// θ for plans. Friction is less than the estimate by one standard deviation, and not more than was believed: what holds with less
@@ -280,6 +287,6 @@ impl Estimator {
     /// # Errors
     /// If q has a wrong length.
     pub(super) fn corrected(&self, simulator: &Simulator, q: &[f64]) -> Result<Vec<f64>> {
-        moved(simulator, &self.object, &self.variation(&self.planned), 1.0, q)
+        moved(simulator, self.object.as_ref(), &self.variation(&self.planned), 1.0, q)
     }
 }

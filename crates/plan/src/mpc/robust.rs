@@ -161,7 +161,7 @@ impl Robust {
     /// # Errors
     /// If q has a wrong length.
     pub(super) fn moved(&self, simulator: &Simulator, variation: &Variation, q: &[f64]) -> Result<Vec<f64>> {
-        self.object.as_ref().map_or_else(|| Ok(q.to_vec()), |object| moved(simulator, object, variation, 1.0, q))
+        moved(simulator, self.object.as_ref(), variation, 1.0, q)
     }
 }
 
@@ -175,14 +175,15 @@ pub(super) fn side_by_side(believed: &Simulator, all: &[&Parameters]) -> Result<
     believed.step().with_parameters(&rows)
 }
 
-/// q (nq) with an object moved by `sign` times a variation's offset.
+/// q (nq) with an object, if there is one, moved by `sign` times a variation's offset.
 pub(super) fn moved(
     simulator: &Simulator,
-    object: &Coordinate,
+    object: Option<&Coordinate>,
     variation: &Variation,
     sign: f64,
     q: &[f64],
 ) -> Result<Vec<f64>> {
+    let Some(object) = object else { return Ok(q.to_vec()) };
     let mut delta = vec![0.0; simulator.model().nv()];
     let freedoms = object.kind.freedoms();
     let turns = freedoms.iter().filter(|(_, unit)| *unit == "rad").count();
@@ -226,7 +227,7 @@ impl Variation {
 }
 
 /// Is a body one of an object?
-fn is_object(model: &Model, body: usize) -> bool {
+pub(super) fn is_object(model: &Model, body: usize) -> bool {
     model.tree.owners.iter().any(|owner| !owner.robot && owner.bodies.contains(&body))
 }
 
