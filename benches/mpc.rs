@@ -3,7 +3,7 @@
 //! `cargo bench --bench mpc`; with `--features native` the same with native code beside it. `BENCHMARKS.md` has figures.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Start, Task};
+use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Risk, Robust, Start, Task, Variation};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -21,6 +21,9 @@ const TASKS: [(&str, usize); 6] = [
 const PERIODS: usize = 12;
 /// The iteration starts at the plan before, but for this share: else there is nothing left to do.
 const SHARE: f64 = 0.9;
+
+/// Friction in the worlds of a robust plan beside the believed one, of that.
+const FRICTION: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.2, 1.4];
 
 /// Lanes, and native code.
 const FORMS: &[bool] = if cfg!(feature = "native") { &[false, true] } else { &[false] };
@@ -57,7 +60,7 @@ fn middle(task: &Task) -> candle_core::Result<Middle> {
         u = answer.u;
     }
     let problem = controller.problem().clone();
-    Ok(Middle { controller, problem, start: Start { q, u, warm }, v })
+    Ok(Middle { controller, problem, start: Start { warm, ..Start::new(q, u) }, v })
 }
 
 fn bench(c: &mut Criterion) {
@@ -69,12 +72,21 @@ fn bench(c: &mut Criterion) {
         let form = if is_native { "native" } else { "lanes" };
         let mut group = c.benchmark_group(format!("{name}/{form}"));
         group.sample_size(20);
-        let solve = |iterations| {
+        let worlds = FRICTION.map(|friction| Variation { friction, ..Variation::default() });
+        let robust = Risk::ALL.map(|risk| {
+            let robust = Robust::new(&problem.simulator, task.object(), &worlds, risk).expect("factors are positive");
+            (risk, Problem { robust: Some(robust), ..problem.clone() })
+        });
+        let solve = |problem: &Problem, iterations| {
             let method = Ilqr { iterations, tolerance: 1e-6, small: 0.0 };
-            method.solve(&problem, &start, std::slice::from_ref(&v), &mut Clock::new(None)).expect("shapes fit")
+            method.solve(problem, &start, std::slice::from_ref(&v), &mut Clock::new(None)).expect("shapes fit")
         };
-        group.bench_function("no_iteration", |bencher| bencher.iter(|| solve(0)));
-        group.bench_function("one_iteration", |bencher| bencher.iter(|| solve(1)));
+        group.bench_function("no_iteration", |bencher| bencher.iter(|| solve(&problem, 0)));
+        group.bench_function("one_iteration", |bencher| bencher.iter(|| solve(&problem, 1)));
+        for (risk, problem) in &robust {
+            let name = format!("one_iteration_8_worlds_{}", risk.name());
+            group.bench_function(name, |bencher| bencher.iter(|| solve(problem, 1)));
+        }
         group.bench_function("control_period", |bencher| {
             bencher.iter(|| controller.clone().command(&start.q, None).expect("shapes fit"));
         });

@@ -47,7 +47,7 @@ fn main() -> Result<()> {
 
     // The springs are drawn by 0.1 rad at most; six periods ahead.
     let command = Command::new(&simulator, Law::Relative, 0.1)?;
-    let problem = Problem { simulator: simulator.clone(), objective, command, horizon: 6 };
+    let problem = Problem { simulator: simulator.clone(), objective, command, horizon: 6, robust: None };
     let mut controller = Controller::new(vec![problem], &start, Settings::default())?;
 
     let plant = simulator.with_kappa(1e6)?;

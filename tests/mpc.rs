@@ -18,6 +18,8 @@ mod supervisor;
 mod support;
 #[path = "mpc/tasks.rs"]
 mod tasks;
+#[path = "mpc/worlds.rs"]
+mod worlds;
 
 use std::path::Path;
 

@@ -42,6 +42,7 @@ fn hand(overlap: f64) -> Articulation {
         axis: Vector3::z(),
         limits: None,
         effort: f64::INFINITY,
+        velocity: f64::INFINITY,
         damping: 0.0,
         friction: 0.0,
         spring: Spring::default(),

@@ -135,9 +135,9 @@ def run(
         plant.hold(u)
     measure = Measure(task, begin["q_names"], begin["goal"])
     result = Episode(number, measure.errors(plant.q()))
-    sensor = perturbed.Sensor(plant, begin["goal"]["object"], given.noise, 1000 + number)
+    sensor = perturbed.Sensor(plant, begin["goal"]["object"], given, 1000 + number)
     late = perturbed.Late(u, given.latency)
-    is_exact = not any(given.noise)
+    is_exact = sensor.is_exact
     while True:
         q = plant.q()
         question = {"q": sensor.measure(q).tolist()}

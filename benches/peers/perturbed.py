@@ -1,6 +1,6 @@
-"""A plant that is not what the planner believes: other parameters, late commands, noisy measurements.
+"""A plant that is not what the planner believes: other parameters, late commands, wrong and noisy measurements.
 
-Factors scale what MuJoCo's model has of our scene; the planner is not told. Noise is added to the measured pose of the goal's object.
+Factors scale what MuJoCo's model has of our scene; the planner is not told. Errors are those of the measured pose of the goal's object.
 """
 
 import argparse
@@ -19,6 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("friction", "mass", "size", "stiffness"):
         group.add_argument(f"--{name}", type=float, default=1.0, help="its true value, as a factor of the believed one")
     group.add_argument("--noise", type=float, nargs=2, default=[0.0, 0.0], metavar=("MM", "DEGREES"), help="standard deviations, per axis")
+    group.add_argument("--offset", type=float, nargs=2, default=[0.0, 0.0], metavar=("MM", "DEGREES"), help="constant error, in a direction drawn for each episode")
     group.add_argument("--latency", type=int, default=0, metavar="PERIODS", help="control periods until a command takes effect")
     group.add_argument("--untold", action="store_true", help="the planner is not told of the latency")
     group.add_argument("--velocity", action="store_true", help="the planner is told velocities")
@@ -44,25 +45,33 @@ def change(plant: Plant, given: argparse.Namespace) -> None:
 
 
 class Sensor:
-    """Measures q, with noise on the pose of one object."""
+    """Measures q, with an offset and noise on the pose of one object."""
 
-    def __init__(self, plant: Plant, name: str, noise: list[float], seed: int) -> None:
+    def __init__(self, plant: Plant, name: str, given: argparse.Namespace, seed: int) -> None:
         self.random = np.random.default_rng(seed)
-        self.position, self.rotation = 1e-3 * noise[0], math.radians(noise[1])
+        self.noise, self.offset = ([1e-3 * mm, math.radians(degrees)] for mm, degrees in (given.noise, given.offset))
+        self.is_exact = not any([*given.noise, *given.offset])
         (entry,) = [entry for entry in plant.contents["coordinates"] if entry["name"] == name]
         at = plant.contents["coordinates"].index(entry)
         sizes = {"planar: x y yaw": 3, "translation: x y z": 3, "free: x y z, quaternion w x y z": 7}
         self.first = sum(sizes.get(entry["motion"], 1) for entry in plant.contents["coordinates"][:at])
         self.motion = entry["motion"]
+        self.n = 2 if self.motion.startswith("planar") else 3
+        self.towards = [self._direction(self.n), self._direction(3) if self.n == 3 else np.array([0.0, 0.0, 1.0])] if any(given.offset) else [0.0, 0.0]
+
+    def _direction(self, n: int) -> np.ndarray:
+        """A unit vector, evenly drawn."""
+        vector = self.random.normal(size=n)
+        return vector / np.linalg.norm(vector)
 
     def measure(self, q: np.ndarray) -> np.ndarray:
-        """q (nq) with noise."""
+        """q (nq) with its errors."""
         q, at = q.copy(), self.first
-        if not (self.position or self.rotation):
+        if self.is_exact:
             return q
-        n = 2 if self.motion.startswith("planar") else 3
-        q[at : at + n] += self.position * self.random.normal(size=n)
-        turn = self.rotation * self.random.normal(size=3)
+        shift = self.offset[0] * self.towards[0] + self.noise[0] * self.random.normal(size=self.n)
+        turn = self.offset[1] * self.towards[1] + self.noise[1] * self.random.normal(size=3)
+        q[at : at + self.n] += shift
         if self.motion.startswith("free"):
             by, turned = np.zeros(4), np.zeros(4)
             angle = float(np.linalg.norm(turn))

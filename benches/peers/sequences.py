@@ -27,7 +27,7 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
     plant.reset(np.array(begin["start"]["q"]), u)
     for _ in range(round(REST / plant.period)):
         plant.hold(u)
-    sensor = perturbed.Sensor(plant, begin["goal"]["object"], given.noise, 1000 + number)
+    sensor = perturbed.Sensor(plant, begin["goal"]["object"], given, 1000 + number)
     late = perturbed.Late(u, given.latency)
     times, ms, does, retreats, periods, before = [], [], {}, [], 0, None
     place = [i for i, name in enumerate(begin["q_names"]) if name.rpartition(".")[0] == begin["goal"]["object"]][:3]

@@ -62,6 +62,7 @@ impl Case {
                 axis: vector3(&j["axis"]),
                 limits: None,
                 effort: f64::INFINITY,
+                velocity: f64::INFINITY,
                 damping: 0.0,
                 friction: 0.0,
                 spring: Spring::default(),

@@ -127,6 +127,7 @@ fn robot(name: &str, random: &mut Random) -> Robot {
             axis: random.rotation() * Vector3::z(),
             limits: limited.then(|| Limits { lower: -size * random.between(0.1, 1.0), upper: size }),
             effort: f64::INFINITY,
+            velocity: f64::INFINITY,
             damping: 0.0,
             friction: 0.0,
             spring: Spring::default(),

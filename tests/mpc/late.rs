@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fingertip::Overrides;
 use fingertip::mpc::task::{Episode, Progress};
-use fingertip::mpc::{Controller, Measured, Outcome, Task, UnderWay};
+use fingertip::mpc::{Controller, Estimate, Measured, Outcome, Task, UnderWay};
 
 use super::{DISC, disc, largest, task};
 
@@ -333,9 +333,9 @@ fn as_many_iterations_as_there_is_time_for() {
 #[test]
 fn friction_is_estimated() {
     let text = std::fs::read_to_string("assets/tasks/allegro_cube.toml").unwrap();
-    let both = Task::from_toml(&format!("margin = 0.1\nestimate_friction = true\n{text}"), Path::new("assets/tasks"));
-    assert!(both.unwrap_err().to_string().contains("margin: expected none beside estimate_friction"));
-    let task = Task::from_toml(&format!("estimate_friction = true\n{text}"), Path::new("assets/tasks")).unwrap();
+    let both = Task::from_toml(&format!("margin = 0.1\nestimate = [\"friction\"]\n{text}"), Path::new("assets/tasks"));
+    assert!(both.unwrap_err().to_string().contains("margin: expected none beside the estimate of friction"));
+    let task = Task::from_toml(&format!("estimate = [\"friction\"]\n{text}"), Path::new("assets/tasks")).unwrap();
     let found = |factor: f64| {
         let episode = task.episode(0, 0).unwrap();
         let mut controller = task.controller(&episode).unwrap();
@@ -348,14 +348,56 @@ fn friction_is_estimated() {
             plant.advance(&controller.command(&plant.q, None).unwrap().u);
         }
         let planned = controller.problem().simulator.friction().iter().copied().fold(f64::INFINITY, f64::min);
-        let estimate = controller.friction().unwrap();
-        let cautious = (estimate.factor * (-estimate.deviation).exp()).min(1.0);
+        let estimate = controller.estimates()[0];
+        let cautious = (estimate.value * (-estimate.deviation).exp()).min(1.0);
         assert!((planned / 0.8 / cautious).ln().abs() < 0.04, "plans with {planned}: {estimate:?}");
         estimate
     };
     let [less, same, more] = [0.5, 1.0, 1.5].map(found);
     println!("{less:?} {same:?} {more:?}");
-    assert!((less.factor / 0.5).ln().abs() < 2.0 * less.deviation && less.factor < 0.75, "{less:?}");
-    assert!((same.factor).ln().abs() < same.deviation, "{same:?}");
-    assert!(more.factor > 1.1 && more.deviation < 0.3, "{more:?}");
+    assert!((less.value / 0.5).ln().abs() < 2.0 * less.deviation && less.value < 0.75, "{less:?}");
+    assert!(same.value.ln().abs() < same.deviation, "{same:?}");
+    assert!(more.value > 1.1 && more.deviation < 0.3, "{more:?}");
+}
+
+/// What a controller that estimates `quantity` finds in some periods on a plant with other parameters, whose disc is measured `off` from
+/// where it is, along x: the first number, and its deviation.
+fn found(quantity: &str, plant: &str, off: f64) -> Estimate {
+    let task = task(&format!("estimate = [\"friction\", \"{quantity}\"]\n{DISC}"));
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let mut other = task.clone();
+    other.set_parameters(&Overrides::from_json(plant).unwrap()).unwrap();
+    let mut plant = Late::new(&other, &episode, 0);
+    for _ in 0..40 {
+        let mut q = plant.q.clone();
+        q[0] += off;
+        plant.advance(&controller.command(&q, None).unwrap().u);
+    }
+    *controller.estimates().iter().find(|estimate| estimate.quantity.name() == quantity).unwrap()
+}
+
+#[test]
+fn several_quantities_are_estimated_at_once() {
+    let mass = |kg: f64| found("mass", &format!("{{\"mass\": {{\"disc\": {kg}}}}}"), 0.0);
+    let stiffness = |k: f64| found("stiffness", &format!("{{\"stiffness\": {{\"fingers\": {k}}}}}"), 0.0);
+    let position = |off: f64| found("position", "{}", off);
+    // Of each: less, as believed, and more than believed.
+    let all = [[0.1, 0.2, 0.4].map(mass), [1.4, 2.0, 2.8].map(stiffness), [0.004, 0.0, -0.004].map(position)];
+    for [less, same, more] in all {
+        println!("{less:?} {same:?} {more:?}");
+    }
+    for ([less, same, more], unknown) in all.into_iter().zip([0.3, 0.2, 0.003]) {
+        assert!(less.value < same.value && same.value < more.value, "{less:?} {same:?} {more:?}");
+        assert!([less, same, more].iter().all(|of| of.deviation < unknown), "{less:?} {same:?} {more:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_estimated_is_said() {
+    let error = |list: &str| {
+        Task::from_toml(&format!("estimate = {list}\n{DISC}"), Path::new("assets/scenes")).unwrap_err().to_string()
+    };
+    assert!(error("[\"masss\"]").contains("there is no quantity \"masss\""));
+    assert!(error("[\"mass\", \"mass\"]").contains("expected each quantity once, got \"mass\" twice"));
 }

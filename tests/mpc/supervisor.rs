@@ -222,3 +222,26 @@ fn mistakes_are_named() {
         assert!(message.contains(expected), "{expected}: {message}");
     }
 }
+
+/// Of several objects each is brought back that is away, though the task's own is not.
+#[test]
+fn another_object_is_brought_back() {
+    let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
+    let task = format!("{text}\n[supervisor]\naway = 0.15\nstall = 100.0\n");
+    let task = Task::from_toml(&task, Path::new("assets/tasks")).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let does = |object: &str, dx: f64| {
+        let mut q = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+        q[task.simulator().model().object(object).unwrap().q] += dx;
+        let mut supervisor = Supervisor::new(&task, &episode).unwrap();
+        supervisor.answer(&Measured { q, ..Measured::default() }, None).unwrap();
+        (supervisor.doing(), supervisor.target().clone())
+    };
+    assert_eq!(does("blue", 0.1).0, Doing::Goal);
+    for object in ["red", "blue"] {
+        let (doing, target) = does(object, 0.2);
+        assert_eq!(doing, Doing::Return, "{object}");
+        assert_eq!(target.position, episode.goal.position);
+        assert_eq!(target.others["blue"].position, episode.goal.others["blue"].position);
+    }
+}

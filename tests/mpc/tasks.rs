@@ -5,6 +5,8 @@ use std::path::Path;
 use fingertip::description::Friction;
 use fingertip::mpc::Task;
 use fingertip::mpc::cost::Turn;
+use fingertip::mpc::plant::{Options, Plant};
+use fingertip::mpc::task::Progress;
 
 use super::{DISC, disc, task};
 
@@ -255,4 +257,53 @@ fn goals_of_several_objects() {
 #[test]
 fn two_pucks_are_pushed() {
     reaches(&fingertip::shipped::task("two_pucks").unwrap());
+}
+
+#[test]
+fn commands_keep_to_the_joints_speeds() {
+    // The robot's file says 5 rad/s, a control period is 0.1 s.
+    let change = |text: &str| {
+        let task = task(text);
+        let problem = task.problems(&task.episode(0, 0).unwrap()).unwrap().remove(0);
+        (problem.simulator.joints()[0].velocity, problem.command.change)
+    };
+    let (velocity, own) = change(DISC);
+    assert_eq!((velocity, own[0]), (5.0, 0.5));
+    let with = |keys: &str| change(&DISC.replace("bound = 0.1", &format!("bound = 0.1\n{keys}"))).1;
+    assert_eq!(with("speed = 100.0"), own);
+    let slower = with("speed = { \"fingers/left_1\" = 0.5 }");
+    assert_eq!((slower[0], slower[1]), (0.05, 0.5));
+    assert_eq!(with("limits = false"), [f64::INFINITY; 4]);
+}
+
+#[test]
+fn keys_of_a_task_are_replaced() {
+    let disc = disc();
+    let more = [("horizon", Some(9.into())), ("command.bound", Some(0.2.into())), ("weights.terminal.position", None)];
+    let other = disc.with_keys(&more).unwrap();
+    let problem = |task: &Task| task.problems(&task.episode(0, 0).unwrap()).unwrap().remove(0);
+    let (before, after) = (problem(&disc), problem(&other));
+    assert_eq!((before.horizon, after.horizon), (6, 9));
+    assert_eq!((before.command.bound[0], after.command.bound[0]), (0.1, 0.2));
+    assert_eq!((before.objective.terms[0].terminal, after.objective.terms[0].terminal), (1000.0, 100.0));
+    assert_eq!((disc.key("command.bound"), other.key("command.bound")), (Some(0.1.into()), Some(0.2.into())));
+    assert_eq!(disc.key("command.speed"), None);
+    let error = disc.with_keys(&[("horizon", Some(0.into()))]).unwrap_err().to_string();
+    assert!(error.contains("horizon: expected at least 1, got 0"), "{error}");
+}
+
+/// The example in the docs, with a robot that does not come with the program.
+#[test]
+fn the_gripper_of_the_docs_carries_its_block() {
+    let task = Task::load("crates/plan/docs/gripper/lift.toml").unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let mut plant = Plant::new(&task, &Options::default(), 0, &episode).unwrap();
+    let mut progress = Progress::default();
+    while !task.is_over(&progress) {
+        let u = controller.command(&plant.q, None).unwrap().u;
+        plant.advance(&u).unwrap();
+        task.count(&mut progress, &task.errors(&episode.goal, &plant.q).unwrap());
+    }
+    assert!(progress.success.is_some(), "{:?}", task.errors(&episode.goal, &plant.q).unwrap());
 }

@@ -2,6 +2,9 @@
 
 #![deny(missing_docs)]
 
+#[macro_use]
+mod print;
+
 mod audit;
 mod bench;
 mod blame;
@@ -101,13 +104,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Scene(args) => scenes::run(&args),
     };
     let outcome = outcome.and_then(|exit| Ok(io::stdout().flush().map(|()| exit)?));
-    outcome.unwrap_or_else(|error| {
-        // A reader that has seen enough (`| head`) is no error.
-        let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-        if error.downcast_ref().is_some_and(closed) {
-            return Exit::Success;
-        }
-        message::of(error.as_ref()).iter().for_each(|line| eprintln!("error: {line}"));
-        Exit::BadInput
-    })
+    outcome.unwrap_or_else(|error| failed(error.as_ref()))
+}
+
+/// How the program ends by an error, which it says; a reader that has seen enough (`| head`) is none.
+fn failed(error: &(dyn std::error::Error + 'static)) -> Exit {
+    let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    if error.downcast_ref().is_some_and(closed) {
+        return Exit::Success;
+    }
+    message::of(error).iter().for_each(|line| eprintln!("error: {line}"));
+    Exit::BadInput
 }

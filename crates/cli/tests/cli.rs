@@ -6,6 +6,7 @@ mod command_line;
 mod measure;
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use fingertip::show::{Recording, StepRecord};
 use serde_json::{Map, Value, json};
@@ -502,6 +503,29 @@ fn all_that_is_wrong_is_printed() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines.iter().all(|line| line.starts_with("error: ") && line.contains("wrong.toml: ")), "{text}");
+}
+
+/// As `fingertip … | head -0` does.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for args in [
+        &["tasks"][..],
+        &["inspect", HAND],
+        &["scene", "list"],
+        &["mpc", "pull", "--json", "--episodes", "2"],
+        &["audit", "two_fingers", "--states", "1"],
+    ] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(program.stdout.take());
+        let output = program.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !errors.contains("error"), "{args:?}: {} {errors}", output.status);
+    }
 }
 
 #[test]

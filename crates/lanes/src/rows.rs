@@ -11,10 +11,12 @@ use super::lane::{Lane, Number, Zip};
 /// Transposition moves so many numbers of a row before it moves on to the next world: blocks that stay in the cache.
 const BLOCK: usize = 8;
 
-/// A matrix operand: one row per world, or one row for all worlds.
+/// A matrix operand: one row per world, one row for all worlds, or rows that repeat.
 pub struct Rows<'a> {
     data: Cow<'a, [f64]>,
     rows: usize,
+    /// The number of rows in the data, which the others repeat.
+    stored: usize,
     width: usize,
     /// The distance from the start of one row to the start of the next, in numbers.
     stride: usize,
@@ -23,28 +25,34 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Rows of `width` numbers in borrowed or owned data. Each row starts `stride` numbers after the one before.
     pub fn with_stride(data: impl Into<Cow<'a, [f64]>>, rows: usize, width: usize, stride: usize) -> Self {
-        Self { data: data.into(), rows, width, stride }
+        Self { data: data.into(), rows, stored: rows, width, stride }
     }
 
     /// Contiguous rows of `width` numbers in borrowed data.
     pub fn from_slice(data: &'a [f64], rows: usize, width: usize) -> Self {
-        Self { data: Cow::Borrowed(data), rows, width, stride: width }
+        Self { data: Cow::Borrowed(data), rows, stored: rows, width, stride: width }
     }
 
     /// Contiguous rows of `width` numbers in owned data.
     pub fn of_worlds_of(data: Vec<f64>, rows: usize, width: usize) -> Rows<'static> {
-        Rows { data: Cow::Owned(data), rows, width, stride: width }
+        Rows { data: Cow::Owned(data), rows, stored: rows, width, stride: width }
     }
 
     /// An operand with one row for all worlds, in owned data.
     pub fn owned(row: Vec<f64>) -> Rows<'static> {
         let width = row.len();
-        Rows { data: Cow::Owned(row), rows: 1, width, stride: width }
+        Rows { data: Cow::Owned(row), rows: 1, stored: 1, width, stride: width }
+    }
+
+    /// The same rows again and again, until there is one for each of so many worlds. One row for all worlds stays that.
+    pub fn repeated(self, worlds: usize) -> Self {
+        let rows = if self.rows == 1 { 1 } else { worlds };
+        Self { rows, ..self }
     }
 
     /// Copies the operand into data of its own, without unused numbers behind the last row.
     pub fn into_owned(self) -> Rows<'static> {
-        let used = (self.rows.max(1) - 1) * self.stride + self.width;
+        let used = (self.stored.max(1) - 1) * self.stride + self.width;
         Rows { data: Cow::Owned(self.data[..used].to_vec()), ..self }
     }
 
@@ -52,7 +60,7 @@ impl<'a> Rows<'a> {
     pub fn of_worlds(&self, worlds: &[usize]) -> Rows<'static> {
         let worlds = if self.rows == 1 { &[0] } else { worlds };
         let data: Vec<f64> = worlds.iter().flat_map(|&world| self.row(world)).copied().collect();
-        Rows { data: data.into(), rows: worlds.len(), width: self.width, stride: self.width }
+        Rows { data: data.into(), rows: worlds.len(), stored: worlds.len(), width: self.width, stride: self.width }
     }
 
     /// The number of rows: one for each world, or one for all.
@@ -67,7 +75,7 @@ impl<'a> Rows<'a> {
 
     /// The row of a world. Beyond the last row it is the last one: this fills a lane that is wider than the worlds that are left.
     pub fn row(&self, world: usize) -> &[f64] {
-        let row = world.min(self.rows.saturating_sub(1));
+        let row = world.min(self.rows.saturating_sub(1)) % self.stored.max(1);
         &self.data[row * self.stride..row * self.stride + self.width]
     }
 

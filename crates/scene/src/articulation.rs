@@ -317,6 +317,8 @@ pub struct Joint {
     pub limits: Option<Limits>,
     /// Largest force or torque, N or N·m; infinite if the file gives none.
     pub effort: f64,
+    /// Largest speed, m/s or rad/s; infinite if the file gives none.
+    pub velocity: f64,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,
     /// Dry friction, N·m or N.

@@ -39,6 +39,7 @@ impl Robot {
                 axis: Vector3::ith_axis(axis).into_inner(),
                 limits: None,
                 effort: f64::INFINITY,
+                velocity: f64::INFINITY,
                 damping: 0.0,
                 friction: 0.0,
                 spring: Spring::default(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fingertip::Overrides;
 use fingertip::mpc::cost::Expansion;
 use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
-use fingertip::mpc::{Measured, Supervisor, Task as TaskOf};
+use fingertip::mpc::{Estimate, Measured, Quantity, Supervisor, Task as TaskOf};
 use pyo3::prelude::*;
 
 use super::cost::{self, Cost, Raised};
@@ -206,7 +206,9 @@ impl Controller {
     /// standard deviation of its logarithm.
     #[getter]
     fn friction(&self) -> PyResult<Option<(f64, f64)>> {
-        self.with(|own| Ok(own.of.controller().friction().map(|estimate| (estimate.factor, estimate.deviation))))
+        let of =
+            |estimates: Vec<Estimate>| estimates.into_iter().find(|estimate| estimate.quantity == Quantity::Friction);
+        self.with(|own| Ok(of(own.of.controller().estimates()).map(|estimate| (estimate.value, estimate.deviation))))
     }
 
     /// What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and

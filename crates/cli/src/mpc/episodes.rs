@@ -34,7 +34,8 @@ pub fn run(task: &Task, plant: &Options, args: &Args, guide: Option<&Guide>) -> 
     }
     let (mut rows, mut recording) = (Vec::new(), None);
     for number in args.first..args.first + n {
-        let (row, recorded) = run_one(task, plant, args, guide, &task.episode(args.seed, number)?)?;
+        let bar = ProgressBar::new(task.cap as u64);
+        let (row, recorded) = run_one(task, plant, args, guide, &task.episode(args.seed, number)?, &bar)?;
         recording = recording.or(recorded);
         if args.json {
             println!("{}", serde_json::to_string(&row)?);
@@ -57,12 +58,14 @@ pub fn run(task: &Task, plant: &Options, args: &Args, guide: Option<&Guide>) -> 
     Ok(if all { Exit::Success } else { Exit::Failed })
 }
 
-fn run_one(
+/// An episode; warnings are for those that are not tried with many settings.
+pub fn run_one(
     task: &Task,
     options: &Options,
     args: &Args,
     guide: Option<&Guide>,
     episode: &Episode,
+    bar: &ProgressBar,
 ) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
     let mut plant = Plant::new(task, options, args.seed, episode)?;
@@ -76,12 +79,12 @@ fn run_one(
     let (first, mut end_errors) = (most(&start_errors), start_errors.clone());
     let (mut last, mut outcomes) = (first, BTreeMap::new());
     let (mut iterations, mut seconds, mut worst) = (0, 0.0, 0.0_f64);
-    let bar = ProgressBar::new(task.cap as u64);
     if let Ok(style) = ProgressStyle::with_template("episode {prefix} {bar:20} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
     bar.set_prefix(episode.number.to_string());
-    if episode.number == args.first {
+    let is_quiet = args.tune;
+    if episode.number == args.first && !is_quiet {
         warn(episode.number, "start", &supervisor.controller().problem().standing(&plant.q)?);
     }
     while !task.is_over(&progress) {
@@ -101,7 +104,7 @@ fn run_one(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    if progress.success.is_none() {
+    if progress.success.is_none() && !is_quiet {
         warn(episode.number, "end", &supervisor.controller().problem().standing(&plant.q)?);
     }
     let (unsolved, steps) = (plant.unsolved, progress.step as f64);

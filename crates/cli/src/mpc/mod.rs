@@ -8,6 +8,7 @@ mod sequences;
 mod stdio;
 mod supervised;
 pub mod tasks;
+mod tune;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -113,6 +114,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "record")]
     plot: Option<PathBuf>,
 
+    /// Tries the task with one setting changed at a time (kappa, substeps, horizon, posture, bound, law, margin), on all cores, and prints
+    /// a table. --episodes is their number for each setting [default: 5]; --json prints a line for each.
+    #[arg(long, conflicts_with_all = ["record", "plot", "roadmap", "stdio", "native"])]
+    tune: bool,
+
     /// Answers lines of JSON on stdin: measured states in, commands out.
     #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot", "plant", "plant_kappa", "latency", "noise", "with"])]
     stdio: bool,
@@ -159,6 +165,7 @@ impl Args {
             json: false,
             record: Some(record),
             plot: Some(plot),
+            tune: false,
             stdio: false,
             silence: None,
         }
@@ -179,6 +186,8 @@ pub fn run(args: &Args) -> Outcome {
     let guide = args.roadmap.as_ref().map(|path| guide(&task, path)).transpose()?;
     if args.stdio {
         stdio::run(task, args.seed, args.goals, silence, guide)
+    } else if args.tune {
+        tune::run(&task, &options(args)?, args)
     } else {
         episodes::run(&task, &options(args)?, args, guide.as_ref())
     }
@@ -202,7 +211,12 @@ fn supervisor(task: &Task, episode: &Episode, guide: Option<&Guide>) -> candle_c
 }
 
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
-    let mut task = names::task(&args.task)?;
+    let task = settled(names::task(&args.task)?, args)?;
+    if args.native { natively(task) } else { Ok(task) }
+}
+
+/// A task with what the arguments replace.
+fn settled(mut task: Task, args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     if let Some(name) = &args.method {
         task.settings.method = name.parse().map_err(|error: fingertip::Error| error.within("--method"))?;
     }
@@ -220,7 +234,7 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     if let Some(ms) = args.known_latency {
         task.settings.latency = milliseconds("--known-latency", ms, 0.0)?.as_secs_f64();
     }
-    if args.native { natively(task) } else { Ok(task) }
+    Ok(task)
 }
 
 /// How the plant differs from what the planner believes.

@@ -70,18 +70,23 @@ pub fn errors(of: &BTreeMap<String, Errors>) -> Value {
 }
 
 /// A kind of error in the table: its unit, the number, how many units one of its own is, and the digits at the start and the end.
-struct Part {
-    unit: &'static str,
-    of: fn(&Errors) -> Option<f64>,
+pub struct Part {
+    pub unit: &'static str,
+    pub of: fn(&Errors) -> Option<f64>,
     scale: f64,
     digits: [usize; 2],
 }
 
-const PARTS: [Part; 3] = [
+pub const PARTS: [Part; 3] = [
     Part { unit: "mm", of: |errors| errors.position, scale: 1e3, digits: [1, 2] },
     Part { unit: "rad", of: |errors| errors.rotation, scale: 1.0, digits: [3, 4] },
     Part { unit: "joints rad or m", of: |errors| errors.joints, scale: 1.0, digits: [3, 4] },
 ];
+
+/// An error in the unit of its part, at the start (0) or the end (1).
+pub fn number(x: Option<f64>, part: &Part, end: usize) -> String {
+    x.map_or("–".to_owned(), |x| format!("{:.1$}", part.scale * x, part.digits[end]))
+}
 
 /// A table of all episodes with a summary below.
 pub fn report(rows: &[Row]) -> String {
@@ -92,9 +97,6 @@ pub fn report(rows: &[Row]) -> String {
     header.extend(parts.iter().map(|part| part.unit.to_owned()));
     header.extend(["success at", "steps", "ms", "worst ms", "iterations", "searches ended"].map(str::to_owned));
     let mut table = table(&header.iter().map(String::as_str).collect::<Vec<_>>(), 0);
-    let number = |x: Option<f64>, part: &Part, end: usize| {
-        x.map_or("–".to_owned(), |x| format!("{:.1$}", part.scale * x, part.digits[end]))
-    };
     for row in rows {
         let often = row.outcomes.iter().max_by_key(|(_, n)| **n).map_or("", |(name, _)| name);
         let errors = [0, 1].into_iter().flat_map(|end| parts.iter().map(move |part| (part, end)));

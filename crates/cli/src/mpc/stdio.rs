@@ -221,10 +221,20 @@ impl Running {
         Ok(reached)
     }
 
-    /// Adds what the supervisor does, which friction is estimated, and how far a sequence is.
+    /// Adds what the supervisor does, what is estimated, and how far a sequence is.
     fn say(&self, task: &Task, reached: bool, said: &mut Value) {
-        if let Some(Estimate { factor, deviation }) = self.supervisor.controller().friction() {
-            said["friction"] = json!({ "factor": factor, "deviation": deviation });
+        let mut estimates = BTreeMap::new();
+        for Estimate { quantity, value, deviation, .. } in self.supervisor.controller().estimates() {
+            let of: &mut [Vec<f64>; 2] = estimates.entry(quantity.name()).or_default();
+            of[0].push(value);
+            of[1].push(deviation);
+        }
+        if !estimates.is_empty() {
+            let all = estimates.into_iter();
+            let one = |(name, [value, deviation]): (&str, [Vec<f64>; 2])| {
+                (name.to_owned(), json!({ "value": value, "deviation": deviation }))
+            };
+            said["estimates"] = all.map(one).collect();
         }
         if task.supervision.is_some() {
             let why = self.supervisor.stall().map(ToString::to_string);

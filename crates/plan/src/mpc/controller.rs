@@ -132,8 +132,8 @@ pub struct Controller {
     rest: Vec<f64>,
     under_way: UnderWay,
     learning: Option<Learning>,
-    /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`].
-    warm: Vec<f64>,
+    /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`], in each world.
+    warm: Vec<Vec<f64>>,
     deviates: Deviates,
     /// The shortest time in which a plan can be rolled out and linearised.
     least: Duration,
@@ -199,7 +199,7 @@ impl Controller {
         self.settings.method = method;
     }
 
-    /// Estimates the friction of the plant from now on, and plans with it.
+    /// Estimates what the plant is like from now on, and plans with that.
     ///
     /// # Errors
     /// If a tensor operation fails.
@@ -207,9 +207,9 @@ impl Controller {
         self.learn_from(estimator, None)
     }
 
-    /// What is known of the plant's friction, if it is estimated.
-    pub fn friction(&self) -> Option<Estimate> {
-        self.learning.as_ref().map(|learning| learning.estimator.estimate())
+    /// What is known of the plant, of what is estimated.
+    pub fn estimates(&self) -> Vec<Estimate> {
+        self.learning.as_ref().map(|learning| learning.estimator.estimates()).unwrap_or_default()
     }
 
     fn learn_from(&mut self, estimator: Estimator, before: Option<Vec<f64>>) -> Result<()> {
@@ -277,15 +277,15 @@ impl Controller {
             let u = if self.rest.is_empty() { self.u_before().to_vec() } else { self.rest[..nu].to_vec() };
             (Err(outcome), self.plan[..nu].to_vec(), u, measured.q.clone())
         } else {
-            let q = self.ahead(measured, latency)?;
-            self.problems.iter_mut().for_each(|problem| problem.objective.begin_at(&q));
-            let start = Start { q, u: self.u_before().to_vec(), warm: self.warm.clone() };
+            let start = self.start(measured, latency)?;
+            self.problems.iter_mut().for_each(|problem| problem.objective.begin_at(&start.q));
             let plan = self.improve(&start, &mut clock)?;
             let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
             self.plan.clone_from(&plan.best.v);
             self.rest.clone_from(&plan.best.u);
             let simulator = &self.problem().simulator;
-            self.warm = plan.best.warm(1, simulator.hold(), simulator.step().n_warm());
+            let (hold, n_warm) = (simulator.hold(), simulator.step().n_warm());
+            self.warm = plan.best.worlds().map(|world| world.warm(1, hold, n_warm)).collect();
             (Ok(plan), v, u, start.q)
         };
         self.plan.drain(..nu);
@@ -310,15 +310,36 @@ impl Controller {
         Ok(())
     }
 
-    /// The state when the command takes effect: the measured one after so many steps under the commands still under way.
-    fn ahead(&self, measured: &Measured, latency: usize) -> Result<Vec<f64>> {
+    /// The start of a plan in each world: where the measured state will be when the command takes effect.
+    fn start(&self, measured: &Measured, latency: usize) -> Result<Start> {
         let simulator = &self.problem().simulator;
-        let (mut q, mut warm) = (measured.q.clone(), Vec::new());
+        let mut q = measured.q.clone();
         if let Some(velocity) = measured.velocity.as_ref().filter(|_| self.settings.lead > 0.0) {
             let mut motion: Vec<f64> = velocity.iter().map(|v| self.settings.lead * v).collect();
             simulator.joints().iter().for_each(|joint| motion[joint.v] = 0.0);
             q = simulator.plus(&q, &motion)?;
         }
+        if let Some(learning) = &self.learning {
+            q = learning.estimator.corrected(simulator, &q)?;
+        }
+        let of = |world: usize, q: Vec<f64>| {
+            let warm = self.warm.get(world).cloned().unwrap_or_default();
+            Start { q, u: self.u_before().to_vec(), warm, others: Vec::new() }
+        };
+        let mut others = Vec::new();
+        if let Some(robust) = &self.problem().robust {
+            for (other, (simulator, variation)) in robust.simulators().iter().zip(robust.variations()).enumerate() {
+                let moved = robust.moved(simulator, variation, &q)?;
+                let latency = simulator.steps_beside(latency, variation.latency);
+                others.push(of(other + 1, self.ahead(simulator, moved, latency)?));
+            }
+        }
+        Ok(Start { others, ..of(0, self.ahead(simulator, q, latency)?) })
+    }
+
+    /// The state after so many steps of a model under the commands still under way.
+    fn ahead(&self, simulator: &Simulator, mut q: Vec<f64>, latency: usize) -> Result<Vec<f64>> {
+        let mut warm = Vec::new();
         for (u, steps) in self.under_way.ahead(latency, simulator.hold()) {
             let held = simulator.step().hold(&q, u, &warm, steps)?;
             q = held.q[held.q.len() - q.len()..].to_vec();
@@ -397,7 +418,7 @@ impl Learning {
     /// Gives the problems the models to plan with.
     fn plan_with(&self, problems: &mut [Problem]) -> Result<()> {
         for (problem, believed) in problems.iter_mut().zip(&self.believed) {
-            problem.simulator = self.estimator.planned(believed)?;
+            *problem = problem.with_simulator(self.estimator.planned(believed)?)?;
         }
         Ok(())
     }

@@ -15,9 +15,11 @@ use super::quadratic::Quadratic;
 use super::sweep::{Sweep, backward};
 use fingertip_step::solve::Accuracy;
 
-/// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four.
+/// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four. In a robust problem as many
+/// are tried as fill a register of so many lanes with their worlds.
 static SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
 const GROUP: usize = 4;
+const LANES: usize = 8;
 /// Regularisation of Q_vv relative to its largest diagonal entry: at first; at least; at first after a failure; and the
 /// value above which the search gives up.
 const REGULARISATION: f64 = 1e-6;
@@ -54,12 +56,11 @@ struct Search {
 }
 
 impl Search {
-    /// The shares around the previous best one, and those to try if none of these is better.
-    fn shares(&self) -> [&'static [f64]; 2] {
-        let first = self.best.saturating_sub(1).min(SHARES.len() - GROUP);
+    /// The shares around the previous best one, `group` at a time, then those that are smaller, or if there are none, larger.
+    fn shares(&self, group: usize) -> impl Iterator<Item = &'static [f64]> + use<> {
+        let first = self.best.saturating_sub(1).min(SHARES.len() - group);
         let (larger, rest) = SHARES.split_at(first);
-        let (around, smaller) = rest.split_at(GROUP);
-        [around, if smaller.is_empty() { larger } else { smaller }]
+        rest.chunks(group).chain((rest.len() == group).then_some(larger))
     }
 }
 
@@ -70,7 +71,14 @@ impl Ilqr {
     /// If the length of the start or of a v does not fit the problem. Numerical trouble is an [`Outcome`].
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
-        let mut best = best_of(problem.roll_given_to(self.accuracy(), start, from)?)?;
+        let mut best = match (&problem.robust, from) {
+            // Plans to start from are compared in the believed world.
+            (Some(_), [_, _, ..]) => {
+                let best = best_of(problem.alone().roll_given_to(self.accuracy(), start, from)?)?;
+                best_of(problem.roll_given_to(self.accuracy(), start, &[best.v])?)?
+            }
+            _ => best_of(problem.roll_given_to(self.accuracy(), start, from)?)?,
+        };
         let mut log = vec![LogLine { cost: best.cost, expected: f64::NAN, share: 0.0, seconds: clock.seconds() }];
         // An iteration takes one linearisation more than that.
         clock.note(begin);
@@ -108,7 +116,7 @@ impl Ilqr {
         &self,
         problem: &Problem,
         best: &Trajectory,
-        quadratics: &[Quadratic],
+        quadratics: &[Vec<Quadratic>],
     ) -> Result<Outcome> {
         let (cost, gain) = problem.purpose(best, quadratics)?;
         let is_lost = cost > self.small && gain < REACH * cost;
@@ -120,7 +128,7 @@ impl Ilqr {
         &self,
         problem: &Problem,
         start: &Start,
-        quadratics: &[Quadratic],
+        quadratics: &[Vec<Quadratic>],
         best: &mut Trajectory,
         search: &mut Search,
         clock: &Clock,
@@ -140,7 +148,7 @@ impl Ilqr {
                 break Some(Outcome::Converged);
             }
             let mut improved = None;
-            for shares in search.shares() {
+            for shares in search.shares((LANES / (1 + best.others.len())).clamp(1, GROUP)) {
                 let all = self.forward(problem, start, &sweep, best, shares)?.into_iter().zip(shares);
                 improved = all.reduce(|a, b| if b.0.is_better_than(&a.0) { b } else { a });
                 improved = improved.filter(|(next, _)| next.is_better_than(best));
@@ -192,8 +200,12 @@ impl Ilqr {
         let sim = &problem.simulator;
         let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
         let mut failure = None;
-        let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()), ..start.clone() };
-        let all = problem.roll_to(self.accuracy(), &nearby, shares.len(), |world, k, q, before| {
+        let along: Vec<&Trajectory> = along.worlds().collect();
+        let warm = |world: usize| along[world].warm(0, sim.hold(), sim.step().n_warm());
+        let others = (1..along.len()).map(|world| Start { warm: warm(world), ..start.of(world).clone() }).collect();
+        let nearby = Start { warm: warm(0), others, ..start.clone() };
+        let all = problem.roll_to(self.accuracy(), &nearby, shares.len(), |[plan, world], k, q, before| {
+            let along = along[world];
             let mut dx = DVector::zeros(nx);
             if k > 0 {
                 match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {
@@ -206,7 +218,7 @@ impl Ilqr {
                     }
                 }
             }
-            let change = &sweep.feed[k] * shares[world] + &sweep.gain[k] * dx;
+            let change = &sweep.feed[k] * shares[plan] + &sweep.gain[k] * dx;
             (0..nu).map(|j| along.v[k * nu + j] + change[j]).collect()
         })?;
         match failure {

@@ -5,6 +5,7 @@ use candle_core::{Result, bail};
 
 use super::command::{Command, within};
 use super::cost::{Objective, Term};
+use super::robust::Robust;
 use super::simulator::Simulator;
 use fingertip_step::solve::{Accuracy, Status};
 
@@ -19,6 +20,8 @@ pub struct Problem {
     pub command: Command,
     /// The number of commands to plan, T ≥ 1.
     pub horizon: usize,
+    /// Other worlds for which the plan is made too, if there are any.
+    pub robust: Option<Robust>,
 }
 
 /// The start of a problem.
@@ -32,16 +35,18 @@ pub struct Start {
     /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
     /// very first one cold.
     pub warm: Vec<f64>,
+    /// The starts in the other worlds of a robust problem, in their order; where one is not given it is this one. All have the same u.
+    pub others: Vec<Start>,
 }
 
 impl Start {
     /// A state and the previous command, without known forces.
     pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
-        Self { q, u, warm: Vec::new() }
+        Self { q, u, ..Self::default() }
     }
 }
 
-/// The trajectory of T commands in one world.
+/// The trajectory of T commands in one world; in a robust problem that of the believed world, with those of the others.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
     /// States (T + 1, nq). The first is the start.
@@ -52,16 +57,41 @@ pub struct Trajectory {
     pub u: Vec<f64>,
     /// Contact forces on B in world axes at the end of each period (T, nc, 3), N.
     pub force: Vec<f64>,
-    /// The value of the objective.
+    /// The value of the objective; in a robust problem what counts of it in all worlds.
     pub cost: f64,
-    /// Number of steps without a solution, in which the world stood still.
+    /// Number of steps without a solution, in which the world stood still; in a robust problem of all worlds.
     pub unsolved: usize,
+    /// The trajectories in the other worlds of a robust problem, in their order.
+    pub others: Vec<Trajectory>,
+    /// The derivative of the cost of all worlds by that of this one.
+    pub(super) weight: f64,
     /// The state before each step of the model (T · hold, nq), and the solver's forces in that step.
     pub(super) inner_q: Vec<f64>,
     pub(super) inner_warm: Vec<f64>,
 }
 
 impl Trajectory {
+    /// Before the first command.
+    fn at(q: &[f64]) -> Self {
+        Self {
+            q: q.to_vec(),
+            v: Vec::new(),
+            u: Vec::new(),
+            force: Vec::new(),
+            cost: 0.0,
+            unsolved: 0,
+            others: Vec::new(),
+            weight: 1.0,
+            inner_q: Vec::new(),
+            inner_warm: Vec::new(),
+        }
+    }
+
+    /// This one, and then those of the other worlds.
+    pub(super) fn worlds(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.others)
+    }
+
     /// The solver's forces in the first steps of the periods from `k` on (·, n). Each period has `hold` steps.
     pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> Vec<f64> {
         self.inner_warm.chunks_exact((hold * n).max(1)).skip(k).flat_map(|period| &period[..n]).copied().collect()
@@ -101,7 +131,26 @@ impl Problem {
         if !start.warm.len().is_multiple_of(nw) {
             bail!("problem: expected forces (·, {nw}) to start from, got {} numbers", start.warm.len());
         }
-        Ok(())
+        start.others.iter().try_for_each(|other| self.check(other))
+    }
+
+    /// The model of each world, the believed one first.
+    pub(super) fn simulators(&self) -> impl Iterator<Item = &Simulator> {
+        std::iter::once(&self.simulator).chain(self.robust.iter().flat_map(Robust::simulators))
+    }
+
+    /// The problem in the believed world alone.
+    pub(super) fn alone(&self) -> Self {
+        Self { robust: None, ..self.clone() }
+    }
+
+    /// The problem with another model, in the same variations of it.
+    ///
+    /// # Errors
+    /// If a tensor operation fails.
+    pub(super) fn with_simulator(&self, simulator: Simulator) -> Result<Self> {
+        let robust = self.robust.as_ref().map(|robust| robust.around(&simulator)).transpose()?;
+        Ok(Self { simulator, robust, ..self.clone() })
     }
 
     /// What each term of the objective would cost if the state stayed at q (nq) over the whole horizon: its name, its cost, and whether it
@@ -132,66 +181,61 @@ impl Problem {
         self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
     }
 
-    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` returns v for period k; it is then
-    /// kept within its range.
+    /// Rolls plans out side by side from one start, each in all worlds of the problem. `decide(plan, k, q, u_before)` returns v for
+    /// period k at the state q of one of its worlds; it is then kept within its range.
     ///
     /// # Errors
     /// As [`Problem::check`], or if a v has a wrong length.
     pub fn roll(
         &self,
         start: &Start,
-        worlds: usize,
-        decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
+        plans: usize,
+        mut decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
     ) -> Result<Vec<Trajectory>> {
-        self.roll_to(Accuracy::Fine, start, worlds, decide)
+        self.roll_to(Accuracy::Fine, start, plans, |[plan, _], k, q, before| decide(plan, k, q, before))
     }
 
-    /// [`Problem::roll`] with a given accuracy.
+    /// [`Problem::roll`] with a given accuracy; `decide` is given plan and world.
     pub(super) fn roll_to(
         &self,
         accuracy: Accuracy,
         start: &Start,
-        worlds: usize,
-        mut decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
+        plans: usize,
+        mut decide: impl FnMut([usize; 2], usize, &[f64], &[f64]) -> Vec<f64>,
     ) -> Result<Vec<Trajectory>> {
         self.check(start)?;
         let (sim, nu, n) = (&self.simulator, self.nu(), self.simulator.hold());
         let (nq, nf, nw) = (sim.model().nq(), 3 * sim.model().nc(), sim.step().n_warm());
-        let empty = Trajectory {
-            q: start.q.clone(),
-            v: Vec::new(),
-            u: Vec::new(),
-            force: Vec::new(),
-            cost: 0.0,
-            unsolved: 0,
-            inner_q: Vec::new(),
-            inner_warm: Vec::new(),
-        };
-        let mut all = vec![empty; worlds];
-        let (mut q, mut warm) = (start.q.repeat(worlds), Vec::new());
+        let step = self.robust.as_ref().map_or(sim.step(), Robust::step);
+        let starts: Vec<&Start> = (0..self.simulators().count()).map(|world| start.of(world)).collect();
+        let worlds = starts.len();
+        let every = (0..plans).flat_map(|_| &starts);
+        let mut all: Vec<Trajectory> = every.map(|start| Trajectory::at(&start.q)).collect();
+        let (mut q, mut warm) = (all.iter().flat_map(|own| own.q.clone()).collect::<Vec<_>>(), Vec::new());
         for k in 0..self.horizon {
-            let mut commands = Vec::with_capacity(worlds * nu);
-            for (world, own) in all.iter_mut().enumerate() {
-                let q = &q[world * nq..(world + 1) * nq];
+            let mut commands = Vec::with_capacity(all.len() * nu);
+            for (i, own) in all.iter_mut().enumerate() {
+                let q = &q[i * nq..(i + 1) * nq];
                 let before = if k == 0 { start.u.as_slice() } else { &own.u[(k - 1) * nu..] };
-                let wanted = decide(world, k, q, before);
+                let wanted = decide([i / worlds, i % worlds], k, q, before);
                 let (v, u) = self.limited(q, before, &wanted)?;
                 own.cost += self.squares(q, before, &v).flatten().map(|s| s.weight * s.residual.powi(2)).sum::<f64>();
                 commands.extend_from_slice(&u);
                 own.v.extend(v);
                 own.u.extend(u);
             }
-            if let Some(nearby) = start.warm.chunks_exact(nw.max(1)).nth(k) {
-                warm = nearby.repeat(worlds);
+            let nearby = starts.iter().map(|start| start.warm.chunks_exact(nw.max(1)).nth(k));
+            if let Some(nearby) = nearby.collect::<Option<Vec<_>>>() {
+                warm = nearby.concat().repeat(plans);
             }
-            let held = sim.step().hold_to(accuracy, [&q, &commands, &warm], n)?;
+            let held = step.hold_to(accuracy, [&q, &commands, &warm], n)?;
             warm.clear();
-            for (world, own) in all.iter_mut().enumerate() {
-                let states = &held.q[world * n * nq..(world + 1) * n * nq];
-                let forces = &held.force[world * n * nf..(world + 1) * n * nf];
-                let warms = &held.warm[world * n * nw..(world + 1) * n * nw];
+            for (i, own) in all.iter_mut().enumerate() {
+                let states = &held.q[i * n * nq..(i + 1) * n * nq];
+                let forces = &held.force[i * n * nf..(i + 1) * n * nf];
+                let warms = &held.warm[i * n * nw..(i + 1) * n * nw];
                 let end = &states[(n - 1) * nq..];
-                own.inner_q.extend_from_slice(&q[world * nq..(world + 1) * nq]);
+                own.inner_q.extend_from_slice(&q[i * nq..(i + 1) * nq]);
                 own.inner_q.extend_from_slice(&states[..(n - 1) * nq]);
                 own.inner_warm.extend_from_slice(warms);
                 own.q.extend_from_slice(end);
@@ -199,17 +243,20 @@ impl Problem {
                 own.force.extend_from_slice(end_force);
                 own.cost += self.objective.forces.iter().map(|term| term.value(end_force)).sum::<f64>();
                 own.cost += self.objective.state(end, k + 1 == self.horizon, false)?;
-                let reports = &held.reports[world * n..(world + 1) * n];
+                let reports = &held.reports[i * n..(i + 1) * n];
                 own.unsolved +=
                     reports.iter().filter(|r| matches!(r.status, Status::Infeasible | Status::BadInput)).count();
-                q[world * nq..(world + 1) * nq].copy_from_slice(end);
+                q[i * nq..(i + 1) * nq].copy_from_slice(end);
                 warm.extend_from_slice(&warms[(n - 1) * nw..]);
             }
         }
-        Ok(all)
+        Ok(match &self.robust {
+            None => all,
+            Some(robust) => all.chunks_exact(worlds).map(|own| together(robust, own)).collect(),
+        })
     }
 
-    /// Rolls out given v (T, nu), one for each world.
+    /// Rolls out given v (T, nu), side by side.
     ///
     /// # Errors
     /// As [`Problem::roll`].
@@ -223,7 +270,9 @@ impl Problem {
         if let Some(bad) = v.iter().find(|v| v.len() != n) {
             bail!("problem: expected {n} numbers in v, got {}", bad.len());
         }
-        self.roll_to(accuracy, start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
+        self.roll_to(accuracy, start, v.len(), |[plan, _], k, _, _| {
+            v[plan][k * self.nu()..(k + 1) * self.nu()].to_vec()
+        })
     }
 
     /// v kept within its range, and the resulting command.
@@ -254,4 +303,14 @@ impl Problem {
             ]
         })
     }
+}
+
+/// The trajectories of one plan in all worlds, the believed one first, as one.
+fn together(robust: &Robust, worlds: &[Trajectory]) -> Trajectory {
+    let (cost, weights) = robust.risk().of(&worlds.iter().map(|world| world.cost).collect::<Vec<_>>());
+    let unsolved = worlds.iter().map(|world| world.unsolved).sum();
+    let mut weighed =
+        worlds.iter().zip(weights).map(|(world, weight)| Trajectory { weight, ..world.clone() }).collect::<Vec<_>>();
+    let others = weighed.split_off(1);
+    Trajectory { cost, unsolved, others, ..weighed.remove(0) }
 }

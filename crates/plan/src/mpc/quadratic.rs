@@ -5,7 +5,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::cost::{ContactForce, Expansion, ForceRates};
 use super::problem::{Problem, Square, Start, Trajectory};
-use super::simulator::{Forces, Linear};
+use super::simulator::{Forces, Linear, Simulator};
 use fingertip_step::solve::Accuracy;
 
 /// The problem along a trajectory to second order in (x, v). x is q in tangent coordinates, with the previous command
@@ -29,7 +29,17 @@ pub(super) struct Quadratic {
     pub forces: Option<Forces>,
 }
 
+/// Worlds that count less than this are left out.
+const LEAST: f64 = 0.02;
+
 impl Quadratic {
+    /// Makes the costs count so many times.
+    fn weigh(&mut self, weight: f64) {
+        let Self { lx, lv, lxx, lxv, lvv, next, .. } = self;
+        [lx, lv, &mut next.gradient].into_iter().for_each(|vector| *vector *= weight);
+        [lxx, lxv, lvv, &mut next.hessian].into_iter().for_each(|matrix| *matrix *= weight);
+    }
+
     fn add_force(&mut self, term: &ContactForce, forces: &Forces) {
         let ForceRates { residual, by_x, by_v } = term.rates(forces);
         let twice = 2.0 * term.weight;
@@ -42,24 +52,30 @@ impl Quadratic {
 }
 
 impl Problem {
-    /// The problem along a trajectory, with its forces if requested.
-    pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
+    /// The problem along a trajectory in each of its worlds, with its forces if requested. Costs count as often as their world does; a
+    /// world that hardly counts is left out and has no periods.
+    pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Vec<Quadratic>>> {
         self.expand_to(Accuracy::Fine, start, along, forces)
     }
 
     /// [`Problem::expand`] with a given accuracy of the solves, see [`Simulator::linearize_to`].
     ///
-    /// [`Simulator::linearize_to`]: super::simulator::Simulator::linearize_to
     pub(super) fn expand_to(
         &self,
         accuracy: Accuracy,
         start: &Start,
         along: &Trajectory,
         forces: bool,
-    ) -> Result<Vec<Quadratic>> {
+    ) -> Result<Vec<Vec<Quadratic>>> {
         let forces = forces || !self.objective.forces.is_empty();
-        let linear = self.simulator.linearize_to(accuracy, [&along.inner_q, &along.u, &along.inner_warm], forces)?;
-        linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
+        let own = |(simulator, along): (&Simulator, &Trajectory)| {
+            if along.weight < LEAST {
+                return Ok(Vec::new());
+            }
+            let linear = simulator.linearize_to(accuracy, [&along.inner_q, &along.u, &along.inner_warm], forces)?;
+            linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
+        };
+        self.simulators().zip(along.worlds()).map(own).collect()
     }
 
     fn expand_period(&self, start: &Start, along: &Trajectory, k: usize, linear: &Linear) -> Result<Quadratic> {
@@ -129,11 +145,14 @@ impl Problem {
         out.next.gradient.rows_mut(0, nv).copy_from(&next.gradient);
         out.next.hessian.view_mut((0, 0), (nv, nv)).copy_from(&next.hessian);
         (out.fx, out.fv) = (fx, fv);
+        if along.weight != 1.0 {
+            out.weigh(along.weight);
+        }
         Ok(out)
     }
 
-    /// The gradient of the objective with respect to v (T, nu), by the adjoint of the linearised trajectory.
-    pub(super) fn gradient(quadratics: &[Quadratic]) -> Vec<f64> {
+    /// The gradient of a world's objective with respect to v (T, nu), by the adjoint of the linearised trajectory.
+    fn gradient(quadratics: &[Quadratic]) -> Vec<f64> {
         let mut pull = DVector::zeros(quadratics.first().map_or(0, |q| q.lx.len()));
         let mut rows = Vec::with_capacity(quadratics.len());
         for period in quadratics.iter().rev() {
@@ -152,12 +171,18 @@ impl Problem {
     pub fn value_and_gradient(&self, start: &Start, v: &[f64]) -> Result<(f64, Vec<f64>)> {
         let mut all = self.roll_given(start, &[v.to_vec()])?;
         let Some(along) = all.pop() else { bail!("problem: expected a trajectory") };
-        Ok((along.cost, Self::gradient(&self.expand(start, &along, false)?)))
+        let mut sum = vec![0.0; v.len()];
+        for world in self.expand(start, &along, false)?.iter().filter(|world| !world.is_empty()) {
+            sum.iter_mut().zip(Self::gradient(world)).for_each(|(sum, own)| *sum += own);
+        }
+        Ok((along.cost, sum))
     }
 
     /// The cost of the objective's purposes along a trajectory, and how much of it a change of v within its range could
-    /// remove, to first order.
-    pub(super) fn purpose(&self, along: &Trajectory, quadratics: &[Quadratic]) -> Result<(f64, f64)> {
+    /// remove, to first order. Of several worlds it is the first one that counts.
+    pub(super) fn purpose(&self, along: &Trajectory, worlds: &[Vec<Quadratic>]) -> Result<(f64, f64)> {
+        let first = along.worlds().zip(worlds).find(|(_, quadratics)| !quadratics.is_empty());
+        let Some((along, quadratics)) = first else { bail!("problem: expected a world that counts") };
         let (nq, nv) = (self.simulator.model().nq(), self.simulator.model().nv());
         let (mut cost, mut gain) = (0.0, 0.0);
         let mut pull = DVector::<f64>::zeros(self.nx());

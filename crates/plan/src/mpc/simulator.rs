@@ -28,6 +28,8 @@ pub struct Joint {
     pub stiffness: f64,
     /// Largest torque or force, N m or N; ∞ if the robot's description gives none.
     pub effort: f64,
+    /// Largest speed, rad/s or m/s; ∞ if the robot's description gives none.
+    pub velocity: f64,
 }
 
 /// Worlds in a register for a plan, a line search and samples.
@@ -105,6 +107,7 @@ impl Simulator {
             upper: c.limits.map_or(f64::INFINITY, |limits| limits.upper),
             stiffness: stiffness[u],
             effort: if c.effort > 0.0 { c.effort } else { f64::INFINITY },
+            velocity: if c.velocity > 0.0 { c.velocity } else { f64::INFINITY },
         };
         let joints = commanded.map(joint).collect();
         let first = |t: &Tensor| Ok::<_, candle_core::Error>(t.flatten_all()?.to_vec1::<f64>()?[0]);
@@ -193,6 +196,14 @@ impl Simulator {
         let steps = latency / self.period() * self.hold as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and some hundreds")]
         Ok(steps.round() as usize)
+    }
+
+    /// A latency of so many steps of the model that is longer by `more`, s, in steps; at least 0 and at most the longest possible.
+    pub(super) fn steps_beside(&self, steps: usize, more: f64) -> usize {
+        let most = LONGEST * self.hold;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and some hundreds")]
+        let steps = (steps as f64 + more / self.h).clamp(0.0, most as f64).round() as usize;
+        steps
     }
 
     /// The commanded joints' positions, taken from q.

@@ -6,6 +6,8 @@
 //! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
 //! ```
 //!
+//! Of several worlds each has its own Q under one k and K for all; the sums of their Q_v, Q_vv and Q_vx take these places.
+//!
 //! Sources: Li and Todorov 2004; for the box, Tassa, Mansard and Todorov 2014.
 
 use nalgebra::{DMatrix, DVector};
@@ -22,38 +24,85 @@ pub(super) struct Sweep {
     pub(super) expected: f64,
 }
 
-/// Runs the backward sweep, with `regularisation` times the largest diagonal entry of Q_vv added to its diagonal. None if Q_vv is not
-/// positive definite even so.
-pub(super) fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
-    let (nx, nu) = (quadratics.first()?.lx.len(), quadratics.first()?.lv.len());
-    let (mut vx, mut vxx) = (DVector::<f64>::zeros(nx), DMatrix::<f64>::zeros(nx, nx));
+/// What the sweep knows of a world: its cost to go, and Q of the period.
+struct Own {
+    vx: DVector<f64>,
+    vxx: DMatrix<f64>,
+    qx: DVector<f64>,
+    qv: DVector<f64>,
+    qxx: DMatrix<f64>,
+    qxv: DMatrix<f64>,
+    qvv: DMatrix<f64>,
+}
+
+impl Own {
+    fn new(nx: usize, nu: usize) -> Self {
+        Self {
+            vx: DVector::zeros(nx),
+            vxx: DMatrix::zeros(nx, nx),
+            qx: DVector::zeros(nx),
+            qv: DVector::zeros(nu),
+            qxx: DMatrix::zeros(nx, nx),
+            qxv: DMatrix::zeros(nx, nu),
+            qvv: DMatrix::zeros(nu, nu),
+        }
+    }
+}
+
+/// Runs the backward sweep over the worlds of a problem, with `regularisation` times the largest diagonal entry of Q_vv added to its
+/// diagonal. None if Q_vv is not positive definite even so.
+///
+/// All worlds have the same k and K, which follow from the sums of their Q_v, Q_vv and Q_xv. Each has a cost to go of its own, under these.
+pub(super) fn backward(worlds: &[Vec<Quadratic>], regularisation: f64) -> Option<Sweep> {
+    let worlds: Vec<&[Quadratic]> = worlds.iter().filter(|world| !world.is_empty()).map(Vec::as_slice).collect();
+    let first = *worlds.first()?;
+    let (nx, nu) = (first.first()?.lx.len(), first.first()?.lv.len());
+    let mut all: Vec<Own> = worlds.iter().map(|_| Own::new(nx, nu)).collect();
     let mut f = DMatrix::zeros(nx, nx + nu);
     let (mut by_f, mut w, mut q) = (DMatrix::zeros(nx + nu, nx), f.clone(), DMatrix::zeros(nx + nu, nx + nu));
     let mut sweep = Sweep { feed: Vec::new(), gain: Vec::new(), expected: 0.0 };
     let mut warm = DVector::zeros(nu);
-    for period in quadratics.iter().rev() {
-        vx += &period.next.gradient;
-        vxx += &period.next.hessian;
-        // The product of matrices is blocked, that with a transposed one is not.
-        f.columns_mut(0, nx).copy_from(&period.fx);
-        f.columns_mut(nx, nu).copy_from(&period.fv);
-        f.transpose_to(&mut by_f);
-        vxx.mul_to(&f, &mut w);
-        by_f.mul_to(&w, &mut q);
-        let (mut qx, mut qv) = (period.lx.clone(), period.lv.clone());
-        qx.gemv_tr(1.0, &period.fx, &vx, 1.0);
-        qv.gemv_tr(1.0, &period.fv, &vx, 1.0);
-        let (mut qxv, mut qvv) = (period.lxv.clone(), period.lvv.clone());
-        qxv += q.view((0, nx), (nx, nu));
-        qvv += q.view((nx, nx), (nu, nu));
+    for k in (0..first.len()).rev() {
+        for (own, period) in all.iter_mut().zip(worlds.iter().map(|world| &world[k])) {
+            own.vx += &period.next.gradient;
+            own.vxx += &period.next.hessian;
+            // The product of matrices is blocked, that with a transposed one is not.
+            f.columns_mut(0, nx).copy_from(&period.fx);
+            f.columns_mut(nx, nu).copy_from(&period.fv);
+            f.transpose_to(&mut by_f);
+            own.vxx.mul_to(&f, &mut w);
+            by_f.mul_to(&w, &mut q);
+            own.qx.copy_from(&period.lx);
+            own.qx.gemv_tr(1.0, &period.fx, &own.vx, 1.0);
+            own.qv.copy_from(&period.lv);
+            own.qv.gemv_tr(1.0, &period.fv, &own.vx, 1.0);
+            own.qxx.copy_from(&q.view((0, 0), (nx, nx)));
+            own.qxx += &period.lxx;
+            own.qxv.copy_from(&period.lxv);
+            own.qxv += q.view((0, nx), (nx, nu));
+            own.qvv.copy_from(&period.lvv);
+            own.qvv += q.view((nx, nx), (nu, nu));
+        }
+        let (own, others) = all.split_first_mut()?;
+        let (mut qv, mut qxv, mut qvv) = (own.qv.clone(), own.qxv.clone(), own.qvv.clone());
+        for other in &*others {
+            qv += &other.qv;
+            qxv += &other.qxv;
+            qvv += &other.qvv;
+        }
         let mut regular = qvv.clone();
         let added = regularisation * qvv.diagonal().max().max(f64::MIN_POSITIVE);
         for j in 0..nu {
             regular[(j, j)] += added;
         }
-        let BoxMinimum { x: feed, free, factor } = minimise(&regular, &qv, &period.range, &warm)?;
-        vxx.copy_from(&q.view((0, 0), (nx, nx)));
-        vxx += &period.lxx;
+        // Changes that are possible in every world: no change is.
+        let ranges = worlds.iter().map(|world| world[k].range.as_slice());
+        let range = |j: usize| {
+            let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
+            ranges.clone().map(|range| range[j]).reduce(both).unwrap_or_default()
+        };
+        let range: Vec<(f64, f64)> = (0..nu).map(range).collect();
+        let BoxMinimum { x: feed, free, factor } = minimise(&regular, &qv, &range, &warm)?;
         let mut gain = DMatrix::zeros(nu, nx);
         if let Some(factor) = factor {
             let mut by_gain = qxv.select_columns(&free);
@@ -62,17 +111,28 @@ pub(super) fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<
             for (&j, column) in free.iter().zip(by_gain.column_iter()) {
                 gain.row_mut(j).tr_copy_from(&column);
             }
-            // With Q_vv K = −Q_vx − added K on the free numbers, Kᵀ Q_vv K + Kᵀ Q_vx + Q_xv K = (Q_xv − added Kᵀ) K.
-            let mut left = by_gain * -added;
-            left += qxv.select_columns(&free);
-            vxx.gemm(1.0, &left, &gain.select_rows(&free), 1.0);
+            let is_alone = others.is_empty();
+            for own in &mut all {
+                // V_xx = Q_xx + Kᵀ Q_vv K + Kᵀ Q_vx + Q_xv K, the symmetric part of Q_xx + (Kᵀ Q_vv + 2 Q_xv) K.
+                let own_free = own.qxv.select_columns(&free);
+                let left = if is_alone {
+                    // Q_vv K = −Q_vx − added K on the free numbers.
+                    &by_gain * -added + own_free
+                } else {
+                    &by_gain * own.qvv.select_columns(&free).select_rows(&free) + own_free * 2.0
+                };
+                own.qxx.gemm(1.0, &left, &gain.select_rows(&free), 1.0);
+            }
         }
-        symmetrise(&mut vxx);
         let pushed = &qvv * &feed;
         sweep.expected -= qv.dot(&feed) + 0.5 * feed.dot(&pushed);
-        vx = qx;
-        vx.gemv_tr(1.0, &gain, &(pushed + &qv), 1.0);
-        vx.gemv(1.0, &qxv, &feed, 1.0);
+        for own in &mut all {
+            own.vxx.copy_from(&own.qxx);
+            symmetrise(&mut own.vxx);
+            own.vx.copy_from(&own.qx);
+            own.vx.gemv_tr(1.0, &gain, &(&own.qvv * &feed + &own.qv), 1.0);
+            own.vx.gemv(1.0, &own.qxv, &feed, 1.0);
+        }
         warm.copy_from(&feed);
         sweep.feed.push(feed);
         sweep.gain.push(gain);
@@ -139,44 +199,53 @@ mod tests {
         sum
     }
 
+    fn random(generator: &mut ChaCha8Rng) -> Vec<Quadratic> {
+        let mut matrix = |rows, columns| DMatrix::from_fn(rows, columns, |_, _| generator.random_range(-1.0..1.0));
+        (0..5)
+            .map(|_| {
+                // The command's cost is convex in x and v together.
+                let root = matrix(NX + NU, NX + NU);
+                let both = &root * root.transpose() + DMatrix::identity(NX + NU, NX + NU) * 0.1;
+                let root = matrix(NX, NX);
+                Quadratic {
+                    fx: matrix(NX, NX),
+                    fv: matrix(NX, NU),
+                    lx: matrix(NX, 1).column(0).into_owned(),
+                    lv: matrix(NU, 1).column(0).into_owned(),
+                    lxx: both.view((0, 0), (NX, NX)).into_owned(),
+                    lxv: both.view((0, NX), (NX, NU)).into_owned(),
+                    lvv: both.view((NX, NX), (NU, NU)).into_owned(),
+                    next: Expansion {
+                        gradient: matrix(NX, 1).column(0).into_owned(),
+                        hessian: &root * root.transpose(),
+                    },
+                    range: vec![(-1e6, 1e6); NU],
+                    forces: None,
+                }
+            })
+            .collect()
+    }
+
+    /// The changes of commands in one world under a sweep's k and K.
+    fn followed(sweep: &Sweep, quadratics: &[Quadratic]) -> Vec<DVector<f64>> {
+        let mut x = DVector::zeros(NX);
+        let mut plan = Vec::new();
+        for (k, of) in quadratics.iter().enumerate() {
+            let v = &sweep.feed[k] + &sweep.gain[k] * &x;
+            x = &of.fx * &x + &of.fv * &v;
+            plan.push(v);
+        }
+        plan
+    }
+
     /// Without bounds and regularisation the plan is the minimiser, and its cost is what the sweep expects.
     #[test]
     fn the_plan_minimises_the_quadratic_model() {
         let mut generator = ChaCha8Rng::seed_from_u64(1);
-        let mut random = || generator.random_range(-1.0..1.0);
         for _ in 0..20 {
-            let mut matrix = |rows, columns| DMatrix::from_fn(rows, columns, |_, _| random());
-            let quadratics: Vec<Quadratic> = (0..5)
-                .map(|_| {
-                    // The command's cost is convex in x and v together.
-                    let root = matrix(NX + NU, NX + NU);
-                    let both = &root * root.transpose() + DMatrix::identity(NX + NU, NX + NU) * 0.1;
-                    let root = matrix(NX, NX);
-                    Quadratic {
-                        fx: matrix(NX, NX),
-                        fv: matrix(NX, NU),
-                        lx: matrix(NX, 1).column(0).into_owned(),
-                        lv: matrix(NU, 1).column(0).into_owned(),
-                        lxx: both.view((0, 0), (NX, NX)).into_owned(),
-                        lxv: both.view((0, NX), (NX, NU)).into_owned(),
-                        lvv: both.view((NX, NX), (NU, NU)).into_owned(),
-                        next: Expansion {
-                            gradient: matrix(NX, 1).column(0).into_owned(),
-                            hessian: &root * root.transpose(),
-                        },
-                        range: vec![(-1e6, 1e6); NU],
-                        forces: None,
-                    }
-                })
-                .collect();
-            let sweep = backward(&quadratics, 0.0).expect("convex");
-            let mut x = DVector::zeros(NX);
-            let mut plan = Vec::new();
-            for (k, of) in quadratics.iter().enumerate() {
-                let v = &sweep.feed[k] + &sweep.gain[k] * &x;
-                x = &of.fx * &x + &of.fv * &v;
-                plan.push(v);
-            }
+            let quadratics = random(&mut generator);
+            let sweep = backward(std::slice::from_ref(&quadratics), 0.0).expect("convex");
+            let plan = followed(&sweep, &quadratics);
             let least = cost(&quadratics, &plan);
             assert!((least + sweep.expected).abs() < 1e-10 * sweep.expected, "{least} {}", sweep.expected);
             // Of a quadratic function central differences are its slope up to rounding, at a step of any length.
@@ -189,6 +258,33 @@ mod tests {
                     };
                     let slope = (at(1.0) - at(-1.0)) / 2.0;
                     assert!(slope.abs() < 1e-9 * (at(1.0) - least), "{slope}");
+                }
+            }
+        }
+    }
+
+    /// Of several worlds: what the sweep expects is what all of them gain together under its k and K, with any regularisation, and the first
+    /// k is the best one under the later ones.
+    #[test]
+    fn the_plan_for_several_worlds_gains_what_is_expected() {
+        let mut generator = ChaCha8Rng::seed_from_u64(2);
+        for regularisation in [0.0, 0.1] {
+            let mut worlds: Vec<_> = (0..3).map(|_| random(&mut generator)).collect();
+            worlds.insert(1, Vec::new());
+            let mut sweep = backward(&worlds, regularisation).expect("convex");
+            let gained = |sweep: &Sweep| worlds.iter().map(|world| -cost(world, &followed(sweep, world))).sum::<f64>();
+            let most = gained(&sweep);
+            assert!((most - sweep.expected).abs() < 1e-10 * most.abs(), "{most} {}", sweep.expected);
+            if regularisation == 0.0 {
+                for j in 0..NU {
+                    let mut at = |step: f64| {
+                        sweep.feed[0][j] += step;
+                        let gained = gained(&sweep);
+                        sweep.feed[0][j] -= step;
+                        gained
+                    };
+                    let slope = (at(1.0) - at(-1.0)) / 2.0;
+                    assert!(slope.abs() < 1e-9 * (most - at(1.0)), "{slope}");
                 }
             }
         }

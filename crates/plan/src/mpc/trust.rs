@@ -20,6 +20,7 @@ use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::{Problem, Start};
 use super::quadratic::Quadratic;
+use super::simulator::Simulator;
 use fingertip_step::solve::Accuracy;
 use fingertip_step::solve::program::{CONE, Program};
 
@@ -66,7 +67,7 @@ impl Trust {
         clock.note(begin);
         let mut log = vec![LogLine { cost: best.cost, expected: f64::NAN, share: 0.0, seconds: clock.seconds() }];
         let (mut radius, mut outcome, mut iterations) = (self.radius, Outcome::IterationLimit, 0);
-        let mut around: Option<Vec<Quadratic>> = None;
+        let mut around: Option<Vec<Vec<Quadratic>>> = None;
         while iterations < self.until.iterations {
             if clock.is_late() {
                 outcome = Outcome::Deadline;
@@ -120,51 +121,63 @@ impl Trust {
     }
 
     /// The change of all v and its predicted decrease; none if the program breaks down.
-    fn step(&self, problem: &Problem, quadratics: &[Quadratic], cost: f64, radius: f64) -> Option<(DVector<f64>, f64)> {
+    fn step(
+        &self,
+        problem: &Problem,
+        worlds: &[Vec<Quadratic>],
+        cost: f64,
+        radius: f64,
+    ) -> Option<(DVector<f64>, f64)> {
         let nu = problem.nu();
-        let n = nu * quadratics.len();
+        let n = nu * problem.horizon;
         // In units of the bounds and of the cost: x = δv/bound.
         let unit = DVector::from_fn(n, |i, _| problem.command.bound[i % nu]);
         let (mut p, mut g) = (DMatrix::zeros(n, n), DVector::zeros(n));
         let mut cones: Vec<(DMatrix<f64>, DVector<f64>)> = Vec::new();
-        // ∂x_k/∂x.
-        let mut by = DMatrix::<f64>::zeros(problem.nx(), n);
-        for (k, period) in quadratics.iter().enumerate() {
-            let own = k * nu;
-            let scale = unit.rows(own, nu).into_owned();
-            g += by.tr_mul(&period.lx);
-            let cross = by.tr_mul(&period.lxv) * DMatrix::from_diagonal(&scale);
-            p += by.tr_mul(&(&period.lxx * &by));
-            for j in 0..nu {
-                g[own + j] += scale[j] * period.lv[j];
-                for i in 0..nu {
-                    p[(own + i, own + j)] += scale[i] * scale[j] * period.lvv[(i, j)];
-                }
-                for i in 0..n {
-                    p[(i, own + j)] += cross[(i, j)];
-                    p[(own + j, i)] += cross[(i, j)];
-                }
-            }
-            if let Some(forces) = period.forces.as_ref().filter(|_| self.region != Region::Box) {
-                let mut changes = &forces.c * &by;
+        for (simulator, quadratics) in problem.simulators().zip(worlds) {
+            // ∂x_k/∂x.
+            let mut by = DMatrix::<f64>::zeros(problem.nx(), n);
+            for (k, period) in quadratics.iter().enumerate() {
+                let own = k * nu;
+                let scale = unit.rows(own, nu).into_owned();
+                g += by.tr_mul(&period.lx);
+                let cross = by.tr_mul(&period.lxv) * DMatrix::from_diagonal(&scale);
+                p += by.tr_mul(&(&period.lxx * &by));
                 for j in 0..nu {
-                    changes.column_mut(own + j).axpy(scale[j], &forces.d.column(j), 1.0);
+                    g[own + j] += scale[j] * period.lv[j];
+                    for i in 0..nu {
+                        p[(own + i, own + j)] += scale[i] * scale[j] * period.lvv[(i, j)];
+                    }
+                    for i in 0..n {
+                        p[(i, own + j)] += cross[(i, j)];
+                        p[(own + j, i)] += cross[(i, j)];
+                    }
                 }
-                self.cones(problem, &forces.lambda, &changes, &mut cones);
+                if let Some(forces) = period.forces.as_ref().filter(|_| self.region != Region::Box) {
+                    let mut changes = &forces.c * &by;
+                    for j in 0..nu {
+                        changes.column_mut(own + j).axpy(scale[j], &forces.d.column(j), 1.0);
+                    }
+                    self.cones(simulator, &forces.lambda, &changes, &mut cones);
+                }
+                by = &period.fx * by;
+                for j in 0..nu {
+                    by.column_mut(own + j).axpy(scale[j], &period.fv.column(j), 1.0);
+                }
+                g += by.tr_mul(&period.next.gradient);
+                p += by.tr_mul(&(&period.next.hessian * &by));
             }
-            by = &period.fx * by;
-            for j in 0..nu {
-                by.column_mut(own + j).axpy(scale[j], &period.fv.column(j), 1.0);
-            }
-            g += by.tr_mul(&period.next.gradient);
-            p += by.tr_mul(&(&period.next.hessian * &by));
         }
         let rows = 2 * n + CONE * cones.len();
         let (mut a, mut b) = (DMatrix::zeros(rows, n), DVector::zeros(rows));
-        for (i, &(least, most)) in quadratics.iter().flat_map(|period| &period.range).enumerate() {
+        b.rows_mut(0, 2 * n).fill(radius);
+        for i in 0..n {
             (a[(2 * i, i)], a[(2 * i + 1, i)]) = (1.0, -1.0);
-            b[2 * i] = (most / unit[i]).min(radius).max(0.0);
-            b[2 * i + 1] = (-least / unit[i]).min(radius).max(0.0);
+            for world in worlds.iter().filter(|world| !world.is_empty()) {
+                let (least, most) = world[i / nu].range[i % nu];
+                b[2 * i] = (most / unit[i]).min(b[2 * i]).max(0.0);
+                b[2 * i + 1] = (-least / unit[i]).min(b[2 * i + 1]).max(0.0);
+            }
         }
         for (i, (matrix, offset)) in cones.iter().enumerate() {
             a.view_mut((2 * n + CONE * i, 0), (3, n)).copy_from(&-matrix);
@@ -182,12 +195,12 @@ impl Trust {
     /// The cones of contacts with forces λ that change by `changes` x: s = offset + matrix x.
     fn cones(
         &self,
-        problem: &Problem,
+        simulator: &Simulator,
         lambda: &DVector<f64>,
         changes: &DMatrix<f64>,
         to: &mut Vec<(DMatrix<f64>, DVector<f64>)>,
     ) {
-        let (kappa, mu) = (problem.simulator.kappa(), problem.simulator.friction());
+        let (kappa, mu) = (simulator.kappa(), simulator.friction());
         for (i, &mu) in mu.iter().enumerate() {
             let force = Vector3::new(lambda[3 * i], lambda[3 * i + 1], lambda[3 * i + 2]);
             // A slack of that size has a force of 2/(κ ν): what is less is farther.

@@ -5,8 +5,8 @@
 //! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
 //! [`Articulation::notes`].
 //!
-//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` means no
-//! limit, and infinite limits are no limits. Shapes without a size and what [`habits`] lists are left out.
+//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` or `velocity`
+//! means no limit, and infinite limits are no limits. Shapes without a size and what [`habits`] lists are left out.
 
 mod habits;
 mod top_level;
@@ -275,7 +275,8 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 origin: pose(&joint.origin),
                 axis: axis(joint, kind)?,
                 limits: limits(joint, kind, has_limit)?,
-                effort: if joint.limit.effort <= 0.0 { f64::INFINITY } else { joint.limit.effort },
+                effort: limit(joint.limit.effort),
+                velocity: limit(joint.limit.velocity),
                 damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
                 friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
                 spring: Spring::default(),
@@ -288,8 +289,10 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
         if joint.mimic.is_some() && read.mimic.is_none() {
             notes.push(format!("joint \"{}\": <mimic> of a fixed joint left out", joint.name));
         }
-        if joint.limit.effort < 0.0 {
-            notes.push(format!("joint \"{}\": effort {} taken for no limit", joint.name, joint.limit.effort));
+        for (key, given) in [("effort", joint.limit.effort), ("velocity", joint.limit.velocity)] {
+            if given < 0.0 {
+                notes.push(format!("joint \"{}\": {key} {given} taken for no limit", joint.name));
+            }
         }
         if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
             notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));
@@ -297,6 +300,11 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
         joints.push(read);
     }
     findings.result().map(|()| joints)
+}
+
+/// The largest effort or velocity: urdf-rs gives zero where there is none.
+fn limit(given: f64) -> f64 {
+    if given <= 0.0 { f64::INFINITY } else { given }
 }
 
 fn kind(joint_type: &urdf_rs::JointType) -> Result<JointKind> {

@@ -132,8 +132,10 @@ impl Articulation {
             // Files write 1e16 for no limit at all; but the joint must start somewhere.
             check::at_most("limits", joint.home(None), check::LONGEST, "rad or m between them and zero")?;
         }
-        if joint.effort.is_nan() || joint.effort < 0.0 {
-            return Err(Error::invalid("effort", format!("expected a number from 0 up, got {}", joint.effort)));
+        for (key, most) in [("effort", joint.effort), ("velocity", joint.velocity)] {
+            if most.is_nan() || most < 0.0 {
+                return Err(Error::invalid(key, format!("expected a number from 0 up, got {most}")));
+            }
         }
         check::not_negative("damping", joint.damping)?;
         check::not_negative("friction", joint.friction)?;

@@ -237,8 +237,7 @@ impl Supervisor {
         let has_lasted = |seconds: f64| since >= periods(seconds);
         let distance = self.task.distance(&self.episode.goal, q)?;
         let errors = self.task.errors(&self.episode.goal, q)?;
-        let own = self.task.errors_of(self.task.object(), &self.episode.goal, q)?;
-        let away = own.position.zip(settings.away).map(|(off, away)| off / away);
+        let away = errors.position.zip(settings.away).map(|(off, away)| off / away);
         let is_over = match self.doing {
             Doing::Goal => false,
             Doing::Subgoal => has_lasted(RENEWED) || self.turn_to(&self.target, q)?.norm() < REACHED * settings.subgoal,
@@ -283,8 +282,12 @@ impl Supervisor {
             return self.way_out(settings, q);
         }
         if away.is_some_and(|away| away > 1.0) {
-            let as_turned = self.task.state_of(self.task.object(), q);
-            let goal = Goal { turn: as_turned.turn, ..self.episode.goal.clone() };
+            let as_turned =
+                |object: &str, goal: &Goal| Goal { turn: self.task.state_of(object, q).turn, ..goal.clone() };
+            let mut goal = as_turned(self.task.object(), &self.episode.goal);
+            for (name, other) in goal.others.iter_mut().filter(|(_, other)| other.position.is_some()) {
+                *other = as_turned(name, other);
+            }
             let goal = self.task.lifted(goal, q)?;
             return self.begin(Doing::Return, goal);
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::mpc::robust::Variation;
 use fingertip_scene::Friction;
 use fingertip_shapes::{Error, Result};
 
@@ -28,7 +29,7 @@ pub(super) struct TaskFile {
     pub lead: Option<f64>,
     pub margin: Option<f64>,
     #[serde(default)]
-    pub estimate_friction: bool,
+    pub estimate: Vec<String>,
     pub tolerance: Option<f64>,
     pub cap: Option<usize>,
     pub command: CommandFile,
@@ -40,6 +41,7 @@ pub(super) struct TaskFile {
     #[serde(default)]
     pub force: Vec<ForceFile>,
     pub sampling: Option<SamplingFile>,
+    pub robust: Option<RobustFile>,
     #[serde(default)]
     pub success: SuccessFile,
     pub sequence: Option<SequenceFile>,
@@ -105,40 +107,51 @@ impl PoseFile {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GoalFile {
-    pub object: String,
-    pub file: Option<String>,
-    #[serde(default)]
-    pub start: bool,
-    pub from: Option<String>,
-    pub position: Option<Range>,
-    pub rpy: Option<Range>,
-    pub quaternion: Option<Range>,
-    pub rotation: Option<Rotation>,
-    pub yaw: Option<Range>,
-    pub lowest: Option<f64>,
-    #[serde(default)]
-    pub joints: BTreeMap<String, Range>,
-    #[serde(default)]
-    pub others: BTreeMap<String, OtherFile>,
+/// A table with keys of its own and those of the goal of one object or robot.
+macro_rules! goal {
+    ($(#[$doc:meta])* $name:ident { $($own:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $name {
+            $($own)*
+            pub from: Option<String>,
+            pub position: Option<Range>,
+            pub rpy: Option<Range>,
+            pub quaternion: Option<Range>,
+            pub rotation: Option<Rotation>,
+            pub yaw: Option<Range>,
+            pub lowest: Option<f64>,
+            #[serde(default)]
+            pub joints: BTreeMap<String, Range>,
+        }
+
+        impl $name {
+            fn wanted<'a>(&'a self, object: &'a str, place: String, weight: f64) -> Wanted<'a> {
+                let Self { position, rpy, quaternion, rotation, yaw, joints, .. } = self.clone();
+                let pose = PoseFile { position, rpy, quaternion, rotation, yaw, joints };
+                Wanted { object, place, pose, from: self.from.as_deref(), lowest: self.lowest, weight }
+            }
+        }
+    };
 }
 
-/// The goal of another object or of a robot.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OtherFile {
-    pub weight: Option<f64>,
-    pub from: Option<String>,
-    pub position: Option<Range>,
-    pub rpy: Option<Range>,
-    pub quaternion: Option<Range>,
-    pub rotation: Option<Rotation>,
-    pub yaw: Option<Range>,
-    pub lowest: Option<f64>,
-    #[serde(default)]
-    pub joints: BTreeMap<String, Range>,
+goal! {
+    GoalFile {
+        pub object: String,
+        pub file: Option<String>,
+        #[serde(default)]
+        pub start: bool,
+        #[serde(default)]
+        pub others: BTreeMap<String, OtherFile>,
+    }
+}
+
+goal! {
+    /// The goal of another object or of a robot.
+    OtherFile {
+        pub weight: Option<f64>,
+    }
 }
 
 /// The goal of one object or robot.
@@ -156,20 +169,13 @@ pub(super) struct Wanted<'a> {
 impl GoalFile {
     /// The goal of the object itself.
     pub fn own(&self) -> Wanted<'_> {
-        let Self { position, rpy, quaternion, rotation, yaw, joints, .. } = self.clone();
-        let pose = PoseFile { position, rpy, quaternion, rotation, yaw, joints };
-        let (object, place) = (self.object.as_str(), "goal".to_owned());
-        Wanted { object, place, pose, from: self.from.as_deref(), lowest: self.lowest, weight: 1.0 }
+        self.wanted(&self.object, "goal".to_owned(), 1.0)
     }
 
     /// The goals of the others.
     pub fn others(&self) -> impl Iterator<Item = Wanted<'_>> {
-        self.others.iter().map(|(object, file)| {
-            let OtherFile { position, rpy, quaternion, rotation, yaw, joints, .. } = file.clone();
-            let pose = PoseFile { position, rpy, quaternion, rotation, yaw, joints };
-            let (place, weight) = (format!("goal.others.{object}"), file.weight.unwrap_or(1.0));
-            Wanted { object, place, pose, from: file.from.as_deref(), lowest: file.lowest, weight }
-        })
+        let place = |object| format!("goal.others.{object}");
+        self.others.iter().map(move |(object, file)| file.wanted(object, place(object), file.weight.unwrap_or(1.0)))
     }
 }
 
@@ -313,6 +319,14 @@ pub(super) struct SamplingFile {
     pub samples: Option<usize>,
     pub rounds: Option<usize>,
     pub spread: Option<f64>,
+}
+
+/// Worlds beside the believed one, for which a plan is made too.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RobustFile {
+    pub cost: Option<String>,
+    pub worlds: Vec<Variation>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::file::{BoundFile, ForceFile, WeightsFile};
-use super::{Episode, HORIZON, Task, positive};
+use super::{Episode, Task, positive};
 use crate::mpc::command::{Command, Law};
 use crate::mpc::controller::Controller;
 use crate::mpc::cost::{
     Closure, ContactForce, Cost, Goal, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
 };
-use crate::mpc::estimate::Estimator;
+use crate::mpc::estimate::{Estimator, Quantity};
 use crate::mpc::problem::{Problem, Start};
+use crate::mpc::robust::{Risk, Robust};
 use crate::mpc::simulator::{Joint, Simulator};
 use fingertip_scene::unknown;
 use fingertip_shapes::{Error, Result, message};
@@ -33,10 +34,28 @@ impl Task {
             + rotation * measure.rotation.or(measure.quaternion.map(|x| 2.0 * x.sqrt())).map_or(0.0, |x| x * x)
             + joints * measure.joints.map_or(0.0, |x| x * x);
         let mut controller = Controller::new(self.problems(episode)?, &episode.start, settings)?;
-        if self.file.estimate_friction {
-            controller.estimate(Estimator::new(self.simulator(), self.object())?)?;
+        if let Some(estimator) = self.estimator()? {
+            controller.estimate(estimator)?;
         }
         Ok(controller)
+    }
+
+    /// What the task's controllers find out about the plant.
+    pub(super) fn estimator(&self) -> Result<Option<Estimator>> {
+        let quantity = |name: &String| {
+            let known = Quantity::ALL.into_iter();
+            let found = known.clone().find(|quantity| quantity.name() == name);
+            found.ok_or_else(|| Error::invalid("estimate", unknown("quantity", name, known.map(Quantity::name))))
+        };
+        let quantities = self.file.estimate.iter().map(quantity).collect::<Result<Vec<_>>>()?;
+        if quantities.is_empty() {
+            return Ok(None);
+        }
+        if self.file.margin.is_some() && quantities.contains(&Quantity::Friction) {
+            return Err(Error::invalid("margin", "expected none beside the estimate of friction, which has its own"));
+        }
+        let made = Estimator::new(self.simulator(), self.object(), &quantities);
+        made.map(Some).map_err(|error| Error::invalid("estimate", message(&error)))
     }
 
     /// The problem of an episode for each κ.
@@ -49,7 +68,8 @@ impl Task {
             Ok(Problem {
                 command: self.command(&simulator, &episode.start)?,
                 objective: self.objective(&simulator, episode)?,
-                horizon: self.file.horizon.unwrap_or(HORIZON),
+                horizon: self.horizon(),
+                robust: self.robust(&simulator)?,
                 simulator,
             })
         };
@@ -80,6 +100,19 @@ impl Task {
         simulator.with_parameters(&parameters)
     }
 
+    /// The other worlds for which plans are made.
+    fn robust(&self, simulator: &Simulator) -> Result<Option<Robust>> {
+        let Some(file) = &self.file.robust else { return Ok(None) };
+        let risk = match &file.cost {
+            None => Risk::Mean,
+            Some(name) => Risk::ALL.into_iter().find(|risk| risk.name() == name).ok_or_else(|| {
+                Error::invalid("robust: cost", unknown("cost", name, Risk::ALL.into_iter().map(Risk::name)))
+            })?,
+        };
+        let made = Robust::new(simulator, self.object(), &file.worlds, risk);
+        made.map(Some).map_err(|error| Error::invalid("robust", message(&error)))
+    }
+
     fn command(&self, simulator: &Simulator, start: &Start) -> Result<Command> {
         let file = &self.file.command;
         let law = match file.law.as_str() {
@@ -98,16 +131,15 @@ impl Task {
         });
         let command = Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
             .map_err(|error| Error::invalid("command", message(&error)))?;
-        let change = match &file.speed {
-            None => command.change,
-            Some(speed) => {
-                let own = |speed: Option<f64>| speed.map_or(f64::INFINITY, |speed| speed * simulator.period());
-                let all = speed.by_joint("command: speed", joints)?;
-                all.iter().try_for_each(|&speed| positive("command: speed", speed))?;
-                all.into_iter().map(own).collect()
+        let keep_limits = file.limits.unwrap_or(true);
+        let mut change = if keep_limits { command.change } else { vec![f64::INFINITY; joints.len()] };
+        if let Some(speed) = &file.speed {
+            for (most, speed) in change.iter_mut().zip(speed.by_joint("command: speed", joints)?) {
+                positive("command: speed", speed)?;
+                *most = speed.map_or(*most, |speed| most.min(speed * simulator.period()));
             }
-        };
-        Ok(Command { keep_limits: file.limits.unwrap_or(true), change, ..command })
+        }
+        Ok(Command { keep_limits, change, ..command })
     }
 
     fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {

@@ -52,6 +52,8 @@ pub struct Task {
     /// When a supervisor over the controller does what; none if the task has no supervisor.
     pub supervision: Option<Supervision>,
     file: Arc<TaskFile>,
+    /// The file's text, and the folder that its paths are relative to.
+    source: Arc<(String, Folder)>,
     /// The model for each κ; the plan of the last one counts.
     simulators: Vec<Simulator>,
     goals: Option<Vec<Row>>,
@@ -161,10 +163,44 @@ impl Task {
             goals: None,
             supervision: supervision(&file),
             file: Arc::new(file),
+            source: Arc::new((text.to_owned(), folder.clone())),
         };
         task.goals = task.read_goals(&folder)?;
         task.check()?;
         Ok(task)
+    }
+
+    /// This task as its file says it, but for some keys: `"horizon"`, or `"command.bound"` for a key of a table. None stands for a key that
+    /// is left out.
+    ///
+    /// # Errors
+    /// As [`Task::from_toml`].
+    pub fn with_keys(&self, keys: &[(&str, Option<toml::Value>)]) -> Result<Self> {
+        let (text, folder) = &*self.source;
+        let mut file: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| Error::invalid("TOML", error.message()))?;
+        for (path, value) in keys {
+            let (tables, key) = path.rsplit_once('.').map_or((None, *path), |(tables, key)| (Some(tables), key));
+            let mut table = &mut file;
+            for name in tables.into_iter().flat_map(|tables| tables.split('.')) {
+                let own = table.entry(name).or_insert_with(|| toml::Table::new().into());
+                let expected = || Error::invalid(*path, format!("expected \"{name}\" to be a table"));
+                table = own.as_table_mut().ok_or_else(expected)?;
+            }
+            match value {
+                Some(value) => drop(table.insert(key.to_owned(), value.clone())),
+                None => drop(table.remove(key)),
+            }
+        }
+        Self::from_toml(&file.to_string(), folder.clone())
+    }
+
+    /// The value of a key of the task's file, as [`Task::with_keys`] names it.
+    pub fn key(&self, path: &str) -> Option<toml::Value> {
+        let file: toml::Table = self.source.0.parse().ok()?;
+        let mut names = path.split('.');
+        let first = file.get(names.next()?)?.clone();
+        names.try_fold(first, |value, name| value.get(name).cloned())
     }
 
     /// A copy of this task that is planned with native code: see [`Simulator::native`].
@@ -199,6 +235,11 @@ impl Task {
     /// The length of a control period, s.
     pub fn period(&self) -> f64 {
         self.simulator().period()
+    }
+
+    /// The number of commands that are planned ahead.
+    pub fn horizon(&self) -> usize {
+        self.file.horizon.unwrap_or(HORIZON)
     }
 
     /// The name of the object that has a goal: the first one, if there are several.
@@ -338,9 +379,7 @@ impl Task {
             positive("supervisor.stall", file.stall)?;
         }
         // What needs the names of joints and bodies is checked by making it once.
-        if self.file.estimate_friction && self.file.margin.is_some() {
-            return Err(Error::invalid("margin", "expected none beside estimate_friction, which has its own"));
-        }
+        self.estimator()?;
         let episode = self.episode(0, 0)?;
         self.problems(&episode).map(|_| ())
     }

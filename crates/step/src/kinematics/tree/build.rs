@@ -146,7 +146,7 @@ impl Tree {
             let coordinate = &mut self.coordinates[index];
             let Resistance { spring, damping, friction, armature } = articulation.resistance(j);
             (coordinate.spring, coordinate.damping, coordinate.armature) = (spring, damping, armature);
-            (coordinate.friction, coordinate.effort) = (friction, joint.effort);
+            (coordinate.friction, coordinate.effort, coordinate.velocity) = (friction, joint.effort, joint.velocity);
         }
         self.connections.extend(articulation.connections.iter().map(|connection| {
             let [a, b] = connection.links.map(|link| links[link].name.as_str());
@@ -235,6 +235,7 @@ impl Tree {
             armature: 0.0,
             friction: 0.0,
             effort: f64::INFINITY,
+            velocity: f64::INFINITY,
         });
     }
 }

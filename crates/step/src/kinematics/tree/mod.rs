@@ -107,6 +107,8 @@ pub struct Coordinate {
     pub friction: f64,
     /// Largest force or torque, N or N·m.
     pub effort: f64,
+    /// Largest speed, m/s or rad/s.
+    pub velocity: f64,
 }
 
 impl Coordinate {

@@ -163,6 +163,8 @@ impl Plan {
 
 fn operands<'a>(plan: &Plan, [q, u, warm]: [&'a [f64]; 3], par: Rows<'a>, b: usize) -> Result<Operands<'a>> {
     let warm = (!warm.is_empty()).then(|| Rows::from_slice(warm, b, plan.structure.n_eta()));
+    // Parameters of the first M worlds are those of the next M too.
+    let par = if b.is_multiple_of(par.rows()) { par.repeated(b) } else { par };
     let operands = Operands { q: Rows::from_slice(q, b, plan.nq), u: Rows::from_slice(u, b, plan.nu), par, warm };
     worlds("step", &[&operands.q, &operands.u, &operands.par])?;
     Ok(operands)

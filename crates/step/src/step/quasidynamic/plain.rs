@@ -44,7 +44,7 @@ pub struct Jacobians {
 impl Quasidynamic {
     /// `n` steps from q (B, nq) under u (B, nu), which is held over all of them (zero-order hold). The first solve
     /// starts from `warm` (B, n_warm), or cold if that is empty. Each later one starts from the forces of the step
-    /// before.
+    /// before. Parameters with M rows are those of the first M worlds, and again of the next M; B is a multiple of M.
     ///
     /// # Errors
     /// If the model's numbers are not `f64`, or a length differs from these. Numerical trouble is not an error: see
@@ -68,13 +68,14 @@ impl Quasidynamic {
             let [force, torque] = plan.split_forces(forces);
             return Ok(Held { q, warm, force, torque, gap, reports: Report::of(&info).collect() });
         }
+        let own = self.repeated(b)?;
         let (mut q, u, warm) = self.tensors(q, u, warm, b)?;
         let (mut states, mut warms, mut forces, mut reports) = (Vec::new(), vec![], Vec::new(), Vec::new());
         let (mut gaps, mut torques) = (Vec::new(), Vec::new());
         warms.extend(warm);
         for _ in 0..n {
-            let step = self.step_from(&q, &u, warms.last())?;
-            gaps.push(self.gaps(&q, &step)?.detach());
+            let step = own.step_from(&q, &u, warms.last())?;
+            gaps.push(own.gaps(&q, &step)?.detach());
             q = step.q_next.detach();
             states.push(q.clone());
             forces.push(step.force.detach().flatten_from(1)?);
@@ -115,7 +116,7 @@ impl Quasidynamic {
             return Ok(Jacobians { a, b, lambda, c, d });
         }
         let (q, u, warm) = self.tensors(q, u, warm, b)?;
-        let all = self.linearize_from(&q, &u, warm.as_ref())?;
+        let all = self.repeated(b)?.linearize_from(&q, &u, warm.as_ref())?;
         let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
         let [lambda, c, d] = if forces {
             [numbers(&all.step.lambda_and_torque()?)?, numbers(&all.c)?, numbers(&all.d)?]
@@ -123,6 +124,15 @@ impl Quasidynamic {
             [const { Vec::new() }; 3]
         };
         Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
+    }
+
+    /// This step, with the parameters of its worlds again and again for b worlds.
+    fn repeated(&self, b: usize) -> Result<Self> {
+        let again = |_: &str, t: &Tensor| match t.dim(0)? {
+            rows if rows > 1 && b.is_multiple_of(rows) => t.repeat((b / rows, 1)),
+            _ => Ok(t.clone()),
+        };
+        self.with_parameters(&self.parameters().map(again)?)
     }
 
     /// Length of a row of `warm`: three numbers for each contact, three more for each with torsional friction, and one
