@@ -321,3 +321,36 @@ fn gradients_by_sizes_through_a_step() -> Result<()> {
     assert!(checked > 150, "{checked}");
     Ok(())
 }
+
+/// Cans as meshes, with far more corners on a cap than a pair has room for: they stand, on the ground and on each other, as a can does, and
+/// no contact has next to no weight at almost no height, which would take a solver very many steps.
+#[test]
+fn cans_with_many_corners_stand() -> Result<()> {
+    let (radius, half) = (0.03, 0.05);
+    for n in [24_u32, 48, 120] {
+        let around = |k: u32, z: f64| {
+            let (sin, cos) = (std::f64::consts::TAU * f64::from(k) / f64::from(n)).sin_cos();
+            [radius * cos, radius * sin, z]
+        };
+        let points: Vec<[f64; 3]> = (0..n).flat_map(|k| [around(k, -half), around(k, half)]).collect();
+        let can = Shape::hull(&points)?;
+        let scene = Scene::new()
+            .object(Object::ground("floor", 0.0))
+            .object(Object::rigid("lower", can.clone(), 0.3).at([0.0, 0.0, half]))
+            .object(Object::rigid("upper", can, 0.2).at([0.0, 0.0, 3.0 * half]));
+        let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+        let step = Quasidynamic::new(&model, &model.parameters)?;
+        let rollout = step.rollout_numbers(&numbers(&model.home(1)?), &[], 100)?;
+        let iterations: usize = rollout.reports.iter().map(|report| report.iterations).sum();
+        assert!(
+            rollout.reports.iter().all(|report| report.status == Status::Solved) && iterations < 400,
+            "{n}: {iterations}"
+        );
+        let end = &rollout.q[rollout.q.len() - model.nq()..];
+        for (can, height) in end.chunks_exact(7).zip([half, 3.0 * half]) {
+            let off = can[0].hypot(can[1]);
+            assert!(off < 1e-4 && (can[2] - height).abs() < 1e-3 && can[3] > 1.0 - 1e-6, "{n}: {end:?}");
+        }
+    }
+    Ok(())
+}

@@ -1,5 +1,4 @@
 //! Inverse kinematics: closed forms, many fingers at once, limits, mimic joints, goals out of reach, bad input.
-#![cfg(feature = "ik")]
 
 #[path = "support/measure.rs"]
 mod measure;
@@ -30,7 +29,7 @@ fn urdf(text: &str) -> Tree {
     Tree::new(&scene).unwrap()
 }
 
-/// Where the targets' points are at q, by the kinematics of the crate, which the search does not use.
+/// The targets' points at q, by the kinematics on tensors.
 fn points(tree: &Tree, q: &[f64], targets: &[Target]) -> Vec<[f64; 3]> {
     let names: Vec<&str> = targets.iter().map(|target| target.body.as_str()).collect();
     let kinematics = Kinematics::of_bodies(tree, &names, DType::F64, &Device::Cpu).unwrap();

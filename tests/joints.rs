@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use fingertip::description::{Articulation, Mimic, Object, Robot, Scene, Shape};
 use fingertip::mpc::plant::SecondOrder;
 use fingertip::solve::Method;
-use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic, StepCotangent};
 use fingertip::{Model, Overrides};
 
 use support::{largest, rows};
@@ -108,6 +108,46 @@ fn forces_of_commands() -> Result<()> {
     let beyond = step.beyond_efforts(&q, &u)?;
     let found: Vec<_> = beyond.iter().map(|beyond| (beyond.world, beyond.command, beyond.effort)).collect();
     assert_eq!(found, [(0, 0, 0.5), (1, 1, 2.0)]);
+    Ok(())
+}
+
+/// With `effort_limits` a command pulls no harder than its joint can: it goes F/K a step until it is nearer than that, holds a load below F
+/// where K says, and yields to a larger one. Jacobians and gradients by the stiffness are those of the bounded force.
+#[test]
+fn commands_within_their_efforts() -> Result<()> {
+    let mut scene = scene("stiffness = { j1 = 2, j2 = 3 }\n");
+    scene.params.effort_limits = true;
+    scene.robots[0].articulation.joints[0].effort = 0.5;
+    let model = model(&scene);
+    near(&next(&model, &[0.1, 0.2], &[1.0, -1.0]), &[0.1 + 0.5 / 2.0, -1.0]);
+    near(&next(&model, &[0.1, 0.2], &[0.3, -1.0]), &[0.3, -1.0]);
+    let step_by = |stiffness: f64, load: f64| {
+        let mut parameters = model.parameters.clone();
+        parameters.stiffness = model.tensor(&[&[stiffness, 3.0]]).unwrap();
+        parameters.tau = model.tensor(&[&[load, 0.0]]).unwrap();
+        Quasidynamic::new(&model, &parameters).unwrap()
+    };
+    let (q, u) = ([0.1, 0.2], [0.1, 0.2]);
+    let after = |load: f64, steps: usize| {
+        step_by(2.0, load).rollout_numbers(&q, &u.repeat(steps), steps).map(|rollout| rollout.q[2 * steps])
+    };
+    near(&[after(0.4, 50)?], &[0.1 + 0.4 / 2.0]);
+    // From where the spring gives all that it can, each step yields by what the load is beyond that.
+    near(&[after(0.7, 20)? - after(0.7, 19)?], &[(0.7 - 0.5) / 2.0]);
+    let u = [1.0, 0.2];
+    let step = step_by(2.0, 0.0);
+    let linear = step.linearize(&model.tensor(&[&q])?, &model.tensor(&[&u])?)?;
+    near(&linear.a.flatten_all()?.to_vec1::<f64>()?, &[1.0, 0.0, 0.0, 0.0]);
+    near(&linear.b.flatten_all()?.to_vec1::<f64>()?, &[0.0, 0.0, 0.0, 1.0]);
+    let solved = step.step_numbers(&q, &u, &[])?;
+    let by = StepCotangent { q_next: &[1.0, 0.0], ..StepCotangent::default() };
+    let gradient = step.vjp(&q, &u, &solved, &by)?;
+    let place = fingertip::Parameters::NAMES.iter().position(|name| *name == "stiffness").unwrap();
+    near(&gradient.parameters[place], &[-0.5 / 4.0, 0.0]);
+    near(&gradient.u, &[0.0, 0.0]);
+    // It gives no more than 0.5 where a step ends, either.
+    let forces = step.command_forces(&model.tensor(&[&q])?, &model.tensor(&[&u])?)?;
+    near(&forces.flatten_all()?.to_vec1::<f64>()?, &[0.5, 0.0]);
     Ok(())
 }
 

@@ -6,6 +6,9 @@ Both sides take turns in one process, with numpy arrays in and out. MuJoCo's mod
 benches/peers: `mujoco.rollout` steps 2 ms, a fifth of ours, since its contacts need it; figures are for one of its steps and one of ours,
 and for the same simulated time. `mjd_transitionFD` takes one world at a time.
 
+Where `mujoco.mjx` is installed, its steps on this processor are in the table too: compiled, in single precision as it comes, with the same
+solver; and its derivatives by `jax.jacfwd`, of one world alone. They take so long that fewer calls have to do.
+
 Times are the process's own on its processors, the least of some calls: others use the machine, too. More threads than one share them.
 """
 
@@ -37,6 +40,37 @@ def microseconds(call):
         call()
         calls += 1
     return 1e6 * end / calls
+
+
+def of_mjx(model, start, control):
+    """What MJX costs, µs for a world: a step of a rollout under commands (B, nu) and, of one world, its derivatives by q, v and u; what is
+    not measured is left out."""
+    try:
+        import jax
+        from mujoco import mjx
+    except ImportError:
+        return {}
+    theirs, at = mjx.put_model(model, impl="jax"), mjx.put_data(model, start, impl="jax")
+    steps = 10
+
+    def rollout(u):
+        step = lambda data, _: (mjx.step(theirs, data.replace(ctrl=u)), None)
+        return jax.lax.scan(step, at, None, steps)[0].qpos
+
+    def after(q, v, u):
+        data = mjx.step(theirs, at.replace(qpos=q, qvel=v, ctrl=u))
+        return data.qpos, data.qvel
+
+    def least(work, *given):
+        compiled = jax.jit(work)
+        call = lambda: jax.block_until_ready(compiled(*given))
+        call()
+        return min(microseconds(call) for _ in range(3))
+
+    of = {"rollout": least(jax.vmap(rollout), control) / steps / len(control)}
+    if len(control) == 1:
+        of["linearize"] = least(jax.jacfwd(after, (0, 1, 2)), at.qpos, at.qvel, control[0])
+    return of
 
 
 def main(threads=1):
@@ -81,6 +115,8 @@ def main(threads=1):
                 f"{same_time:.0f} for the same time; linearize {of['linearize']:.2f}, mjd_transitionFD {of['differences']:.0f}: "
                 f"{of['differences'] / of['linearize']:.0f} times"
             )
+            for name, cost in of_mjx(theirs, start, control[:, 0]).items():
+                print(f"  MJX beside {name}: {cost:.0f}, {cost / of[name]:.0f} times")
 
 
 main(*sys.argv[1:])

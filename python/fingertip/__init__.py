@@ -1,13 +1,13 @@
 """Differentiable contact simulation for robot hands.
 
-A `Model` is a scene. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays out, many worlds at a time, with
-exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
+A `Model` is a scene, of a file or of a `Scene` written in Python. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays
+out, many worlds at a time, with exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
 
 A `Task` says what to do in a scene, a `Controller` does it by model-predictive control, and `fingertip.mpc.run` is a loop of the
 two with any plant.
 
-`fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym` an
-environment for gymnasium's trainers, `fingertip.mujoco` MuJoCo's models as scenes and as plants, `fingertip.cluster` many worlds on
+`fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym`
+environments for gymnasium's trainers, `fingertip.mujoco` MuJoCo's models as scenes and as plants, `fingertip.cluster` many worlds on
 many processes or machines, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
 least efforts, `fingertip.collision` the distances of two shapes.
 """
@@ -44,6 +44,7 @@ from ._fingertip import (
     inverse_kinematics,
 )
 
+from ._scene import Scene
 from ._show import show
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "Reached",
     "Replay",
     "Rollout",
+    "Scene",
     "Solves",
     "Status",
     "Step",

@@ -43,8 +43,8 @@ impl Worlds {
 }
 
 impl<'py> Numbers<'py> {
-    /// Takes arrays of any real type, order and strides, lists, and whatever else numpy makes an array of. What needs no
-    /// conversion is not copied.
+    /// Takes arrays of any real type, order and strides, lists, and whatever else numpy makes an array of, also by DLPack. What needs
+    /// no conversion is not copied.
     pub fn new(what: &str, given: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(array) = given.cast::<PyArrayDyn<f64>>()
             && let Some(own) = Self::as_it_is(array)
@@ -53,7 +53,9 @@ impl<'py> Numbers<'py> {
         }
         let py = given.py();
         let numpy = py.import("numpy")?;
-        let array = numpy.call_method1("asarray", (given,)).map_err(|error| {
+        let shared = given.hasattr("__dlpack__")? && !given.hasattr("__array__")?;
+        let how = if shared { "from_dlpack" } else { "asarray" };
+        let array = numpy.call_method1(how, (given,)).map_err(|error| {
             let message = format!("{what}: expected an array of numbers, got what numpy makes none of: {error}");
             Error::new_err(message)
         })?;

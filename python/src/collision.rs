@@ -73,6 +73,7 @@ impl Shape {
     fn __repr__(&self) -> String {
         match &self.0 {
             Of::Hull(hull) => format!("<fingertip.collision.Shape Hull of {} vertices>", hull.vertices().len()),
+            Of::Grid(grid) => format!("<fingertip.collision.Shape Grid of {:?} nodes>", grid.nodes()),
             other => format!("<fingertip.collision.Shape {other:?}>"),
         }
     }

@@ -24,6 +24,7 @@ fn sizes(shape: &Shape) -> (&'static str, Vec<f64>) {
         Shape::Box { half_extents, .. } => half_extents.to_vec(),
         Shape::Ellipsoid { radii } => radii.to_vec(),
         Shape::Hull(hull) => hull.vertices().iter().flatten().copied().collect(),
+        Shape::Grid(grid) => grid.mesh().vertices.iter().flatten().copied().collect(),
         Shape::HalfSpace => Vec::new(),
     };
     (shape.name(), sizes)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from conftest import near_home
 
+import fingertip as ft
+
 
 @pytest.fixture(scope="module")
 def state(hand, sim):
@@ -81,5 +83,24 @@ def test_an_object_with_dlpack_or_array(sim, state):
         def __array__(self, dtype=None, copy=None):
             return self.a
 
+    class Shared:
+        def __init__(self, a):
+            self.a = a
+
+        def __dlpack__(self, **how):
+            return self.a.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.a.__dlpack_device__()
+
     q, u, expected = state
-    assert np.array_equal(sim.step(Wrapped(q), Wrapped(u)).q_next, expected)
+    for kind in (Wrapped, Shared):
+        assert np.array_equal(sim.step(kind(q), kind(u)).q_next, expected)
+    assert np.array_equal(np.from_dlpack(sim.step(q, u).q_next), expected)
+
+    class Elsewhere(Shared):
+        def __dlpack__(self, **how):
+            raise BufferError("these numbers lie on a GPU")
+
+    with pytest.raises(ft.Error, match="q: expected an array of numbers, got what numpy makes none of: .*on a GPU"):
+        sim.step(Elsewhere(q), u)

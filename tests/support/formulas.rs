@@ -92,6 +92,8 @@ impl Formulas<'_> {
             std::iter::once((c, 1.0)).chain(others).collect::<Vec<_>>()
         });
         let sums: Vec<Vec<(&Coordinate, f64)>> = sums.chain(tree.sprung().map(|c| vec![(c, 1.0)])).collect();
+        let commanded = tree.coordinates.iter().filter(|c| c.u.is_some());
+        let efforts: Vec<f64> = commanded.map(|c| self.model.params.bounded_effort(c.effort)).collect();
         let stiffness = Tensor::cat(&[wide(&parameters.stiffness)?, wide(&parameters.spring)?], 1)?;
         let target = Tensor::cat(&[u, &wide(&parameters.spring_rest)?], 1)?;
         for (k, sum) in sums.iter().enumerate() {
@@ -100,7 +102,10 @@ impl Formulas<'_> {
             for (c, ratio) in sum {
                 short = (short - (q.narrow(1, c.q, 1)? * *ratio)?)?;
             }
-            let pull = (&stiffness * short)?;
+            let mut pull = (&stiffness * short)?;
+            if let Some(effort) = efforts.get(k).copied().filter(|effort| effort.is_finite()) {
+                pull = pull.clamp(-effort, effort)?;
+            }
             for (l, (left, by)) in sum.iter().enumerate() {
                 force = force.index_add(&index([left.v])?, &(&pull * *by)?, 1)?;
                 for (right, ratio) in &sum[..=l] {

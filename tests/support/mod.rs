@@ -6,6 +6,7 @@ pub mod differences;
 pub mod formulas;
 pub mod jointed;
 mod measure;
+pub mod meshes;
 pub mod oracle;
 pub mod quadruped;
 pub mod random;

@@ -326,7 +326,8 @@ impl Problem {
                     short -= ratio * world.q[tree.coordinates[other].q];
                 }
                 p += &by * by.transpose() * stiffness[k];
-                force += by * (stiffness[k] * short);
+                let bound = model.params.bounded_effort(c.effort);
+                force += by * (stiffness[k] * short).clamp(-bound, bound);
             }
         }
         for (k, c) in tree.sprung().enumerate() {

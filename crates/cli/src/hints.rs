@@ -6,7 +6,7 @@ use fingertip::description::Scene;
 
 use super::inspect::{Contents, Pair};
 
-/// What a hint takes for far apart, m.
+/// Distance from which on a hint takes bodies for far apart, m.
 pub const FAR: f64 = 0.05;
 /// So many contacts are too few to be worth a word.
 const FEW: usize = 12;

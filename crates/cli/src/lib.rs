@@ -33,7 +33,7 @@ use std::io::{self, Write};
 
 use clap::{Parser, Subcommand};
 
-/// How a program ended; its number is the exit status.
+/// The end of a program; its number is the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// All is well.

@@ -1,4 +1,4 @@
-//! What an argument names: a file, a scene or a task that comes with the program, or a scene that is made on the spot.
+//! Names in arguments: of a file, a scene or a task that comes with the program, or of a scene that is made on the spot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use fingertip::{Error, Result};
 
 use super::scene::{self, made};
 
-/// What an argument can be.
+/// The kinds of things that an argument can name.
 pub enum Thing {
     Scene,
     Task,
     Recording,
 }
 
-/// Where a scene or a task is: a folder and a file in it.
+/// The place of a scene or a task: a folder and a file in it.
 struct Place {
     folder: Folder,
     file: PathBuf,
@@ -110,7 +110,7 @@ fn a_scene(what: &Path) -> Error {
     )
 }
 
-/// What an argument of `view` is.
+/// A thing that `view` can show.
 pub fn thing(what: &Path) -> Result<Thing> {
     let has =
         |endings: &[&str]| what.extension().is_some_and(|own| endings.iter().any(|e| own.eq_ignore_ascii_case(e)));

@@ -22,7 +22,7 @@ pub struct SceneArgs {
     overrides: String,
 }
 
-/// Where a command computes, and in which numbers.
+/// The device and the number type of a command.
 #[derive(clap::Args)]
 pub struct TargetArgs {
     /// Device: cpu, or cuda:N, the GPU with this number (in builds with the feature `cuda`).

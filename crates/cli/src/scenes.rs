@@ -128,7 +128,7 @@ const BELOW: f64 = 1e-3;
 /// The robot that a scene is written for.
 struct Given {
     name: String,
-    /// Its file, relative to the scene's folder, and the key of a scene for files of this kind.
+    /// The robot's file, relative to the scene's folder, and the key of a scene for files of this kind.
     file: String,
     key: &'static str,
     robot: Robot,
@@ -146,7 +146,7 @@ impl Given {
         Ok(Self { name, file: file.to_string_lossy().into_owned(), key, robot })
     }
 
-    /// Where a joint starts.
+    /// The starting value of a joint.
     fn home(&self, joint: &Joint) -> f64 {
         joint.home(self.robot.home.get(&joint.name).copied())
     }

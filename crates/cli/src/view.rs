@@ -154,7 +154,7 @@ fn gallery(args: &Args) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// What a shipped scene or task is: a task's title, or the first sentence of the comment that a scene begins with.
+/// The title of a shipped scene or task: a task's own, or the first sentence of the comment that a scene begins with.
 fn title(kind: Kind, name: &str) -> String {
     if kind == Kind::Task {
         return shipped::task(name).map(|task| task.title).unwrap_or_default();

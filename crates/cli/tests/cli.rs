@@ -401,7 +401,8 @@ fn a_step_starts_at_home_and_says_what_is_asked() {
     let log = logged["log"].as_array().unwrap();
     assert_eq!(log.len() as u64, logged["iterations"].as_u64().unwrap());
     let last = log.last().unwrap();
-    assert_eq!((&last["status"], &last["residual"]), (&json!("solved"), &logged["residual"]));
+    assert_eq!((&last["attempt"], &last["residual"]), (&json!("newton"), &logged["residual"]));
+    assert!(log.iter().all(|line| line["friction"] == "relaxed" && line["length"].as_f64().unwrap() > 0.0), "{log:?}");
     let gaps = logged["gaps"].as_array().unwrap().iter().map(|gap| gap.as_f64().unwrap());
     assert_eq!(last["gap"].as_f64().unwrap(), gaps.fold(f64::INFINITY, f64::min));
     assert!(last["residual"].as_f64() < log[0]["residual"].as_f64(), "{log:?}");

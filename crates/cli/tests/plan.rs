@@ -8,7 +8,7 @@ use std::fs;
 use command_line::fingertip;
 use serde_json::Value;
 
-/// What it prints with the options, and its exit status.
+/// The output of `plan` with the options, and its exit status.
 fn plan(path: &str, options: &[&str]) -> (String, Option<i32>) {
     let output = fingertip(&[&["plan", "planar_push_around", "--roadmap", path], options].concat(), "");
     let text = [output.stdout, output.stderr].concat();

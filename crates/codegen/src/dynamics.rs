@@ -40,7 +40,7 @@ impl Codegen {
         Ok(self)
     }
 
-    /// How long rows are, and what the numbers of inertias and offsets are of.
+    /// Comment on the lengths of rows, and on the bodies and joints that inertias and offsets belong to.
     fn notes_on(&self, dynamics: &Dynamics, [_, inertias, offsets]: &[(Row, Vec<f64>); 3]) -> String {
         let (big, [nq, nv], names) = (self.name.to_uppercase(), dynamics.dimensions(), dynamics.names());
         let list = |bodies: &[usize], numbers: usize| {
@@ -97,7 +97,7 @@ impl Check {
     }
 }
 
-/// What a kernel does.
+/// The comment above a kernel.
 fn about(kernel: Kernel) -> String {
     let quantity = kernel.quantity();
     if let Kernel::Adjoint(_) = kernel {

@@ -65,11 +65,11 @@ pub struct Codegen {
 
 /// A kernel, printed.
 pub struct Printed {
-    /// Its name, with which the function's name ends: `"step"`, `"mass_matrix"`.
+    /// The kernel's name, with which the function's name ends: `"step"`, `"mass_matrix"`.
     pub name: String,
-    /// Its operations.
+    /// The recorded operations.
     pub trace: Trace,
-    /// What it does.
+    /// One sentence on the kernel, for the comment above it.
     about: String,
     precision: Precision,
     function: CFunction,

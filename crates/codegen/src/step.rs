@@ -184,7 +184,7 @@ impl Check {
     }
 }
 
-/// What a kernel does.
+/// The comment above a kernel of the quasi-dynamic step.
 fn about(kernel: Kernel) -> &'static str {
     match kernel {
         Kernel::Step => "One step.",
@@ -217,7 +217,7 @@ fn about(kernel: Kernel) -> &'static str {
     }
 }
 
-/// What a kernel of the second-order step does.
+/// The comment above a kernel of the second-order step.
 fn about_second_order(kernel: Kernel) -> &'static str {
     match kernel {
         Kernel::WarmStep => "One second-order step, its solve started at the forces `warm` of a step before.",
@@ -228,7 +228,7 @@ fn about_second_order(kernel: Kernel) -> &'static str {
     }
 }
 
-/// What the parts of a step's row are.
+/// Descriptions of the parts of a step's row.
 fn about_part(name: &str) -> &'static str {
     match name {
         "q_next" => "the next configuration",
@@ -249,7 +249,7 @@ fn about_part(name: &str) -> &'static str {
     }
 }
 
-/// Where each row starts that stand one after the other.
+/// The offset of each of some rows that follow each other.
 fn parts(rows: impl IntoIterator<Item = Row>) -> Vec<Part> {
     let mut first = 0;
     let part = |Row { name, width, .. }| {

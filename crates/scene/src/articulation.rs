@@ -16,7 +16,7 @@ pub struct Articulation {
     pub notes: Vec<String>,
     /// Pairs of its own links that its file excludes or includes, later ones win; rules of the scene override them.
     pub pairs: Vec<LinkPair>,
-    /// What closes its loops: springs between points of its links.
+    /// Connections that close loops: springs between points of its links.
     pub connections: Vec<Connection>,
 }
 
@@ -37,7 +37,7 @@ impl Connection {
     pub const STIFFNESS: f64 = 1e6;
 }
 
-/// What a file says of two links of its articulation.
+/// A file's rule for two links of an articulation: whether they touch, and with which friction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkPair {
     /// Indices of the links.
@@ -48,7 +48,7 @@ pub struct LinkPair {
     pub friction: Option<[f64; 2]>,
 }
 
-/// What notes call a collision mesh that was not found.
+/// The name in notes of a collision mesh that was not found.
 pub(super) const MISSING_SHAPE: &str = "collision mesh";
 
 impl Articulation {
@@ -126,7 +126,7 @@ impl Articulation {
         is_root.iter().position(|&is_root| is_root)
     }
 
-    /// What resists joint `j`, with what its followers add: those move by their multiplier as it moves by 1.
+    /// The resistance of joint `j`, that of its followers included: those move by their multiplier as it moves by 1.
     pub fn resistance(&self, j: usize) -> Resistance {
         let own = |joint: &Joint, multiplier: f64, offset: f64| {
             let square = multiplier * multiplier;
@@ -180,7 +180,7 @@ pub struct Link {
 pub struct Visual {
     /// The visible shape.
     pub look: Look,
-    /// Its frame in the link's frame.
+    /// The frame of what is shown, in the link's frame.
     pub pose: Isometry3<f64>,
     /// Red, green, blue and opacity from 0 to 1, if the file gives them.
     pub rgba: Option<[f64; 4]>,
@@ -195,7 +195,7 @@ pub enum Look {
     Mesh(MeshFile),
 }
 
-/// How a joint's child moves relative to its parent.
+/// The motion of a joint's child relative to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JointKind {
     /// No motion.
@@ -220,7 +220,7 @@ pub enum JointKind {
 type Numbers = &'static [(&'static str, &'static str)];
 
 impl JointKind {
-    /// What the joint's coordinates in q are called, and their units. A single one has no name but the joint's.
+    /// Names and units of the joint's coordinates in q. A single one has no name but the joint's.
     pub fn coordinates(self) -> Numbers {
         match self {
             Self::Fixed => &[],
@@ -341,7 +341,7 @@ pub struct Spring {
     pub rest: f64,
 }
 
-/// What resists a joint's motion by itself, that of its followers included.
+/// Spring, damping, friction and armature of a joint, those of its followers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Resistance {
     /// The springs together.

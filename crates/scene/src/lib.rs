@@ -1,4 +1,4 @@
-//! What a scene consists of, as plain data without tensors.
+//! Scenes as plain data, without tensors.
 //!
 //! A [`Scene`] holds robots, objects and the rules for their pairs. Robots and articulated objects are
 //! [`Articulation`]s, usually read from URDF. Everything is checked by [`Scene::validate`], which `Model::new` calls.
@@ -14,6 +14,7 @@ mod scene;
 mod scene_file;
 pub mod scenes;
 mod script;
+mod settings;
 mod urdf;
 mod validate;
 
@@ -22,9 +23,11 @@ pub use articulation::{
 };
 pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{
-    Collision, Decompose, Hull, HullFace, HullSide, Inertia, MeshFile, Parts, Shape, Surface, Triangles, check, unknown,
+    Collision, Decompose, DistanceGrid, GridDistance, GridSettings, Hull, HullFace, HullSide, Inertia, MeshFile,
+    Partners, Parts, Shape, Surface, Triangles, check, unknown,
 };
 pub use rest::Rest;
 pub use scene::{
     ActuatorMap, Freedom, Friction, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene, Site, Tendon,
 };
+pub use settings::Settings;

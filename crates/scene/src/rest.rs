@@ -13,15 +13,15 @@ use fingertip_shapes::{Error, Result};
 /// A body that gravity can press onto contacts: an object, or a robot with a floating base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
-    /// Its name.
+    /// The name of the thing.
     pub name: String,
-    /// Its mass including all its links, kg.
+    /// Mass including all links, kg.
     pub mass: f64,
     /// The most contacts that all its shapes together can have with one plane.
     pub contacts: usize,
-    /// Its smallest extent, m; for an articulation, that of its largest link.
+    /// The smallest extent, m; for an articulation, that of its largest link.
     pub size: f64,
-    /// How it, or its root link, may move.
+    /// The motions that the thing, or its root link, is free to make.
     pub freedom: Freedom,
 }
 

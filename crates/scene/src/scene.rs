@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Collision, Inertia, Joint, JointKind};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,6 +103,10 @@ pub struct Params {
     /// joint with damping d under stiffness K lags by d/K seconds. Joints without a command, and those that one tendon pulls together,
     /// have them in any case, and so has every joint in the second-order step.
     pub joint_damping: bool,
+    /// Does a command pull no harder than its joint's largest effort in the quasi-dynamic step? Its force at the start of a step is then bounded by
+    /// it, and a joint under a larger load yields by what the load is beyond that, divided by the stiffness, in each step. Without, commands
+    /// pull as hard as their springs do, and `Quasidynamic::beyond_efforts` says which pull harder than they may.
+    pub effort_limits: bool,
     /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
     /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
     /// lies on fixed cylinders and capsules, differ.
@@ -110,9 +114,16 @@ pub struct Params {
     /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
     /// holds for each of its solves.
     pub max_iterations: usize,
+    /// Settings of the contact solve.
+    pub solver: Settings,
 }
 
 impl Params {
+    /// The bound of a command's force, N·m or N, given its joint's largest effort; infinite without [`Params::effort_limits`].
+    pub fn bounded_effort(&self, effort: f64) -> f64 {
+        if self.effort_limits { effort } else { f64::INFINITY }
+    }
+
     /// The same scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that friction
     /// creeps as far (creep is by the step), and ε rises with h, so that things fall as fast.
     ///
@@ -137,8 +148,10 @@ impl Default for Params {
             fade: 0.0,
             joint_limits: false,
             joint_damping: false,
+            effort_limits: false,
             rolling: true,
             max_iterations: 200,
+            solver: Settings::default(),
         }
     }
 }
@@ -184,7 +197,7 @@ pub struct Robot {
     pub name: String,
     /// Links and joints.
     pub articulation: Articulation,
-    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
+    /// Freedom of the root link in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
     /// the joints in q, and are not commanded.
     pub freedom: Freedom,
     /// Pose of the root link in the world, or its starting pose if it may move; in the frame of the link that it is mounted on, if it is.
@@ -202,7 +215,7 @@ pub struct Robot {
     pub passive: BTreeSet<String>,
     /// Commands that pull several joints.
     pub tendons: Vec<Tendon>,
-    /// How the actuators of its MJCF command its joints; none where it comes from elsewhere.
+    /// The map from actuators of the robot's MJCF to commands; none where the robot comes from elsewhere.
     pub actuators: Vec<ActuatorMap>,
     /// Named points on its links.
     pub sites: Vec<Site>,
@@ -225,7 +238,7 @@ pub struct Site {
     pub name: String,
     /// The link that it is on; none for the root link, or for an object that is one rigid body.
     pub link: Option<String>,
-    /// Its pose in the frame of the link or the body.
+    /// Pose of the site in the frame of the link or the body.
     pub pose: Isometry3<f64>,
 }
 
@@ -293,7 +306,7 @@ pub struct Object {
     pub name: String,
     /// One rigid body, or links and joints.
     pub body: ObjectBody,
-    /// How the body, or the root link, may move in the world.
+    /// Freedom of the body, or of the root link, in the world.
     pub freedom: Freedom,
     /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
@@ -320,7 +333,7 @@ pub enum ObjectBody {
     },
 }
 
-/// How an object, or the root link of a robot, may move.
+/// The freedom of an object, or of the root link of a robot, to move in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Freedom {

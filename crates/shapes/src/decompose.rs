@@ -1,19 +1,14 @@
 //! Convex parts of a mesh that is not convex. V-HACD (Mamou 2016, as in `parry`) cuts it; how far the parts then differ from the
 //! mesh is measured here.
 
-use std::f64::consts::PI;
-use std::hash::{Hash, Hasher};
-use std::path::PathBuf;
+use std::path::Path;
 
 use nalgebra::{Point3, Vector3};
-use parry3d_f64::math::Vector;
-use parry3d_f64::query::PointQuery;
-use parry3d_f64::shape::TriMesh;
 use parry3d_f64::transformation::vhacd::{VHACD, VHACDParameters};
 
-use super::hull::extent;
+use super::boundary::{Boundary, samples};
 use super::mesh::{MeshFile, Triangles, hulls};
-use super::{Hull, Shape, check, file};
+use super::{Hull, Shape, check};
 use crate::error::{Error, Result};
 use crate::largest::largest;
 
@@ -21,8 +16,6 @@ use crate::largest::largest;
 const SETTINGS: [(u32, f64); 4] = [(64, 0.01), (100, 0.005), (128, 0.0025), (200, 0.001)];
 /// Distances are measured at points no farther apart than this on the surface of a part, relative to the mesh's size.
 const SPACING: f64 = 0.02;
-/// The most points along an edge of a part's triangle.
-const MOST_POINTS: usize = 64;
 
 /// How a mesh is to be decomposed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +71,7 @@ impl Triangles {
     /// then says how near the best one came.
     pub fn decompose(&self, how: &Decompose) -> Result<Parts> {
         how.validate()?;
-        let surface = Surface::new(self)?;
+        let surface = Boundary::new(self)?;
         let mut best: Option<Parts> = None;
         let whole = std::iter::once_with(|| vec![self.vertices.clone()]);
         let cut = SETTINGS.iter().map(|&(resolution, concavity)| surface.cut(how, resolution, concavity));
@@ -115,40 +108,13 @@ impl MeshFile {
     /// # Errors
     /// As of [`MeshFile::read`] and [`Triangles::decompose`]. The error's place is the file.
     pub fn decompose(&self, how: &Decompose) -> Result<Vec<Shape>> {
-        let kept = cache().map(|folder| Ok(folder.join(self.cache_name(how)?))).transpose()?;
-        if let Some(parts) = kept.as_deref().filter(|path| path.is_file()).and_then(|path| hulls(path, [1.0; 3]).ok()) {
-            return Ok(parts);
-        }
-        let parts = self.read()?.decompose(how).map_err(|error| error.within(self.path.display()))?;
-        if let Some(path) = kept {
-            // Another process may write the same at the same time.
-            let own = path.with_extension(std::process::id().to_string());
-            let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-            if written
-                .and_then(|()| std::fs::write(&own, parts.obj()))
-                .and_then(|()| std::fs::rename(&own, path))
-                .is_err()
-            {
-                std::fs::remove_file(own).ok();
-            }
-        }
-        Ok(parts.hulls.into_iter().map(|hull| Shape::Hull(hull.into())).collect())
-    }
-
-    /// The name of the file that keeps the parts.
-    fn cache_name(&self, how: &Decompose) -> Result<String> {
-        let mut hash = std::hash::DefaultHasher::new();
-        file::bytes(&self.path, file::LARGEST_MESH)?.hash(&mut hash);
         let Decompose { tolerance, parts, vertices } = *how;
-        (env!("CARGO_PKG_VERSION"), self.scale.map(f64::to_bits), tolerance.to_bits(), parts, vertices).hash(&mut hash);
-        Ok(format!("parts-{:016x}.obj", hash.finish()))
+        let settings = (tolerance.to_bits(), parts, vertices);
+        let read = |path: &Path| hulls(path, [1.0; 3]).ok();
+        let made = || Ok(self.read()?.decompose(how).map_err(|error| error.within(self.path.display()))?.hulls);
+        let hulls = self.kept(["parts", "obj"], settings, read, made, |hulls| obj(hulls.iter()).into_bytes())?;
+        Ok(hulls.into_iter().map(|hull| Shape::Hull(hull.into())).collect())
     }
-}
-
-/// The folder of files that can be made again.
-fn cache() -> Option<PathBuf> {
-    let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
-    Some(given.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("fingertip"))
 }
 
 impl Parts {
@@ -158,50 +124,29 @@ impl Parts {
 
     /// The parts as the text of an OBJ file, one object each: what [`hulls`](crate::hulls) reads.
     pub fn obj(&self) -> String {
-        let mut text = String::new();
-        let mut first = 1;
-        for (k, hull) in self.hulls.iter().enumerate() {
-            text.push_str(&format!("o part{}\n", k + 1));
-            for [x, y, z] in hull.vertices() {
-                text.push_str(&format!("v {x} {y} {z}\n"));
-            }
-            for face in hull.faces() {
-                let corners: Vec<String> = face.corners.iter().map(|corner| (first + corner).to_string()).collect();
-                text.push_str(&format!("f {}\n", corners.join(" ")));
-            }
-            first += hull.vertices().len();
-        }
-        text
+        obj(self.hulls.iter())
     }
 }
 
-/// The surface of a mesh.
-struct Surface<'a> {
-    mesh: &'a Triangles,
-    /// The same triangles, for distances and cuts.
-    tree: TriMesh,
-    points: Vec<Vector>,
-    faces: Vec<[u32; 3]>,
-    size: f64,
+/// Hulls as the text of an OBJ file, one object each.
+fn obj<'a>(hulls: impl Iterator<Item = &'a Hull>) -> String {
+    let mut text = String::new();
+    let mut first = 1;
+    for (k, hull) in hulls.enumerate() {
+        text.push_str(&format!("o part{}\n", k + 1));
+        for [x, y, z] in hull.vertices() {
+            text.push_str(&format!("v {x} {y} {z}\n"));
+        }
+        for face in hull.faces() {
+            let corners: Vec<String> = face.corners.iter().map(|corner| (first + corner).to_string()).collect();
+            text.push_str(&format!("f {}\n", corners.join(" ")));
+        }
+        first += hull.vertices().len();
+    }
+    text
 }
 
-impl<'a> Surface<'a> {
-    fn new(mesh: &'a Triangles) -> Result<Self> {
-        let empty = || Error::invalid("mesh", "expected triangles, got none");
-        if mesh.faces.is_empty() {
-            return Err(empty());
-        }
-        let points: Vec<Vector> = mesh.vertices.iter().map(|&[x, y, z]| Vector::new(x, y, z)).collect();
-        let n = mesh.vertices.len();
-        let missing = |i: usize| Error::invalid("mesh", format!("expected faces of its {n} vertices, got vertex {i}"));
-        let index = |i: usize| u32::try_from(i).ok().filter(|_| i < n).ok_or_else(|| missing(i));
-        let face = |&[a, b, c]: &[usize; 3]| Ok([index(a)?, index(b)?, index(c)?]);
-        let faces = mesh.faces.iter().map(face).collect::<Result<Vec<_>>>()?;
-        let tree = TriMesh::new(points.clone(), faces.clone()).map_err(|_| empty())?;
-        let size = extent(&mesh.vertices.iter().map(|&vertex| vertex.into()).collect::<Vec<_>>());
-        Ok(Self { mesh, tree, points, faces, size })
-    }
-
+impl Boundary<'_> {
     /// The points of the mesh's convex parts as V-HACD cuts them. It takes its number of parts for a depth of cuts, and may make
     /// more.
     fn cut(&self, how: &Decompose, resolution: u32, concavity: f64) -> Vec<Vec<[f64; 3]>> {
@@ -245,7 +190,7 @@ impl<'a> Surface<'a> {
                 let a = corners(hull, face.corners[0]);
                 for pair in face.corners[1..].windows(2) {
                     for point in samples([a, corners(hull, pair[0]), corners(hull, pair[1])], SPACING * self.size) {
-                        let distance = self.tree.distance_to_local_point(Vector::new(point.x, point.y, point.z), false);
+                        let distance = self.distance(&point);
                         if distance > most && !self.contains(&point) {
                             most = distance;
                         }
@@ -255,29 +200,6 @@ impl<'a> Surface<'a> {
         }
         most
     }
-
-    /// Is a point inside? The solid angle that the surface fills, seen from there, is then 4π, also where a few triangles lack.
-    ///
-    /// Solid angle of a triangle: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30 (1983), eq. 8.
-    fn contains(&self, point: &Vector3<f64>) -> bool {
-        let mut angle = 0.0;
-        for face in &self.mesh.faces {
-            let [a, b, c] = face.map(|i| Vector3::from(self.mesh.vertices[i]) - point);
-            let (la, lb, lc) = (a.norm(), b.norm(), c.norm());
-            let over = a.dot(&b.cross(&c));
-            let under = la * lb * lc + a.dot(&b) * lc + b.dot(&c) * la + c.dot(&a) * lb;
-            angle += 2.0 * over.atan2(under);
-        }
-        angle.abs() > 2.0 * PI
-    }
-}
-
-/// Points of a triangle, no farther apart than `spacing` along its edges if that takes no more than [`MOST_POINTS`].
-fn samples([a, b, c]: [Vector3<f64>; 3], spacing: f64) -> impl Iterator<Item = Vector3<f64>> {
-    let longest = (b - a).norm().max((c - b).norm()).max((a - c).norm());
-    let n = ((longest / spacing).ceil() as usize).clamp(1, MOST_POINTS);
-    let along = move |i: usize, j: usize| a + (b - a) * (i as f64 / n as f64) + (c - a) * (j as f64 / n as f64);
-    (0..=n).flat_map(move |i| (0..=n - i).map(move |j| along(i, j)))
 }
 
 /// The hull of some of a hull's vertices: those that are farthest outside of what the others span, until all are within a

@@ -1,6 +1,6 @@
 //! Convex polyhedra.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::Vector3;
 
 use super::hull_side::{self, HullSide};
 use super::{Inertia, check, quickhull};
@@ -141,26 +141,12 @@ impl Hull {
     }
 
     /// The solid at unit density: its mass is the volume, m³.
-    ///
-    /// Sum over the tetrahedra of the origin and each triangle (a, b, c) of the surface, of volume V = a·(b × c)/6:
-    /// ∫x = V (a + b + c)/4 and ∫xxᵀ = V (aaᵀ + bbᵀ + ccᵀ + (a + b + c)(a + b + c)ᵀ)/20.
     pub fn solid(&self) -> Inertia {
-        let (mut mass, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
         let vertex = |i: usize| Vector3::from(self.vertices[i]);
-        for HullFace { corners, .. } in &self.faces {
-            let a = vertex(corners[0]);
-            for pair in corners[1..].windows(2) {
-                let (b, c) = (vertex(pair[0]), vertex(pair[1]));
-                let (volume, sum) = (a.dot(&b.cross(&c)) / 6.0, a + b + c);
-                mass += volume;
-                first += sum * (volume / 4.0);
-                let outer = |v: Vector3<f64>| v * v.transpose();
-                second += (outer(a) + outer(b) + outer(c) + outer(sum)) * (volume / 20.0);
-            }
-        }
-        let com = first / mass;
-        let second = second - com * com.transpose() * mass;
-        Inertia { mass, com, matrix: Matrix3::identity() * second.trace() - second }
+        let fan = |corners: &'_ [usize]| -> Vec<[Vector3<f64>; 3]> {
+            corners[1..].windows(2).map(|pair| [corners[0], pair[0], pair[1]].map(vertex)).collect()
+        };
+        Inertia::enclosed(self.faces.iter().flat_map(|face| fan(&face.corners)))
     }
 }
 

@@ -22,6 +22,9 @@ pub struct HullSide {
     pub vertices: Vec<usize>,
     /// The corners of the border, counter-clockwise seen from outside.
     pub corners: Vec<usize>,
+    /// Those corners that count first where there are too many for a contact, in ascending order: at most ten, and the others as near as
+    /// can be to the lines between these.
+    pub main_corners: Vec<usize>,
     /// For the edge from each corner to the next, by how much the surface bends there, in right angles.
     pub bends: Vec<f64>,
 }
@@ -31,6 +34,11 @@ pub struct HullSide {
 const FLAT: f64 = 2.5e-3;
 /// Cosine of the largest angle between a side and one of its faces, 35°: a thin plate's two sides are not one.
 const ASLANT: f64 = 0.82;
+
+/// The most main corners of a side: two sides that meet have twenty together, all that there is room for.
+const MAIN: usize = 10;
+/// How often the range of distances between corners and lines is halved.
+const HALVINGS: usize = 40;
 
 /// Faces along whose normals a hull is measured.
 const LARGEST: usize = 50;
@@ -81,9 +89,40 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
         let corners = planar_hull(&surface.points, &own, &normal, 0.0);
         let is_own = |face: usize| side_of[face] == Some(number);
         let bends = surface.bends(&normal, &corners, is_own);
-        HullSide { normal, faces: members, vertices: own, corners, bends }
+        let main_corners = main_corners(&surface.points, &corners);
+        HullSide { normal, faces: members, vertices: own, corners, main_corners, bends }
     };
     sides.into_iter().enumerate().map(whole).collect()
+}
+
+/// At most [`MAIN`] corners of a convex polygon: with the least length for which a walk around it comes home in as few chords, each as far
+/// as no corner between its ends is farther from it than that length.
+fn main_corners(points: &[Vector3<f64>], corners: &[usize]) -> Vec<usize> {
+    let n = corners.len();
+    let at = |k: usize| points[corners[k % n]];
+    let aside = |from: usize, to: usize| {
+        let along = (at(to) - at(from)).try_normalize(0.0).unwrap_or_default();
+        (from + 1..to).map(|k| (at(k) - at(from)).cross(&along).norm()).fold(0.0, f64::max)
+    };
+    let walk = |length: f64| {
+        let mut ends = vec![0];
+        while let Some(&from) = ends.last().filter(|&&from| from < n) {
+            let fits = (from + 2..=n).take_while(|&to| to - from < n && aside(from, to) <= length);
+            ends.push(fits.last().unwrap_or(from + 1));
+        }
+        ends.pop();
+        ends
+    };
+    let mut best: Vec<usize> = (0..n).collect();
+    let (mut low, mut high) = (0.0, extent(&corners.iter().map(|&corner| points[corner]).collect::<Vec<_>>()));
+    for _ in 0..if n > MAIN { HALVINGS } else { 0 } {
+        let middle = (low + high) / 2.0;
+        let ends = walk(middle);
+        if ends.len() <= MAIN { (best, high) = (ends, middle) } else { low = middle }
+    }
+    let mut main: Vec<usize> = best.into_iter().map(|k| corners[k]).collect();
+    main.sort_unstable();
+    main
 }
 
 fn largest_first(areas: &[Vector3<f64>]) -> Vec<usize> {
@@ -183,6 +222,28 @@ mod tests {
             }
         }
         Hull::new(&points).unwrap()
+    }
+
+    /// Of a can's cap with many corners ten count first, evenly around it; all four of each side face.
+    #[test]
+    fn a_can_has_ten_main_corners() {
+        for n in [11, 24, 48, 100] {
+            let around = |k: usize, z: f64| {
+                let (sin, cos) = (std::f64::consts::TAU * k as f64 / n as f64).sin_cos();
+                [0.03 * cos, 0.03 * sin, z]
+            };
+            let points: Vec<[f64; 3]> = (0..n).flat_map(|k| [around(k, 0.0), around(k, 0.1)]).collect();
+            let hull = Hull::new(&points).unwrap();
+            let (caps, faces): (Vec<_>, Vec<_>) = hull.sides().iter().partition(|side| side.normal.z.abs() > 0.9);
+            assert_eq!(caps.len(), 2);
+            assert!(faces.iter().all(|side| side.main_corners.len() == side.corners.len()));
+            for side in caps {
+                let main: Vec<usize> = (0..n).filter(|&k| side.main_corners.contains(&side.corners[k])).collect();
+                let next = main.iter().cycle().skip(1);
+                let most = main.iter().zip(next).map(|(i, j)| (j + n - i) % n).max().unwrap();
+                assert!((6..=10).contains(&main.len()) && most <= n.div_ceil(10) + 1, "{n}: {main:?}");
+            }
+        }
     }
 
     /// Whatever the noise, a box has six sides, and their corners have a quarter each: together what all directions have.

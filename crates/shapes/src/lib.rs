@@ -1,16 +1,19 @@
 //! Shapes, meshes and mass distributions, and how near two convex bodies are, in plain `f64`.
 //!
 //! A [`Shape`] is a sphere, capsule, cylinder, box, ellipsoid or convex [`Hull`]; a [`MeshFile`] is read from STL, OBJ or
-//! COLLADA. [`collision`] has the signed distance of any two of them, with witness points, and contact manifolds.
+//! COLLADA, and its signed distance is a smooth function on a [`DistanceGrid`]. [`collision`] has the signed distance of any two of them, with witness points, and contact manifolds.
 
 #![deny(missing_docs)]
 
+mod boundary;
+mod cache;
 pub mod check;
 mod collada;
 pub mod collision;
 mod decompose;
 mod error;
 pub mod file;
+mod grid;
 mod hull;
 mod hull_side;
 mod inertia;
@@ -29,9 +32,10 @@ pub use decompose::{Decompose, Parts};
 #[cfg(feature = "candle")]
 pub use error::message;
 pub use error::{Error, Findings, Result};
+pub use grid::{DistanceGrid, GridDistance, GridSettings};
 pub use hull::{Hull, HullFace};
 pub use hull_side::HullSide;
 pub use inertia::{HEAVIEST, Inertia};
 pub use mesh::{MeshFile, Places, Triangles, hull, hulls, vertices};
-pub use shape::{Collision, Shape};
+pub use shape::{Collision, Partners, Shape};
 pub use surface::Surface;

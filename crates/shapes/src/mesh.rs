@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Point3;
 
-use super::{Shape, check, collada, file, obj, stl};
+use super::{Hull, Shape, check, collada, file, obj, stl};
 use crate::error::{Error, Result};
 
 /// The most triangles of a visual mesh.
@@ -112,7 +112,7 @@ fn kind(path: &Path) -> Result<Kind> {
 pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
     check_scale(scale).map_err(place)?;
-    scaled_hull(&vertices(path)?, scale).map_err(place)
+    Shape::hull(&scaled(&vertices(path)?, scale)).map_err(place)
 }
 
 /// The vertices in a mesh file, each once.
@@ -134,7 +134,7 @@ pub fn vertices(path: &Path) -> Result<Vec<[f64; 3]>> {
 ///
 /// # Errors
 /// As of [`hull`]; for a part, the error's place is the file and the part's name.
-pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Shape>> {
+pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Hull>> {
     let place = |error: Error| error.within(path.display());
     check_scale(scale).map_err(place)?;
     if !matches!(kind(path).map_err(place)?, Kind::Obj) {
@@ -144,8 +144,9 @@ pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Shape>> {
     if parts.is_empty() {
         return Err(place(Error::invalid("parts", "expected objects with faces, got none")));
     }
-    let part =
-        |(name, points): (String, _)| scaled_hull(&distinct(points), scale).map_err(|error| place(error.within(name)));
+    let part = |(name, points): (String, _)| {
+        Hull::new(&scaled(&distinct(points), scale)).map_err(|error| place(error.within(name)))
+    };
     parts.into_iter().map(part).collect()
 }
 
@@ -167,9 +168,8 @@ fn distinct(points: Vec<Point3<f64>>) -> Vec<[f64; 3]> {
     points.filter(|point| seen.insert(point.map(f64::to_bits))).collect()
 }
 
-fn scaled_hull(points: &[[f64; 3]], scale: [f64; 3]) -> Result<Shape> {
-    let points: Vec<[f64; 3]> = points.iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
-    Shape::hull(&points)
+fn scaled(points: &[[f64; 3]], scale: [f64; 3]) -> Vec<[f64; 3]> {
+    points.iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect()
 }
 
 fn collada_text(bytes: &[u8]) -> Result<&str> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 
-use super::{Decompose, Hull, MeshFile, Surface, check};
+use super::{Decompose, DistanceGrid, Hull, MeshFile, Surface, check};
 use crate::error::{Error, Result};
 
 /// A collision shape in its own frame, centred at the frame's origin. Lengths are in metres, positive and at most 1e6.
@@ -41,8 +41,11 @@ pub enum Shape {
         /// Half the length of each axis.
         radii: [f64; 3],
     },
-    /// Convex polyhedron. It is the only shape that need not be centred at the frame's origin.
+    /// Convex polyhedron. It need not be centred at the frame's origin.
     Hull(Arc<Hull>),
+    /// A mesh by its signed distance, concave or not. It touches spheres and capsules; for all else it stands for its hull. It need not
+    /// be centred at the frame's origin.
+    Grid(Arc<DistanceGrid>),
     /// All points with z ≤ 0. The boundary plane goes through the frame's origin, and its outward normal is +z.
     HalfSpace,
 }
@@ -56,8 +59,34 @@ pub struct Collision {
     pub pose: Isometry3<f64>,
     /// What it may touch and with which friction. None: everything, with the scene's.
     pub surface: Option<Surface>,
+    /// Which kinds of shapes it may touch.
+    pub partners: Partners,
     /// The file whose vertices the shape is the hull of, if it is that of a whole file.
     pub mesh: Option<MeshFile>,
+}
+
+/// Which kinds of shapes a collision shape may touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partners {
+    /// All kinds.
+    #[default]
+    All,
+    /// Spheres and capsules: it is the distance grid of a mesh.
+    Round,
+    /// All but spheres and capsules: it is the hull or a part of a mesh that has a distance grid.
+    Edged,
+}
+
+impl Partners {
+    /// May the shape touch one like this?
+    pub fn include(self, other: &Shape) -> bool {
+        let is_round = matches!(other, Shape::Sphere { .. } | Shape::Capsule { .. });
+        match self {
+            Self::All => true,
+            Self::Round => is_round,
+            Self::Edged => !is_round,
+        }
+    }
 }
 
 impl Shape {
@@ -127,7 +156,7 @@ impl Shape {
                 ))
             }
             Self::Ellipsoid { radii } => radii.iter().try_for_each(|&radius| check::length("ellipsoid radius", radius)),
-            Self::Hull(_) | Self::HalfSpace => Ok(()),
+            Self::Hull(_) | Self::Grid(_) | Self::HalfSpace => Ok(()),
         }
     }
 
@@ -135,7 +164,7 @@ impl Shape {
     pub const SIZES: usize = 4;
 
     /// The sizes, padded with zeros: sphere `[r]`, capsule and cylinder `[r, half length]`, box `[half x, half y, half
-    /// z, rounding]`, ellipsoid `[radius x, radius y, radius z]`. A hull and a half-space have none.
+    /// z, rounding]`, ellipsoid `[radius x, radius y, radius z]`. A hull, a grid and a half-space have none.
     pub fn sizes(&self) -> [f64; Self::SIZES] {
         match *self {
             Self::Sphere { radius } => [radius, 0.0, 0.0, 0.0],
@@ -144,7 +173,16 @@ impl Shape {
             }
             Self::Box { half_extents: [x, y, z], rounding } => [x, y, z, rounding],
             Self::Ellipsoid { radii: [x, y, z] } => [x, y, z, 0.0],
-            Self::Hull(_) | Self::HalfSpace => [0.0; 4],
+            Self::Hull(_) | Self::Grid(_) | Self::HalfSpace => [0.0; 4],
+        }
+    }
+
+    /// The hull that the shape is, or that it has for others than spheres and capsules.
+    pub fn hulled(&self) -> Option<&Arc<Hull>> {
+        match self {
+            Self::Hull(hull) => Some(hull),
+            Self::Grid(grid) => Some(grid.hull()),
+            _ => None,
         }
     }
 
@@ -157,6 +195,7 @@ impl Shape {
             Self::Cylinder { .. } => "cylinder",
             Self::Ellipsoid { .. } => "ellipsoid",
             Self::Hull(_) => "hull",
+            Self::Grid(_) => "grid",
             Self::HalfSpace => "halfspace",
         }
     }
@@ -165,7 +204,7 @@ impl Shape {
 impl Collision {
     /// A shape with this frame in the body's frame.
     pub fn new(shape: Shape, pose: Isometry3<f64>) -> Self {
-        Self { shape, pose, surface: None, mesh: None }
+        Self { shape, pose, surface: None, partners: Partners::All, mesh: None }
     }
 
     /// The convex parts of its mesh in its place; itself if it is of none. See [`MeshFile::decompose`].
@@ -176,6 +215,14 @@ impl Collision {
         let Some(mesh) = &self.mesh else { return Ok(vec![self.clone()]) };
         let part = |shape| Self { shape, mesh: None, ..self.clone() };
         Ok(mesh.decompose(how)?.into_iter().map(part).collect())
+    }
+
+    /// A mesh's distance grid, and the shapes that stand for the mesh where others than spheres and capsules touch it: its hull or its
+    /// convex parts.
+    pub fn with_grid(grid: DistanceGrid, others: Vec<Shape>) -> Vec<Self> {
+        let edged = others.into_iter().map(|shape| Self { partners: Partners::Edged, ..Self::centred(shape) });
+        let grid = Self { partners: Partners::Round, ..Self::centred(Shape::Grid(grid.into())) };
+        std::iter::once(grid).chain(edged).collect()
     }
 
     /// A shape whose frame is that of the body.
@@ -218,7 +265,7 @@ impl Shape {
         match self {
             Self::Sphere { .. } | Self::Ellipsoid { .. } => 1,
             Self::Capsule { .. } => 2,
-            Self::Box { .. } | Self::Hull(_) => 4,
+            Self::Box { .. } | Self::Hull(_) | Self::Grid(_) => 4,
             // Four on the rim.
             Self::Cylinder { .. } => 4,
             Self::HalfSpace => 0,
@@ -238,8 +285,9 @@ impl Shape {
                 rounding + Vector3::from(core).dot(&along.abs())
             }
             Self::Ellipsoid { radii } => Vector3::from(*radii).component_mul(&along).norm(),
-            Self::Hull(hull) => {
-                let heights = hull.vertices().iter().map(|&vertex| Vector3::from(vertex).dot(&along));
+            Self::Hull(_) | Self::Grid(_) => {
+                let vertices = self.hulled().map_or(&[][..], |hull| hull.vertices());
+                let heights = vertices.iter().map(|&vertex| Vector3::from(vertex).dot(&along));
                 let (low, high) = heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
                 return (middle + low, middle + high);
             }

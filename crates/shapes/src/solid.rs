@@ -15,13 +15,34 @@ use std::f64::consts::PI;
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::{Collision, Inertia, Shape};
+use super::{Collision, Inertia, Partners, Shape};
 
 impl Inertia {
+    /// The solid of unit density within a closed surface of triangles, whose corners go around to the left seen from outside: its mass
+    /// is the volume, m³.
+    ///
+    /// Sum over the tetrahedra of the origin and each triangle (a, b, c), of volume V = a·(b × c)/6:
+    /// ∫x = V (a + b + c)/4 and ∫xxᵀ = V (aaᵀ + bbᵀ + ccᵀ + (a + b + c)(a + b + c)ᵀ)/20.
+    pub(crate) fn enclosed(triangles: impl IntoIterator<Item = [Vector3<f64>; 3]>) -> Self {
+        let (mut mass, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
+        for [a, b, c] in triangles {
+            let (volume, sum) = (a.dot(&b.cross(&c)) / 6.0, a + b + c);
+            mass += volume;
+            first += sum * (volume / 4.0);
+            let outer = |v: Vector3<f64>| v * v.transpose();
+            second += (outer(a) + outer(b) + outer(c) + outer(sum)) * (volume / 20.0);
+        }
+        let com = first / mass;
+        let second = second - com * com.transpose() * mass;
+        Self { mass, com, matrix: Matrix3::identity() * second.trace() - second }
+    }
+
     /// A solid whose mass, kg, is its volume in m³; none for a half-space, which is infinite.
     pub fn unit_density(shape: &Shape) -> Option<Self> {
-        if let Shape::Hull(hull) = shape {
-            return Some(hull.solid());
+        match shape {
+            Shape::Hull(hull) => return Some(hull.solid()),
+            Shape::Grid(grid) => return Some(grid.solid().clone()),
+            _ => {}
         }
         let (mass, [x, y, z]) = moments(shape)?;
         let matrix = Matrix3::from_diagonal(&Vector3::new(y + z, z + x, x + y)) * mass;
@@ -34,11 +55,12 @@ impl Inertia {
         Some(Self { mass, com, matrix: matrix * (mass / volume) })
     }
 
-    /// Several solid bodies of the same uniform density, with a total mass in kg; overlaps count twice. None without
-    /// any shape, or with a half-space among them.
+    /// Several solid bodies of the same uniform density, with a total mass in kg; overlaps count twice. Shapes beside a distance grid of
+    /// the same mesh do not count. None without any shape, or with a half-space among them.
     pub fn solid_compound(collisions: &[Collision], mass: f64) -> Option<Self> {
         let parts = collisions
             .iter()
+            .filter(|part| part.partners != Partners::Edged)
             .map(|part| Some(Self::unit_density(&part.shape)?.moved(&part.pose)))
             .collect::<Option<Vec<_>>>()?;
         let Self { mass: volume, com, matrix } = Self::sum(&parts)?;
@@ -61,7 +83,7 @@ fn moments(shape: &Shape) -> Option<(f64, [f64; 3])> {
             let [a, b, c] = radii;
             Some((4.0 / 3.0 * PI * a * b * c, radii.map(|radius| radius * radius / 5.0)))
         }
-        Shape::Hull(_) | Shape::HalfSpace => None,
+        Shape::Hull(_) | Shape::Grid(_) | Shape::HalfSpace => None,
     }
 }
 

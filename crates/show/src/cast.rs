@@ -10,7 +10,7 @@ use super::recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
 };
 use super::source::Source;
-use fingertip_scene::{JointKind, Look, ObjectBody, Scene, Shape, Triangles};
+use fingertip_scene::{JointKind, Look, ObjectBody, Partners, Scene, Shape, Triangles};
 use fingertip_step::kinematics::{Body, Coordinate, Tree};
 use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
@@ -87,13 +87,15 @@ fn body_record(tree: &Tree, body: usize) -> BodyRecord {
 }
 
 fn collisions<'a>(model: &'a Model, sizes: &'a [f64]) -> impl Iterator<Item = ShapeRecord> + 'a {
-    model.shapes.iter().enumerate().map(|(i, shape)| {
+    // What stands beside a mesh's distance grid fills its hollows.
+    let shown = model.shapes.iter().enumerate().filter(|(_, shape)| shape.partners != Partners::Edged);
+    shown.map(|(i, shape)| {
         let rotation = Matrix3::from_fn(|row, column| shape.rotation[row][column]);
         let (vertices, faces) = polyhedron(&shape.shape);
         ShapeRecord {
             body: shape.body,
             collides: true,
-            kind: shape.shape.name().to_owned(),
+            kind: kind(&shape.shape).to_owned(),
             sizes: std::array::from_fn(|k| sizes[Shape::SIZES * i + k]),
             position: shape.xyz,
             quaternion: quaternion(&rotation),
@@ -104,16 +106,25 @@ fn collisions<'a>(model: &'a Model, sizes: &'a [f64]) -> impl Iterator<Item = Sh
     })
 }
 
-/// Corners and sides of a hull.
+/// The kind of a recorded shape.
+fn kind(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Grid(_) => "mesh",
+        other => other.name(),
+    }
+}
+
+/// Corners and sides of a hull or a mesh.
 fn polyhedron(shape: &Shape) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
     match shape {
         Shape::Hull(hull) => (hull.vertices().to_vec(), hull.faces().iter().map(|face| face.corners.clone()).collect()),
+        Shape::Grid(grid) => mesh(grid.mesh()),
         _ => (Vec::new(), Vec::new()),
     }
 }
 
 /// Corners, to 0.1 µm, and triangles.
-fn mesh(triangles: Triangles) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
+fn mesh(triangles: &Triangles) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
     let vertices = triangles.vertices.iter().map(|vertex| vertex.map(|x| (x * 1e7).round() / 1e7));
     (vertices.collect(), triangles.faces.iter().map(|face| face.to_vec()).collect())
 }
@@ -133,9 +144,9 @@ fn visuals(scene: &Scene, tree: &Tree) -> (Vec<ShapeRecord>, Vec<String>) {
             for visual in &link.visuals {
                 let Isometry3 { rotation, translation } = visual.pose;
                 let (kind, sizes, (vertices, faces)) = match &visual.look {
-                    Look::Shape(shape) => (shape.name(), shape.sizes(), polyhedron(shape)),
+                    Look::Shape(shape) => (kind(shape), shape.sizes(), polyhedron(shape)),
                     Look::Mesh(file) => match file.read() {
-                        Ok(triangles) => ("mesh", [0.0; 4], mesh(triangles)),
+                        Ok(triangles) => ("mesh", [0.0; 4], mesh(&triangles)),
                         Err(error) => {
                             unread.entry(error.to_string()).or_default().push(&tree.bodies[body].name);
                             continue;

@@ -21,7 +21,8 @@ pub(super) fn energy(
     contacts: &Contacts,
 ) -> Result<Option<f64>> {
     let params = &model.params;
-    if params.contact_distance.is_some() || params.joint_limits || !model.pairs.torsional.is_empty() {
+    let is_bounded = params.joint_limits || params.effort_limits;
+    if params.contact_distance.is_some() || is_bounded || !model.pairs.torsional.is_empty() {
         return Ok(None);
     }
     let first = |t: &candle_core::Tensor| numbers(&t.narrow(0, 0, 1)?);

@@ -136,7 +136,7 @@ fn with_shape(entity: Message, shape: &ShapeRecord, colour: &Message) -> Message
             let caps = [-b, b].map(|z| cube(z, [2.0 * a; 3]));
             entity.message(10, &cylinder()).messages(9, &caps)
         }
-        "hull" => entity.message(12, &triangles(&at(0.0), shape, colour)),
+        "hull" | "mesh" => entity.message(12, &triangles(&at(0.0), shape, colour)),
         // Of a half-space, a piece of its surface.
         _ => entity.message(8, &cube(-0.5 * GROUND[1], [GROUND[0], GROUND[0], GROUND[1]])),
     }

@@ -8,7 +8,7 @@ use zip::write::SimpleFileOptions;
 
 /// An array.
 pub enum Array {
-    /// Its shape, and its numbers in row-major order.
+    /// The array's shape, and its numbers in row-major order.
     Numbers(Vec<usize>, Vec<f64>),
     /// Strings.
     Texts(Vec<String>),

@@ -57,7 +57,7 @@ impl PlanRecord {
 }
 
 impl GoalRecord {
-    /// Where the goal of an episode puts its objects: an object's body, or the bodies that the goal's joints move.
+    /// Poses at the goal of an episode, by body: an object's body, or the bodies that the goal's joints move.
     ///
     /// # Errors
     /// If a goal does not fit its object, or a tensor operation fails.

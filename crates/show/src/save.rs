@@ -28,7 +28,7 @@ const NANOSECONDS: f64 = 1e9;
 
 /// The file of a recording, which grows with the steps.
 pub struct RecordingWriter<W: Write = BufWriter<File>> {
-    /// What errors name.
+    /// The path, as errors name it.
     path: PathBuf,
     file: mcap::Writer<W>,
     /// Everything but the steps.

@@ -16,7 +16,7 @@ use fingertip_shapes::Error;
 #[derive(Clone, Debug)]
 pub struct Model(Arc<Compiled>);
 
-/// What a [`Model`] holds.
+/// The data of a [`Model`], which its copies share.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compiled {
@@ -271,6 +271,7 @@ fn body_shapes(scene: &Scene, tree: &Tree) -> Vec<BodyShape> {
                 rotation: std::array::from_fn(|i| std::array::from_fn(|j| rotation[(i, j)])),
                 xyz: collision.pose.translation.vector.into(),
                 surface: collision.surface,
+                partners: collision.partners,
                 place: [link, i],
             }
         };

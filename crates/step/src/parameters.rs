@@ -36,7 +36,7 @@ macro_rules! parameters {
             }
         }
 
-        /// Where each tensor starts in a row of [`Parameters::packed`], and the row's length.
+        /// The offset of each tensor in a row of [`Parameters::packed`], and the row's length.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct ParameterPlaces {
             $(pub(crate) $field: usize,)*

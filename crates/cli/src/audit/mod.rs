@@ -1,5 +1,6 @@
 //! `fingertip audit`: is the step right on this scene?
 
+mod balance;
 mod differences;
 mod gradients;
 mod inputs;

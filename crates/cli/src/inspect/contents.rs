@@ -34,11 +34,11 @@ pub struct Contents {
     pub sites: Vec<Site>,
     /// Springs that close loops.
     pub connections: Vec<Connection>,
-    /// How controls of MJCF actuators command joints.
+    /// The map from controls of MJCF actuators to commands.
     pub actuators: Vec<Actuator>,
     pub left_out: Vec<String>,
     pub warnings: Vec<String>,
-    /// What may be worth a change.
+    /// Changes that may be worth while.
     pub hints: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ pub struct Connection {
     pub a: String,
     pub b: String,
     pub stiffness: f64,
-    /// How far apart the points are at home, m.
+    /// Distance of the two points at home, m.
     pub apart: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Notes on parts of a scene file that its model leaves out.
 
 use fingertip::Model;
-use fingertip::description::{Articulation, JointKind, ObjectBody, Scene};
+use fingertip::description::{Articulation, JointKind, ObjectBody, Scene, Shape};
 use fingertip::kinematics::Coordinate;
 
 /// A line for each thing that is left out, or odd.
@@ -19,6 +19,19 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
     }
     if let Some(distance) = model.params.contact_distance {
         notes.push(format!("contacts farther apart than {distance} m"));
+    }
+    for shape in &model.shapes {
+        if let Shape::Grid(grid) = &shape.shape {
+            let (body, [x, y, z]) = (&model.tree.bodies[shape.body].name, grid.nodes());
+            let [error, reach] = [grid.error(), grid.reach()].map(|length| 1e3 * length);
+            notes.push(format!(
+                "{body}: spheres and capsules touch its mesh by a grid of {x} × {y} × {z} nodes, off by at most {error:.3} mm as far as {reach:.1} mm \
+                 from it"
+            ));
+        }
+    }
+    if !model.params.effort_limits && model.tree.coordinates.iter().any(|c| c.u.is_some() && c.effort.is_finite()) {
+        notes.push("efforts of joints: commands pull harder if their springs do (params: effort_limits)".to_owned());
     }
     if !model.params.joint_limits && model.tree.coordinates.iter().any(|coordinate| coordinate.limits.is_some()) {
         notes.push("joint limits: not constraints of the step here (params: joint_limits)".to_owned());

@@ -87,7 +87,7 @@ fn coordinates(coordinates: &[Motion]) -> String {
     table.to_string()
 }
 
-/// What acts on a joint by itself in the quasi-dynamic step.
+/// The joint's own spring, damping and armature in the quasi-dynamic step.
 fn own(motion: &Motion) -> String {
     let spring = (motion.spring > 0.0)
         .then(|| format!("spring {} at rest at {}", short(motion.spring), short(motion.spring_rest)));

@@ -1,6 +1,7 @@
 //! `fingertip mpc`: a task, done by model-predictive control.
 
 mod episodes;
+mod input;
 mod recorded;
 mod results;
 mod sequences;

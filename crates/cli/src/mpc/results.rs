@@ -34,7 +34,7 @@ pub struct Row {
     pub numbers: [Errors; 2],
 }
 
-/// What the end of searches says.
+/// The reasons for which searches ended, in words.
 const LIMITED: &str = "\"iteration limit\": a search stops after the task's number of iterations, as the next period goes on from its \
                        plan; success is judged by the errors alone\n";
 

@@ -18,7 +18,7 @@ use crate::table::table;
 /// Sequences unless their number is given.
 const SEQUENCES: usize = 5;
 
-/// What became of a sequence.
+/// The outcome of a sequence of goals.
 #[derive(Serialize)]
 struct Row {
     sequence: usize,
@@ -27,7 +27,7 @@ struct Row {
     /// Time that each of them took, s.
     seconds: Vec<f64>,
     ended: &'static str,
-    /// What was left to the goal that was not reached, m and rad.
+    /// Distance and angle to the goal that was not reached, m and rad.
     left: [Option<f64>; 2],
     ms: f64,
     worst_ms: f64,

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use fingertip::Model;
 use fingertip::description::unknown;
-use fingertip::mpc::cost::{Goal, Turn};
+use fingertip::mpc::cost::Goal;
 use fingertip::mpc::roadmap::Guide;
 use fingertip::mpc::task::{End, Episode, Errors, Progress, Sequence};
 use fingertip::mpc::{Answer, Estimate, Measured, Outcome as Planned, Supervisor, Task};
@@ -16,6 +15,7 @@ use fingertip::overrides::{Overrides, list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
 use super::super::{Exit, Outcome};
+use super::input::{goal_from, state};
 use super::milliseconds;
 use super::results::{errors, goal};
 use crate::{lines, message};
@@ -267,78 +267,6 @@ fn said(task: &Task, answer: &Answer, errors_now: &BTreeMap<String, Errors>, pro
         "done": task.is_over(progress),
         "step": progress.step - 1,
     })
-}
-
-/// Numbers of q; null is one that was not measured.
-fn state(value: &Value, model: &Model) -> Result<Vec<f64>, String> {
-    let expected = || format!("q: expected a list of {} numbers, got {}", model.nq(), shown(value));
-    let items = value.as_array().ok_or_else(expected)?;
-    if items.len() != model.nq() {
-        return Err(message::wrong_length("q", &model.q_names(), items.len()));
-    }
-    let one =
-        |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };
-    items.iter().map(one).collect()
-}
-
-/// A goal, with those of others by name if it has any.
-fn goal_from(value: &Value) -> Result<Goal, String> {
-    let Some(others) = value.get("others").filter(|others| !others.is_null()) else {
-        return one_goal_from("goal", value, &["object", "others"]);
-    };
-    let expected = || format!("goal: others: expected {{\"lid\": {{\"joints\": {{…}}}}, …}}, got {}", shown(others));
-    let one = |(name, value): (&String, &Value)| {
-        one_goal_from(&format!("goal: others: {name}"), value, &[]).map(|goal| (name.clone(), goal))
-    };
-    let others = others.as_object().ok_or_else(expected)?.iter().map(one).collect::<Result<_, _>>()?;
-    Ok(Goal { others, ..one_goal_from("goal", value, &["object", "others"])? })
-}
-
-/// The goal of one object. `more` are keys that are read elsewhere.
-fn one_goal_from(place: &str, value: &Value, more: &[&str]) -> Result<Goal, String> {
-    let expected = || {
-        format!(
-            "{place}: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …, \"joints\": {{…}}}}, got {}",
-            shown(value)
-        )
-    };
-    let map = value.as_object().ok_or_else(expected)?;
-    let known = [&["position", "quaternion", "yaw", "joints"], more].concat();
-    if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(format!("{place}: {}", unknown("key", key, known.into_iter())));
-    }
-    let given = |key: &str| map.get(key).filter(|value| !value.is_null());
-    let numbers = |key: &str| given(key).map(|value| list(key, value).map_err(|error| error.to_string())).transpose();
-    let position = numbers("position")?.map(|p| match p[..] {
-        [x, y] => Ok([x, y, 0.0]),
-        [x, y, z] => Ok([x, y, z]),
-        _ => Err(format!("position: expected 3 numbers, got {}", p.len())),
-    });
-    let quaternion = numbers("quaternion")?.map(|q| {
-        let q: [f64; 4] =
-            q.try_into().map_err(|q: Vec<f64>| format!("quaternion: expected 4 numbers, got {}", q.len()))?;
-        let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if length.is_normal() {
-            Ok(Turn::Quaternion(q.map(|x| x / length)))
-        } else {
-            Err("quaternion: expected one other than zero".to_owned())
-        }
-    });
-    let yaw = given("yaw").map(|value| number("yaw", value).map(Turn::Yaw).map_err(|error| error.to_string()));
-    let joints = given("joints").map_or(Ok(BTreeMap::new()), |value| {
-        let expected = || format!("joints: expected {{\"hinge\": 0.5, …}}, got {}", shown(value));
-        let one = |(name, value): (&String, &Value)| {
-            number(name, value).map(|x| (name.clone(), x)).map_err(|error| error.to_string())
-        };
-        value.as_object().ok_or_else(expected)?.iter().map(one).collect()
-    })?;
-    let goal = Goal {
-        position: position.transpose()?,
-        turn: quaternion.transpose()?.or(yaw.transpose()?),
-        joints,
-        others: BTreeMap::new(),
-    };
-    if goal.is_free() { Err(expected()) } else { Ok(goal) }
 }
 
 fn predicted(answer: &Answer, nq: usize) -> Vec<&[f64]> {

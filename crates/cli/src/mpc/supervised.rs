@@ -1,11 +1,11 @@
-//! What a supervisor did, and why.
+//! The actions of a supervisor and their reasons, as text.
 
 use std::collections::BTreeMap;
 
 use fingertip::mpc::Supervisor;
 use serde::Serialize;
 
-/// How often it did what; nothing without a supervisor.
+/// The number of each of a supervisor's actions; nothing without a supervisor.
 #[derive(Serialize)]
 pub struct Supervised {
     does: BTreeMap<&'static str, usize>,
@@ -19,7 +19,7 @@ impl Supervised {
     }
 }
 
-/// What it does now, and why, for the start of a line; nothing without a supervisor.
+/// The supervisor's present action and its reason, for the start of a line; nothing without a supervisor.
 pub fn now(supervisor: &Supervisor) -> String {
     if supervisor.times().is_empty() {
         return String::new();

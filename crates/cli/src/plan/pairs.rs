@@ -19,7 +19,7 @@ const REST: Duration = Duration::from_secs(1);
 /// Episodes that run side by side, with the roadmap as it was before them.
 const ROUND: usize = 8;
 
-/// How an episode is run.
+/// A way to run an episode: plainly, or along a roadmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
     /// The planner alone.
@@ -42,7 +42,7 @@ impl Way {
     }
 }
 
-/// What became of a pair.
+/// The outcomes of a pair of states.
 pub struct Row {
     pub episode: usize,
     /// Errors at the start.
@@ -51,7 +51,7 @@ pub struct Row {
     pub ways: Vec<Run>,
 }
 
-/// What became of it in one way.
+/// The outcome of a pair in one way.
 pub struct Run {
     /// Time after which it succeeded, s; none if it did not.
     pub success: Option<f64>,

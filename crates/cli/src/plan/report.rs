@@ -6,7 +6,7 @@ use fingertip::mpc::roadmap::Roadmap;
 use super::pairs::{Row, Run, Way};
 use crate::table::table;
 
-/// What a roadmap has.
+/// A summary of a roadmap.
 pub fn roadmap(roadmap: &Roadmap) -> String {
     let n = roadmap.nodes().len();
     let edges: Vec<_> = roadmap.edges().map(|(_, edge)| *edge).collect();

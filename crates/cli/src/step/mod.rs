@@ -30,8 +30,9 @@ const BLOCK: usize = 256;
 /// step is not solved, a message names the deepest overlap, if there is one, or the number that is bad. One names bodies
 /// that pass through each other because they are farther apart than contact_distance. If it is unsettled, slip_gap is the gap
 /// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; log, for each iteration of the
-/// solve its status and residual if it ended there, by how much δ moved, the least gap and the largest force; and with "jacobians"
-/// dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
+/// solve the friction law and the attempt, the length of its step and the error by which it goes on, the residual after it, by how
+/// much δ moved, and the least gap and the largest force if the step ended there; and with "jacobians" dq_next_dq, dq_next_du,
+/// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
 /// A bad line is answered with {"error": …}, and the run goes on. A line may have up to 1 MiB, and no object may have a
 /// key twice. `inspect` names the numbers in q and u.

@@ -1,7 +1,7 @@
 //! The fields of an output line.
 
 use candle_core::{DType, Result as TensorResult, Tensor};
-use fingertip::description::unknown;
+use fingertip::description::{Friction, unknown};
 use fingertip::solve::Status;
 use fingertip::step::{Iterate, Linearization, Quasidynamic, Step};
 use serde::Serialize;
@@ -142,7 +142,10 @@ enum Part<'a> {
 /// An iteration of the solve.
 #[derive(Serialize)]
 struct Iteration {
-    status: &'static str,
+    friction: &'static str,
+    attempt: &'static str,
+    length: f64,
+    error: f64,
     residual: f64,
     moved: f64,
     gap: f64,
@@ -151,8 +154,9 @@ struct Iteration {
 
 impl Iteration {
     fn of(iterate: &Iterate) -> Self {
-        let Iterate { report, moved, gap, force } = *iterate;
-        Self { status: report.status.name(), residual: report.residual, moved, gap, force }
+        let Iterate { friction, attempt, length, error, residual, moved, gap, force } = *iterate;
+        let friction = friction.map_or("none", Friction::name);
+        Self { friction, attempt: attempt.name(), length, error, residual, moved, gap, force }
     }
 }
 

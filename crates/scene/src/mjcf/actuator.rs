@@ -27,7 +27,7 @@ pub(super) const KINDS: [&str; 11] = [
 /// An actuator: its force on its length L is gain · ctrl + bias − stiffness · L.
 pub(super) struct Actuator {
     pub(super) name: String,
-    /// Its kind, as it is spelled.
+    /// The actuator's tag, as it is spelled.
     pub(super) kind: String,
     /// L by joint: Σ coefficient · q. Empty where it acts on something else.
     pub(super) length: Vec<(String, f64)>,
@@ -57,7 +57,7 @@ pub(super) fn tendons(document: &Document) -> Result<(Tendons, Vec<String>)> {
     Ok((fixed, others))
 }
 
-/// What defaults and the element itself say, one after the other.
+/// The numbers of an actuator, from its defaults and then from the element itself.
 struct Setting {
     gain: f64,
     bias: [f64; 3],

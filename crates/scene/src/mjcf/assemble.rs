@@ -113,7 +113,7 @@ impl Mjcf<'_> {
         geom.touches() || geom.name.as_ref().is_some_and(is_named)
     }
 
-    /// Its shape; none of a kind that is not read.
+    /// The geom's shape; none of a kind that is not read.
     pub(super) fn collision(&self, geom: &Geom) -> Result<Option<Collision>> {
         let (shape, mesh) = match &geom.form {
             Form::Mesh(mesh) => (self.meshes.get(*mesh).hull()?, self.meshes.get(*mesh).file()),

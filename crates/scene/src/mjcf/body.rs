@@ -60,7 +60,7 @@ pub(super) struct Tree {
     pub(super) bodies: Vec<Body>,
 }
 
-/// What the elements around one say.
+/// Settings that an element inherits from those around it.
 #[derive(Clone)]
 struct Around<'a> {
     body: usize,

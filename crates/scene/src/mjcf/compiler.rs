@@ -8,7 +8,7 @@ use super::document::Document;
 use super::node::Node;
 use fingertip_shapes::Result;
 
-/// What all `<compiler>` elements say together; a later one wins.
+/// The settings of all `<compiler>` elements together; a later one wins.
 pub(super) struct Compiler {
     degree: bool,
     pub(super) autolimits: bool,

@@ -17,7 +17,7 @@ pub(super) struct Element {
     pub(super) tag: String,
     pub(super) attributes: Vec<(String, String)>,
     pub(super) children: Vec<Element>,
-    /// Its file's place in [`Document::files`], and its line from 1.
+    /// The index of the element's file in [`Document::files`], and its line from 1.
     pub(super) file: usize,
     pub(super) line: usize,
 }
@@ -69,7 +69,7 @@ impl Document {
         }
     }
 
-    /// What nothing has asked for: a line for each tag, with its attributes or, if none of them was asked for, the whole element.
+    /// Notes on elements and attributes that nothing has read: a line for each tag, with its attributes or, if none of them was asked for, the whole element.
     pub(super) fn left_out(&self) -> Vec<String> {
         let read = self.read.borrow();
         let mut unread: BTreeMap<String, (usize, BTreeSet<&str>)> = BTreeMap::new();

@@ -17,7 +17,7 @@ const KINDS: [&str; 9] = ["plane", "hfield", "sphere", "capsule", "ellipsoid", "
 pub(super) enum Form {
     Shape(Shape),
     Mesh(usize),
-    /// What is not read.
+    /// A kind of geom that is not read.
     Other(&'static str),
 }
 
@@ -114,7 +114,7 @@ impl Geom {
         self.mass.unwrap_or(self.density) != 0.0
     }
 
-    /// Its mass distribution in its body's frame, if it has mass and its group counts.
+    /// The geom's mass distribution in the frame of its body, if it has mass and its group counts.
     pub(super) fn inertia(&self, meshes: &Meshes, groups: [f64; 2]) -> Result<Option<Inertia>> {
         let counts = (groups[0]..=groups[1]).contains(&(self.group as f64));
         if !counts || !self.has_mass() {
@@ -132,7 +132,7 @@ impl Geom {
         }))
     }
 
-    /// How it looks, and its frame in that of the geom. A plane has no end and is not shown.
+    /// The picture of the geom, and the frame of that in the geom's. A plane has no end and is not shown.
     pub(super) fn look(&self, meshes: &Meshes) -> Result<Option<(Look, Isometry3<f64>)>> {
         match &self.form {
             Form::Shape(Shape::HalfSpace) | Form::Other(_) => Ok(None),

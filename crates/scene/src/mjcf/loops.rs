@@ -1,4 +1,4 @@
-//! What closes loops: `connect` and `weld` of two bodies as connections of their links.
+//! Closed loops: `connect` and `weld` of two bodies as connections of their links.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::relation::Joining;
 use crate::{Articulation, Connection};
 use fingertip_shapes::{Error, Result, unknown};
 
-/// How far from a weld's anchor, m, the three points are that hold both bodies: along each axis of the second body.
+/// Distance from a weld's anchor of the three points that hold both bodies together, m: along each axis of the second body.
 const ARM: f64 = 0.05;
 
 /// A point in the frame of a body, which is given by its index.
@@ -139,7 +139,7 @@ impl Mjcf<'_> {
 }
 
 impl Joining {
-    /// What it is and of what, for notes.
+    /// The element's tag and the names of its two sides, for notes.
     pub(super) fn title(&self) -> String {
         let names = self.bodies.as_ref().or(self.sites.as_ref()).map_or_else(String::new, |names| names.join(" and "));
         format!("{} of {names}", self.tag)

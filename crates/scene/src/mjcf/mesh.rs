@@ -13,7 +13,7 @@ use super::node::Node;
 use crate::{Inertia, Look, MeshFile, Shape, Triangles};
 use fingertip_shapes::{Error, Result, unknown, vertices};
 
-/// How a mesh's mass is distributed.
+/// The distribution of a mesh's mass.
 #[derive(Clone, Copy, PartialEq)]
 enum Filling {
     /// The solid within the surface.
@@ -146,7 +146,7 @@ impl<'a> Mesh<'a> {
         Ok(self.hull.get_or_init(|| hull).clone())
     }
 
-    /// How it looks, and its frame in that of a geom.
+    /// The mesh as a picture, and its frame in that of a geom.
     pub(super) fn look(&self) -> Result<(Look, Isometry3<f64>)> {
         let [x, y, z] = self.scale;
         let turns = self.rotation.angle() != 0.0;

@@ -30,7 +30,7 @@ use self::relation::{Coupling, Equalities, Exclusion, GeomPair, Joining, Key};
 use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Robot, Scene};
 use fingertip_shapes::{Error, Result, unknown};
 
-/// What a file describes.
+/// The contents of an MJCF file.
 struct Mjcf<'a> {
     name: String,
     tree: Tree,

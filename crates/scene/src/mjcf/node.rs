@@ -143,12 +143,12 @@ impl<'a> Node<'a> {
         found.map(Some).ok_or_else(expected)
     }
 
-    /// What must be there.
+    /// The value of an attribute that must be there.
     pub(super) fn required(&self, name: &str) -> Result<&'a str> {
         self.text(name).ok_or_else(|| self.invalid(name, "expected it, got none"))
     }
 
-    /// Its tag, and its name if it has one.
+    /// The element's file, line and tag, and its name if it has one.
     pub(super) fn place(&self) -> String {
         let file = self.document.files[self.element.file].display();
         let name = attribute(self.element, "name").map_or_else(String::new, |name| format!(" \"{name}\""));

@@ -1,4 +1,4 @@
-//! What a file says of pairs: joints that follow others, geoms that touch or do not; and its keyframes.
+//! Relations of pairs: joints that follow others, geoms that touch or do not; and its keyframes.
 
 use super::body::WORLD;
 use super::defaults::Defaults;
@@ -47,12 +47,12 @@ fn children<'a>(document: &'a Document, section: &'a str) -> impl Iterator<Item 
     document.sections(section).flat_map(|section| section.children().collect::<Vec<_>>())
 }
 
-/// What equalities couple.
+/// Couplings by equalities.
 #[derive(Default)]
 pub(super) struct Equalities {
     pub(super) couplings: Vec<Coupling>,
     pub(super) joinings: Vec<Joining>,
-    /// What was left out.
+    /// Notes on equalities that were left out.
     pub(super) notes: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! What actuators come to at the joints that have coordinates: springs to commands, and tendons that pull several joints.
+//! Actuators as springs at the joints that have coordinates: springs to commands, and tendons that pull several joints.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::actuator::Actuator;
 use crate::{ActuatorMap, Articulation, Joint, Tendon};
 
-/// What pulls one joint: force = Σ gain · ctrl + bias − stiffness · q.
+/// The pull of actuators at one joint: force = Σ gain · ctrl + bias − stiffness · q.
 #[derive(Default)]
 struct Pull {
     stiffness: f64,

@@ -1,4 +1,4 @@
-//! What scene files say of joints, in place of what the robot's or object's own file says.
+//! Keys of joints in scene files, which replace the numbers of the robot's or object's own file.
 
 use std::collections::BTreeMap;
 

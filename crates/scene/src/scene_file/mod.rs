@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
-use super::{Friction, Keyframe, PairRule, Params, Scene};
+use super::{Friction, Keyframe, PairRule, Params, Scene, Settings};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -51,8 +51,9 @@ impl Scene {
     /// sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
     ///                                      # half length], ellipsoid = radii, hull = [[x, y, z], …], mesh = "cup.stl"
     ///                                      # (its convex hull; .obj, .dae; with scale = …; or its convex parts: decompose =
-    ///                                      # { tolerance = 0.001 }, or parts = true for the objects of an .obj), halfspace =
-    ///                                      # [normal, offset], or collision = [{ … }, …]
+    ///                                      # { tolerance = 0.001 }, or parts = true for the objects of an .obj; for balls and
+    ///                                      # capsules its distance grid: grid = { tolerance = 0.0005 }), halfspace = [normal,
+    ///                                      # offset], or collision = [{ … }, …]
     /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
     /// freedom = "free"                     # free | planar | translation | fixed; a halfspace needs none, it is fixed
     /// sites = [{ name = "top", at = [0.0, 0.0, 0.04] }]
@@ -87,7 +88,9 @@ impl Scene {
     ///
     /// `decompose` cuts a mesh into at most `parts` convex parts (32) of at most `vertices` vertices (64) that differ from it by at
     /// most `tolerance`, m, or is an error that says how near it came: see [`Triangles::decompose`](crate::Triangles::decompose). The
-    /// parts are cached, see [`MeshFile::decompose`](crate::MeshFile::decompose).
+    /// parts are cached, see [`MeshFile::decompose`](crate::MeshFile::decompose). `grid` makes a mesh's signed distance, which spheres
+    /// and capsules then touch in place of its hull or parts, known as far as `reach`, m: see
+    /// [`DistanceGrid::new`](crate::DistanceGrid::new).
     ///
     /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
     /// have up to 16 MiB, meshes 512 MiB.
@@ -195,8 +198,11 @@ struct ParamsFile {
     fade: Option<f64>,
     joint_limits: Option<bool>,
     joint_damping: Option<bool>,
+    effort_limits: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
+    #[serde(default)]
+    solver: Settings,
 }
 
 impl SceneFile {
@@ -242,8 +248,10 @@ impl ParamsFile {
             fade: self.fade.unwrap_or(default.fade),
             joint_limits: self.joint_limits.unwrap_or(default.joint_limits),
             joint_damping: self.joint_damping.unwrap_or(default.joint_damping),
+            effort_limits: self.effort_limits.unwrap_or(default.effort_limits),
             rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
+            solver: self.solver,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{Collision, Shape};
 use fingertip_shapes::file::Folder;
-use fingertip_shapes::{Decompose, Error, MeshFile, Result};
+use fingertip_shapes::{Decompose, Error, GridSettings, MeshFile, Result};
 
 /// An entry of a `collision` list.
 #[derive(Deserialize)]
@@ -28,18 +28,31 @@ pub(super) struct CollisionFile {
     scale: Option<Scale>,
     parts: Option<bool>,
     decompose: Option<DecomposeFile>,
+    grid: Option<GridFile>,
     halfspace: Option<[f64; 4]>,
 }
 
 impl CollisionFile {
     /// The shapes where their entry puts them, one if it is no mesh in parts; mesh files are relative to `folder`.
     pub(super) fn collisions(&self, folder: &Folder) -> Result<Vec<Collision>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
-            *self;
+        let Self {
+            sphere,
+            r#box,
+            rounding,
+            capsule,
+            cylinder,
+            ellipsoid,
+            scale,
+            parts,
+            decompose,
+            grid,
+            halfspace,
+            ..
+        } = *self;
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         #[rustfmt::skip]
         let keys = ShapeKeys {
-            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, halfspace,
+            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, grid, halfspace,
         };
         let pose = pose(self.at, self.rpy, self.quaternion)?;
         let place = |own: Collision| Collision { pose: pose * own.pose, ..own };
@@ -47,7 +60,7 @@ impl CollisionFile {
     }
 }
 
-/// How a mesh is cut into convex parts.
+/// The key that cuts a mesh into convex parts.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecomposeFile {
@@ -67,7 +80,22 @@ impl DecomposeFile {
     }
 }
 
-/// How much larger a mesh is than its file: one number, or three along x, y and z.
+/// How a mesh's distance grid is made.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GridFile {
+    tolerance: f64,
+    reach: Option<f64>,
+}
+
+impl GridFile {
+    fn settings(self) -> GridSettings {
+        let Self { tolerance, reach } = self;
+        GridSettings { tolerance, reach }
+    }
+}
+
+/// The scale of a mesh relative to its file: one number, or three along x, y and z.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(untagged, expecting = "expected a number or three along x, y and z")]
 pub(super) enum Scale {
@@ -97,6 +125,7 @@ pub(super) struct ShapeKeys<'a> {
     pub(super) scale: Option<Scale>,
     pub(super) parts: Option<bool>,
     pub(super) decompose: Option<DecomposeFile>,
+    pub(super) grid: Option<GridFile>,
     pub(super) halfspace: Option<[f64; 4]>,
 }
 
@@ -110,8 +139,12 @@ impl ShapeKeys<'_> {
 
     /// The shape that is there, if any, or the parts of its mesh; mesh files are relative to `folder`.
     pub(super) fn collisions(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
-        let with_mesh =
-            [("scale", self.scale.is_some()), ("parts", self.parts.is_some()), ("decompose", self.decompose.is_some())];
+        let with_mesh = [
+            ("scale", self.scale.is_some()),
+            ("parts", self.parts.is_some()),
+            ("decompose", self.decompose.is_some()),
+            ("grid", self.grid.is_some()),
+        ];
         if let Some((key, _)) = with_mesh.into_iter().find(|(_, is_given)| *is_given && self.mesh.is_none()) {
             return Err(Error::invalid(key, "expected with a mesh only"));
         }
@@ -144,18 +177,24 @@ impl ShapeKeys<'_> {
         found.map(|(_, collisions)| collisions).transpose()
     }
 
-    /// The hull of a mesh file, or its convex parts.
+    /// The hull of a mesh file or its convex parts, and its distance grid.
     fn of_mesh(&self, path: &Path) -> Result<Vec<Collision>> {
         let scale = self.scale.map_or([1.0; 3], Scale::factors);
+        let file = MeshFile { path: path.to_owned(), scale };
         let shapes = match (self.decompose, self.parts.unwrap_or(false)) {
             (Some(_), true) => {
                 return Err(Error::invalid("decompose", "expected without parts, which are cut already"));
             }
-            (Some(how), false) => MeshFile { path: path.to_owned(), scale }.decompose(&how.settings())?,
-            (None, true) => fingertip_shapes::hulls(path, scale)?,
+            (Some(how), false) => file.decompose(&how.settings())?,
+            (None, true) => {
+                fingertip_shapes::hulls(path, scale)?.into_iter().map(|hull| Shape::Hull(hull.into())).collect()
+            }
             (None, false) => vec![fingertip_shapes::hull(path, scale)?],
         };
-        Ok(shapes.into_iter().map(Collision::centred).collect())
+        match self.grid {
+            Some(how) => Ok(Collision::with_grid(file.grid(&how.settings())?, shapes)),
+            None => Ok(shapes.into_iter().map(Collision::centred).collect()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading a scene's text: all that cannot be read, not the first alone.
 //!
-//! What the parser stumbles over is noted and taken out, and the rest is read again.
+//! An entry that the parser cannot read is noted and taken out, and the rest is read again.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ fn read_table<T: DeserializeOwned>(table: &Spanned<DeTable>) -> Result<T, toml::
     T::deserialize(Deserializer::from(table.clone()))
 }
 
-/// What the parser says, on one line and with its place.
+/// The parser's message, on one line and with its place.
 fn located(error: &toml::de::Error, text: &str) -> Error {
     let message = error.message().replace('\n', ", ");
     let place = error.span().map_or("TOML".to_owned(), |span| {
@@ -67,7 +67,7 @@ fn located(error: &toml::de::Error, text: &str) -> Error {
     Error::invalid(place, message)
 }
 
-/// What was taken out of a scene's table.
+/// An entry or a key that was taken out of a scene's table.
 enum Taken {
     /// A key, `of` an entry that begins here, if it is one's.
     Key { of: Option<usize> },

@@ -7,7 +7,7 @@ use nalgebra::Matrix3;
 use serde::Deserialize;
 
 use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
-use super::shapes::{CollisionFile, DecomposeFile, Scale, ShapeKeys, pose};
+use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, pose};
 use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
@@ -46,7 +46,7 @@ pub(super) struct RobotFile {
     collision: Option<Vec<CollisionFile>>,
 }
 
-/// What a robot's root link stands on, other than its freedom.
+/// The key `base` of a robot: a root link on commanded joints.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Base {
@@ -86,6 +86,7 @@ pub(super) struct ObjectFile {
     scale: Option<Scale>,
     parts: Option<bool>,
     decompose: Option<DecomposeFile>,
+    grid: Option<GridFile>,
     halfspace: Option<[f64; 4]>,
     collision: Option<Vec<CollisionFile>>,
     mass: Option<f64>,
@@ -210,7 +211,7 @@ impl ObjectFile {
         }
     }
 
-    /// What the file says; what holds a half-space can only be fixed.
+    /// The file's freedom; an object with a half-space can only be fixed.
     fn freedom(&self, body: &ObjectBody) -> Result<Freedom> {
         let half_space = |collision: &Collision| collision.shape == Shape::HalfSpace;
         let endless = matches!(body, ObjectBody::Rigid { collisions, .. } if collisions.iter().any(half_space));
@@ -222,14 +223,26 @@ impl ObjectFile {
     }
 
     fn shapes(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
-            *self;
+        let Self {
+            sphere,
+            r#box,
+            rounding,
+            capsule,
+            cylinder,
+            ellipsoid,
+            scale,
+            parts,
+            decompose,
+            grid,
+            halfspace,
+            ..
+        } = *self;
         // That of a URDF's or an MJCF's meshes is theirs.
         let decompose = decompose.filter(|_| self.urdf.is_none() && self.mjcf.is_none());
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         #[rustfmt::skip]
         let keys = ShapeKeys {
-            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, halfspace,
+            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, grid, halfspace,
         };
         keys.collisions(folder)
     }
@@ -287,7 +300,7 @@ impl ObjectFile {
         Ok(ObjectBody::Rigid { inertia: self.mass_distribution(&collisions)?, collisions })
     }
 
-    /// What the file gives, and the uniform solid for the rest; none without a mass.
+    /// The file's inertia, completed by that of the uniform solid; none without a mass.
     fn mass_distribution(&self, collisions: &[Collision]) -> Result<Option<Inertia>> {
         let Some(mass) = self.mass else {
             return match (&self.inertia, self.com) {

@@ -17,7 +17,7 @@ const CORNER: f64 = EDGE / 50.0;
 const STOREY: f64 = 0.35;
 const ASIDE: f64 = 0.05;
 
-/// How cubes touch.
+/// The shapes by which cubes touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CubeContact {
     /// As boxes.
@@ -31,7 +31,7 @@ pub enum CubeContact {
 pub struct Cubes {
     /// Number of cubes.
     pub count: usize,
-    /// How they touch.
+    /// The shapes by which the cubes touch.
     pub contact: CubeContact,
     /// Distance of four walls from the middle, m. `None` for no walls. Below 0.23 m, cubes may start inside a wall.
     pub walls: Option<f64>,

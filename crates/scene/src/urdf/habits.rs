@@ -51,7 +51,7 @@ pub(super) fn mend(text: &str) -> (String, Vec<String>) {
     (apply(text, edits), notes)
 }
 
-/// What is done about an element that ends here, within others: what stands in place of which part of the text, and a note.
+/// The repair of an element that ends here, within others: a range of the text, its replacement, and a note.
 fn edit(element: &Open, within: &[Open], end: usize) -> Option<((Range<usize>, &'static str), String)> {
     let outer = within.last()?;
     let top = within.get(1)?;

@@ -100,7 +100,7 @@ fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
     findings.result().err().unwrap_or_else(|| Error::invalid("XML", sentence(error)))
 }
 
-/// What urdf-rs says, on one line.
+/// The message of urdf-rs, on one line.
 fn sentence(error: &urdf_rs::UrdfError) -> String {
     let message = error.to_string();
     message.trim_start_matches("custom: ").split_whitespace().collect::<Vec<_>>().join(" ")

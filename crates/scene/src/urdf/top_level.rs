@@ -1,4 +1,4 @@
-//! Where the elements below `<robot>` stand in a URDF's text.
+//! The elements below `<robot>` and their places in a URDF's text.
 //!
 //! urdf-rs neither tells which element it cannot read nor what it skips. This walk over the tags does; any
 //! text may be given, nothing is checked.
@@ -7,11 +7,11 @@ use fingertip_shapes::xml::{Tag, tags};
 
 /// An element directly below the root.
 pub(super) struct Element<'a> {
-    /// Its tag.
+    /// The element's tag.
     pub(super) tag: &'a str,
-    /// Its `name` attribute, else empty.
+    /// The `name` attribute, else empty.
     pub(super) name: &'a str,
-    /// Its text, tags included.
+    /// The element's text, tags included.
     pub(super) text: &'a str,
     /// The line on which it begins, from 1.
     pub(super) line: usize,

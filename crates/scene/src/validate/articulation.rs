@@ -1,4 +1,4 @@
-//! What makes links and joints an articulation: one tree, sound axes, ranges, masses and shapes.
+//! Checks of an articulation: one tree, sound axes, ranges, masses and shapes.
 
 use nalgebra::Vector3;
 
@@ -12,7 +12,7 @@ impl Articulation {
     /// Checks the tree, the links and the joints.
     ///
     /// # Errors
-    /// What cannot be, its place naming the link or the joint.
+    /// All findings; the place of each names the link or the joint.
     pub fn validate(&self) -> Result<()> {
         if self.links.is_empty() {
             return Err(Error::invalid("links", "expected at least one link, got none"));

@@ -22,7 +22,7 @@ impl Scene {
     /// Checks everything that a model needs to be sound.
     ///
     /// # Errors
-    /// What is wrong, all of it: each thing's place (`robot "hand": joint "slider_z"`), what was expected and what came.
+    /// All findings: each thing's place (`robot "hand": joint "slider_z"`), what was expected and what came.
     pub fn validate(&self) -> Result<()> {
         let mut findings = Findings::default();
         findings.take(self.validate_things());
@@ -156,6 +156,7 @@ impl Params {
             let message = format!("expected from 1 to {most}, got {given}");
             findings.note(Error::invalid("max_iterations", message));
         }
+        findings.take(self.solver.validate().map_err(|error| error.within("solver")));
         findings.result()
     }
 }

@@ -40,6 +40,7 @@ impl Core {
             Shape::Cylinder { .. } => (Self::Cylinder { radius: x, half_length: y }, 0.0),
             Shape::Ellipsoid { .. } => (Self::Ellipsoid(Vector3::new(x, y, z)), 0.0),
             Shape::Hull(hull) => (Self::Hull(hull.clone()), 0.0),
+            Shape::Grid(grid) => (Self::Hull(grid.hull().clone()), 0.0),
             Shape::HalfSpace => (Self::HalfSpace, 0.0),
         }
     }

@@ -23,6 +23,10 @@ const FADED: f64 = 0.08;
 const FAINT: f64 = 4e-4;
 /// The height above the deepest point at which a point matters half as much, as a part of the length over which contacts fade.
 const LOW: f64 = 0.1;
+/// Relative rounding of what a point matters.
+const ROUNDING: f64 = 1e-9;
+/// How much corners matter that are on the side that their body shows, but are no main corners of it.
+const MINOR: f64 = 0.1;
 /// The weight of closest points that are the only contact of bodies with edges.
 const LONE: f64 = 0.25;
 /// The closest points of bodies with edges are a contact of their own if other points matter less than this together.
@@ -230,47 +234,89 @@ impl View<'_, f64> {
     /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
-        let mut all: Vec<(Place, f64)> =
-            self.places().filter_map(|place| Some((place, self.matters(&self.spot(place)?)))).collect();
         let room = room(self.bodies.map(|body| body.core));
+        let mut all: Vec<(usize, Place, f64)> = Vec::new();
+        // What the last point that has room matters, and the first that has none.
+        let mut best = [0.0; MANIFOLD + 1];
+        let mut consider = |number: usize, place: Place, best: &mut [f64; MANIFOLD + 1]| {
+            let Some(spot) = self.spot(place) else { return };
+            let matters = self.matters(place, &spot);
+            all.push((number, place, matters));
+            let at = best.partition_point(|&other| other >= matters);
+            if at <= room {
+                best[at..=room].rotate_right(1);
+                best[at] = matters;
+            }
+        };
+        let mut corners: Vec<(usize, Place, f64)> = Vec::new();
+        for (number, place) in self.places().enumerate() {
+            match place {
+                Place::Corner(of, k) => corners.push((number, place, self.most(of, k))),
+                _ => consider(number, place, &mut best),
+            }
+        }
+        // A hull has many corners, of which few are near: the others need not be looked at.
+        corners.sort_unstable_by(|x, y| y.2.total_cmp(&x.2));
+        for (number, place, most) in corners {
+            if most * (1.0 + ROUNDING) < best[room] {
+                break;
+            }
+            consider(number, place, &mut best);
+        }
         let mut next = None;
         if all.len() > room {
-            let mut order: Vec<f64> = all.iter().map(|&(_, matters)| matters).collect();
-            order.sort_by(|x, y| y.total_cmp(x));
-            let least = order[room];
-            next = all.iter().find(|&&(_, matters)| matters == least).map(|&(place, _)| place);
-            all.retain(|&(_, matters)| matters > least);
+            let least = best[room];
+            next = all.iter().filter(|&&(_, _, matters)| matters == least).min_by_key(|of| of.0).map(|of| of.1);
+            all.retain(|&(_, _, matters)| matters > least);
         }
-        let is_enough = all.len() == room || all.iter().map(|&(_, matters)| matters).sum::<f64>() > ENOUGH;
+        all.sort_unstable_by_key(|of| of.0);
+        let is_enough = all.len() == room || all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
         let lone = (!is_enough).then_some(Place::Lone);
-        (lone.into_iter().chain(all.into_iter().map(|(place, _)| place)).collect(), next)
+        (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
+    }
+
+    /// The most that corner `k` of a body may matter: as if it were over the other's side, and that no higher than the other's closest
+    /// point.
+    fn most(&self, of: usize, k: usize) -> f64 {
+        let n = &self.out[of];
+        let Some(Corner { at, share, .. }) = self.bodies[of].corner(k, n) else { return 0.0 };
+        let closest = [self.distance.point_b, self.distance.point_a][of];
+        share * self.lowness(n.dot(&(closest - at)) - self.bodies[of].radius)
     }
 }
 
 impl<S: Number> View<'_, S> {
     /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to matter no more
-    /// than that one.
+    /// than that one, and they stand back before they vanish.
     pub(super) fn spots(&self, (places, next): &(Vec<Place>, Option<Place>)) -> Vec<(Place, Spot<S>)> {
-        let limit = next.and_then(|place| self.spot(place)).map(|spot| self.matters(&spot));
-        let faded = |mut spot: Spot<S>| {
+        let limit = next.and_then(|place| Some(self.matters(place, &self.spot(place)?)));
+        let faded = |place: Place| {
+            let mut spot = self.spot(place)?;
             if let Some(limit) = limit {
-                let rest = limit / self.matters(&spot);
-                spot.weight *= S::constant(1.0) - rest * rest;
+                let rest = limit / self.matters(place, &spot);
+                let fade = S::constant(1.0) - rest * rest;
+                spot.phi += self.back(fade)?;
+                spot.weight *= fade;
             }
-            spot
+            Some((place, spot))
         };
         let others = places.iter().filter(|&&place| place != Place::Lone);
-        let mut all: Vec<_> = others.filter_map(|&place| Some((place, faded(self.spot(place)?)))).collect();
+        let mut all: Vec<_> = others.filter_map(|&place| faded(place)).collect();
         if places.contains(&Place::Lone) {
-            let sum = all.iter().fold(S::constant(0.0), |sum, (_, spot)| sum + self.matters(spot));
+            let sum = all.iter().fold(S::constant(0.0), |sum, (place, spot)| sum + self.matters(*place, spot));
             all.splice(0..0, self.lone(sum).map(|spot| (Place::Lone, spot)));
         }
         all
     }
 
-    /// How much force a point may carry, up to a common factor.
-    fn matters(&self, spot: &Spot<S>) -> S {
-        spot.weight * self.lowness(spot.phi)
+    /// How much force a point may carry, up to a common factor. Of the many corners of a round side the main ones come first, so that
+    /// there is a choice among equals.
+    fn matters(&self, place: Place, spot: &Spot<S>) -> S {
+        let is_minor = match place {
+            Place::Corner(of, k) => self.sides[of].as_ref().is_some_and(|side| side.is_minor(k)),
+            _ => false,
+        };
+        spot.weight * self.lowness(spot.phi) * S::constant(if is_minor { MINOR } else { 1.0 })
     }
 }
 

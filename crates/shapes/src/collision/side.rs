@@ -32,8 +32,8 @@ enum Members<'a> {
     All,
     /// A box's corners on this axis, at the end with this sign.
     OfBox(usize, f64),
-    /// A hull's vertices with these indices, in ascending order.
-    OfHull(&'a [usize]),
+    /// Vertices of a hull.
+    OfHull(&'a HullSide),
 }
 
 /// Limits of a difference between two cosines: that of this side's normal to the direction and that of another side's, as a part of
@@ -129,7 +129,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let planes = side.faces.iter().map(face).map(plane).collect();
                 let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
                 let (strength, bends) = (rise(dot(&normal, n), STEEP), side.bends.clone());
-                let members = Members::OfHull(&side.vertices);
+                let members = Members::OfHull(side);
                 Some(Self { normal, planes, corners, bends, strength, settled, members })
             }
         }
@@ -157,7 +157,15 @@ impl<'a, S: Number> Side<'a, S> {
         match self.members {
             Members::All => true,
             Members::OfBox(axis, sign) => (k >> axis & 1 == 1) == (sign > 0.0),
-            Members::OfHull(members) => members.binary_search(&k).is_ok(),
+            Members::OfHull(side) => side.vertices.binary_search(&k).is_ok(),
+        }
+    }
+
+    /// Is the body's corner `k` on this side, but none of its [main corners](HullSide::main_corners)?
+    pub(super) fn is_minor(&self, k: usize) -> bool {
+        match self.members {
+            Members::OfHull(side) => self.holds(k) && side.main_corners.binary_search(&k).is_err(),
+            Members::All | Members::OfBox(..) => false,
         }
     }
 

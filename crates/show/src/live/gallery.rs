@@ -22,9 +22,9 @@ pub struct Entry {
     pub group: &'static str,
     /// The path in the page's address by which it is opened.
     pub path: String,
-    /// Its name.
+    /// The name of the scene or task.
     pub name: String,
-    /// What it is, in a line.
+    /// A line that describes it.
     pub title: String,
 }
 

@@ -33,7 +33,7 @@ pub struct Pilot {
     there: bool,
     /// The last search: the reason for which it ended, and the time that it took, s.
     last: Option<(&'static str, f64)>,
-    /// Where the goal puts the objects.
+    /// Poses of the objects at the goal.
     pub goals: Vec<GoalRecord>,
 }
 

@@ -1,62 +1,50 @@
 //! Dragging a link by its joints: inverse kinematics, a step of it for each step of the world.
 
-use candle_core::Result;
-use nalgebra::{DMatrix, DVector, Vector3};
+use fingertip_shapes::Result;
+use nalgebra::Vector3;
 
 use super::command::Pull;
-use fingertip_step::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
-use fingertip_step::model::Model;
-use fingertip_step::tensor::numbers;
+use fingertip_step::kinematics::ik::{InverseKinematics, Target};
+use fingertip_step::kinematics::{Coordinate, FrameSpec, Points, Tree};
 
-/// Damping, m²: a joint with a lever of a centimetre gives way half as much as it would have to.
-const DAMPING: f64 = 1e-4;
+/// The search for each step. With its damping, m², a joint with a lever of a centimetre gives way half as much as it would have to.
+const SEARCH: InverseKinematics = InverseKinematics { tolerance: 1e-6, damping: 1e-4, max_iterations: 1 };
 /// The point is asked to come this much nearer in a step at most, m.
 const LONGEST: f64 = 0.03;
 
-/// Turns pulls at links of robots into commands.
-#[derive(Debug)]
-pub struct Reach(Kinematics);
+/// Can joints of the body's own be commanded?
+pub fn is_possible(tree: &Tree, body: usize) -> bool {
+    !own_joints(tree, body).is_empty()
+}
 
-impl Reach {
-    pub fn new(model: &Model) -> Result<Self> {
-        let frames: Vec<FrameSpec> = (0..model.tree.bodies.len()).map(FrameSpec::of_body).collect();
-        Ok(Self(Kinematics::new(&model.tree, &frames, model.dtype, &model.device)?))
-    }
-
-    /// Can joints of the body's own be commanded?
-    pub fn is_possible(model: &Model, body: usize) -> bool {
-        !own_joints(&model.tree, body).is_empty()
-    }
-
-    /// The command u (nu), changed so that the pulled point, with all joints where they are commanded, comes nearer to where
-    /// it is pulled: Jᵀ (J Jᵀ + d 1)⁻¹ e over the body's own joints.
-    pub fn command(&self, model: &Model, q: &[f64], u: &[f64], pull: &Pull) -> Result<Vec<f64>> {
-        let tree = &model.tree;
-        let mut commanded = q.to_vec();
-        for c in &tree.coordinates {
-            if let Some(place) = c.u {
-                commanded[c.q] = u[place];
-            }
+/// The command u (nu) at q, changed so that the pulled point, with all joints where they are commanded, comes nearer to where it is
+/// pulled, by the body's own joints.
+///
+/// # Errors
+/// As [`InverseKinematics::solve`].
+pub fn command(tree: &Tree, q: &[f64], u: &[f64], pull: &Pull) -> Result<Vec<f64>> {
+    let mut commanded = q.to_vec();
+    for c in &tree.coordinates {
+        if let Some(place) = c.u {
+            commanded[c.q] = u[place];
         }
-        let frames = self.0.at(&model.tensor(&[&commanded])?)?;
-        let point = numbers(&self.0.points(&frames, pull.body, pull.at)?)?;
-        let jacobian =
-            DMatrix::from_row_slice(3, tree.nv, &numbers(&self.0.point_jacobian(&frames, pull.body, pull.at)?)?);
-        let joints = own_joints(tree, pull.body);
-        let own = DMatrix::from_fn(3, joints.len(), |row, k| jacobian[(row, joints[k].v)]);
-        let mut error = Vector3::from(pull.to) - Vector3::from_column_slice(&point[..3]);
-        error *= (LONGEST / error.norm()).min(1.0);
-        let square = &own * own.transpose() + DMatrix::identity(3, 3) * DAMPING;
-        let error = DVector::from_column_slice(error.as_slice());
-        let change = square.cholesky().map(|factor| own.transpose() * factor.solve(&error));
-        let mut next = u.to_vec();
-        for (joint, change) in joints.iter().zip(change.iter().flat_map(DVector::iter)) {
-            if let Some(place) = joint.u {
-                next[place] += change;
-            }
-        }
-        Ok(next)
     }
+    let frame = FrameSpec { xyz: pull.at, ..FrameSpec::of_body(pull.body) };
+    let points = Points::new(tree, &[frame]).positions(&commanded);
+    let point = points.map_err(|error| fingertip_shapes::Error::invalid("q", error.to_string()))?[0];
+    let (point, goal) = (Vector3::from(point), Vector3::from(pull.to));
+    let error = goal - point;
+    let goal = point + error * (LONGEST / error.norm()).min(1.0);
+    let own: Vec<usize> = own_joints(tree, pull.body).iter().map(|joint| joint.v).collect();
+    let target = Target::new(&tree.bodies[pull.body].name, pull.at, goal.into());
+    let reached = SEARCH.solve_by(tree, &commanded, &[target], |joint| own.contains(&joint.v))?;
+    let mut next = u.to_vec();
+    for c in tree.coordinates.iter().filter(|c| own.contains(&c.v)) {
+        if let Some(place) = c.u {
+            next[place] = reached.q[c.q];
+        }
+    }
+    Ok(next)
 }
 
 /// The commanded joints that move the body and no other limb: a finger's, without those of the wrist. Where it has none, or

@@ -25,7 +25,7 @@ use fingertip_step::step::Quasidynamic;
 
 /// Clients at a time; further ones are turned away.
 const MOST_CLIENTS: usize = 128;
-/// Where the last recording is.
+/// The path under which the last recording is served.
 const RECORDING: &str = "/recording.mcap";
 /// Time that a new connection has to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -119,7 +119,7 @@ impl LiveServer {
         &self.left_out
     }
 
-    /// What ends the simulation when it is called, on any thread.
+    /// A function that ends the simulation when it is called, on any thread.
     pub fn stopper(&self) -> impl Fn() + Send + 'static {
         let stop = self.stop.clone();
         move || stop.store(true, Ordering::Relaxed)

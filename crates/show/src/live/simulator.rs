@@ -13,7 +13,7 @@ use super::command::{Command, Pull};
 use super::controls::Controls;
 use super::newest::Newest;
 use super::pilot::Pilot;
-use super::reach::Reach;
+use super::reach;
 use super::spring::Springs;
 use super::tape::Tape;
 use crate::frames::{Layout, moves};
@@ -42,7 +42,6 @@ pub struct Simulator {
     layout: Layout,
     controls: Controls,
     springs: Springs,
-    reach: Reach,
     pulls: BTreeMap<u64, Pull>,
     paused: bool,
     /// Steps that are asked for while the world stands still.
@@ -80,7 +79,7 @@ impl Simulator {
         let plan_size = pilot.as_ref().map(|pilot| pilot.plan_size(&recorder.recording)).transpose()?;
         let layout = Layout::with_plans(&recorder.recording, plan_size.unwrap_or_default());
         recorder.recording.steps.clear();
-        let (springs, reach) = (Springs::new(step.model())?, Reach::new(step.model())?);
+        let springs = Springs::new(step.model())?;
         let pulls = BTreeMap::new();
         let told = Instant::now();
         let mut simulator = Self {
@@ -90,7 +89,6 @@ impl Simulator {
             layout,
             controls,
             springs,
-            reach,
             pulls,
             paused: false,
             n_steps: 0,
@@ -133,7 +131,7 @@ impl Simulator {
         Ok(recording)
     }
 
-    /// What happens from now on does not go on from what is recorded: that ends, and on the disk another file begins.
+    /// Ends the recording, because the next state does not follow from the last one; on the disk another file begins.
     fn cut(&mut self) -> Result<()> {
         let recorded = self.tape.end()?;
         self.keep(recorded);
@@ -163,7 +161,8 @@ impl Simulator {
         let movable: Vec<bool> = (0..recording.bodies.len()).map(|body| moves(recording, body)).collect();
         let mut header = self.layout.header(recording);
         let task = self.pilot.as_ref().map(Pilot::description);
-        let limbs: Vec<bool> = (0..movable.len()).map(|body| Reach::is_possible(self.step.model(), body)).collect();
+        let limbs: Vec<bool> =
+            (0..movable.len()).map(|body| reach::is_possible(&self.step.model().tree, body)).collect();
         let controls = self.controls.description();
         header["live"] = json!({ "controls": controls, "movable": movable, "limbs": limbs, "task": task });
         header
@@ -283,7 +282,7 @@ impl Simulator {
         let model = self.step.model();
         for pull in self.pulls.values().filter(|pull| pull.joints) {
             let q = numbers(self.recorder.q())?;
-            self.controls.command(&self.reach.command(model, &q, &self.controls.u(), pull)?);
+            self.controls.command(&reach::command(&model.tree, &q, &self.controls.u(), pull)?);
             self.untold = true;
         }
         let mut parameters = self.controls.parameters(self.step.parameters())?;

@@ -1,4 +1,4 @@
-//! What happens in a live world, written down as recordings.
+//! Recordings of a live world.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

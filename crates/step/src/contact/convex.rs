@@ -11,6 +11,7 @@ use fingertip_shapes::collision::{
 };
 use fingertip_shapes::largest::USABLE;
 
+use super::grid::GridPair;
 use super::kind::WeightedKind;
 use super::lanes::bound::Bound;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
@@ -23,6 +24,8 @@ pub(crate) struct ConvexPair {
     contacts: usize,
     /// The formula of the pair, if it has one, and whether the pair's A and B are the formula's B and A.
     formula: Option<(WeightedKind, bool)>,
+    /// If one shape is a distance grid and the other is round.
+    grid: Option<GridPair>,
     bounds: [Bound; 2],
     /// Shapes that are farther apart than this, m, are taken for their bounds.
     reach: f64,
@@ -32,7 +35,7 @@ pub(crate) struct ConvexPair {
 #[derive(Clone, Debug)]
 struct Side {
     shape: Shape,
-    /// The collider of a shape whose sizes do not vary (a hull or half-space). It is made once, so that threads do not contend for
+    /// The collider of a shape whose sizes do not vary (a hull, grid or half-space). It is made once, so that threads do not contend for
     /// a hull's reference count.
     collider: Option<Collider>,
 }
@@ -57,7 +60,7 @@ type Placed<'a> = (Cow<'a, Collider>, Isometry3<f64>);
 impl Side {
     /// Prepares a shape, with its collider if its sizes do not vary.
     fn new(shape: &Shape) -> Self {
-        let is_fixed = matches!(shape, Shape::Hull(_) | Shape::HalfSpace);
+        let is_fixed = matches!(shape, Shape::Hull(_) | Shape::Grid(_) | Shape::HalfSpace);
         let collider = is_fixed.then(|| Collider::new(shape));
         Self { shape: shape.clone(), collider }
     }
@@ -80,9 +83,11 @@ impl ConvexPair {
     pub(crate) fn new(a: &Shape, b: &Shape) -> Self {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b));
-        let contacts = formula.map_or_else(searched, |(kind, _)| kind.contacts());
+        let grid = GridPair::new(a, b);
+        let of_grid = || grid.as_ref().map_or_else(searched, GridPair::contacts);
+        let contacts = formula.map_or_else(of_grid, |(kind, _)| kind.contacts());
         let bounds = [Bound::new(a), Bound::new(b)];
-        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, bounds, reach: f64::INFINITY }
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, grid, bounds, reach: f64::INFINITY }
     }
 
     /// This pair in a model in which contacts farther away than `reach`, m, have no weight.
@@ -120,6 +125,16 @@ impl ConvexPair {
     /// repeat the first one, with φ = [`UNUSED`] and weight 0. All are NaN if a pose or size is not usable. Returns the distance of the
     /// shapes, for the derivatives.
     pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
+        if let Some(grid) = &self.grid {
+            let placed = self.placed(at);
+            let Some([(_, a), (_, b)]) = &placed else {
+                out.fill(f64::NAN);
+                return None;
+            };
+            let at = [(a, at[0].sizes), (b, at[1].sizes)];
+            grid.witness(at, out);
+            return grid.deepest(at);
+        }
         let found =
             self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
         let Some((Manifold { distance, points }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
@@ -149,7 +164,10 @@ impl ConvexPair {
         };
         let gradients: Vec<ManifoldGradient> = grad.chunks_exact(WEIGHTED_GEOMETRY).map(gradient).collect();
         let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
-        let pulled = distance.pull_manifold((a, pose_a), (b, pose_b), &gradients);
+        let pulled = match &self.grid {
+            Some(pair) => pair.pull([(pose_a, at[0].sizes), (pose_b, at[1].sizes)], grad),
+            None => distance.pull_manifold((a, pose_a), (b, pose_b), &gradients),
+        };
         pulled.iter().all(finite).then_some(pulled)
     }
 
@@ -160,6 +178,9 @@ impl ConvexPair {
     pub(super) fn rates(&self, at: &[Placement; 2], distance: &Distance, out: &mut [f64]) {
         out.fill(0.0);
         let Some([(a, pose_a), (b, pose_b)]) = &self.placed(at) else { return };
+        if let Some(pair) = &self.grid {
+            return pair.rates([(pose_a, at[0].sizes), (pose_b, at[1].sizes)], out);
+        }
         let ManifoldRates { of_b, normal, points } = distance.manifold_rates((a, pose_a), (b, pose_b));
         let (side, own) = out.split_at_mut(1);
         side[0] = if of_b { 1.0 } else { 0.0 };

@@ -4,9 +4,11 @@ use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{Isometry3, Vector3};
 
 use crate::kinematics::{FrameSpec, Kinematics, POSE, Tree};
+use fingertip_scene::Shape;
 use fingertip_shapes::collision::Collider;
 
 use super::convex::isometry;
+use super::grid::GridPair;
 use super::shapes::BodyShape;
 
 /// Overlaps of less than this depth, m, count as touching: rounding of a gap of zero can leave this much.
@@ -29,6 +31,7 @@ pub(super) struct AtHome(Vec<Placed>);
 
 /// A collision shape at its pose in the home configuration.
 struct Placed {
+    shape: Shape,
     collider: Collider,
     pose: Isometry3<f64>,
     /// Lower and upper corner of the shape's axis-aligned bounding box in the world, m.
@@ -43,9 +46,10 @@ impl AtHome {
         let kinematics = Kinematics::new(tree, &frames, DType::F64, &Device::Cpu)?;
         let poses = kinematics.at(&home)?.poses.flatten_all()?.to_vec1::<f64>()?;
         let place = |(shape, pose): (&BodyShape, &[f64])| {
-            let (collider, pose) = (Collider::new(&shape.shape), isometry(pose).unwrap_or_else(Isometry3::identity));
+            let shape = shape.shape.clone();
+            let (collider, pose) = (Collider::new(&shape), isometry(pose).unwrap_or_else(Isometry3::identity));
             let bounds = collider.bounds(&pose);
-            Placed { collider, pose, bounds }
+            Placed { shape, collider, pose, bounds }
         };
         Ok(Self(shapes.iter().zip(poses.chunks_exact(POSE)).map(place).collect()))
     }
@@ -57,7 +61,11 @@ impl AtHome {
         if (0..3).any(apart) {
             return None;
         }
-        let depth = -one.collider.distance(&one.pose, &other.collider, &other.pose)?.phi;
+        let distance = match GridPair::new(&one.shape, &other.shape) {
+            Some(pair) => pair.deepest([(&one.pose, &one.shape.sizes()), (&other.pose, &other.shape.sizes())])?,
+            None => one.collider.distance(&one.pose, &other.collider, &other.pose)?,
+        };
+        let depth = -distance.phi;
         let thickness = one.thickness().min(other.thickness());
         (depth > TOUCHING).then_some(Depth { depth, is_deep: depth > DEEP.min(DEEP_PART * thickness) })
     }

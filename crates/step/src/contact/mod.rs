@@ -3,6 +3,7 @@
 mod contacts;
 mod convex;
 mod frame;
+mod grid;
 mod home;
 pub(crate) mod kernels;
 mod kind;

@@ -1,7 +1,7 @@
 //! Collision shapes on bodies, and pairs of shapes that may touch.
 
 use crate::kinematics::FrameSpec;
-use fingertip_scene::{Shape, Surface};
+use fingertip_scene::{Partners, Shape, Surface};
 
 use super::kind::PairFunction;
 
@@ -18,6 +18,8 @@ pub struct BodyShape {
     pub xyz: [f64; 3],
     /// What it may touch and with which friction, where its file says so.
     pub surface: Option<Surface>,
+    /// Which kinds of shapes it may touch.
+    pub partners: Partners,
     /// Index of its link in its owner's articulation, and its own among the link's shapes.
     pub(crate) place: [usize; 2],
 }

@@ -80,7 +80,9 @@ impl PairTable {
         let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
         let joined = side_a.assembly == side_b.assembly && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
-        if side_a.carrier == side_b.carrier || planes {
+        let (shape_a, shape_b) = (&shapes[a], &shapes[b]);
+        let are_partners = shape_a.partners.include(&shape_b.shape) && shape_b.partners.include(&shape_a.shape);
+        if side_a.carrier == side_b.carrier || planes || !are_partners {
             return None;
         }
         // As in MuJoCo: there what is fixed in the world may touch what is joined to it.

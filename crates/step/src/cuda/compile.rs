@@ -15,7 +15,7 @@ const FIRST_WITH_QUICK: i32 = 13;
 /// Lines of the compiler's that a message repeats, at most.
 const LINES: usize = 20;
 
-/// How well a kernel is to be compiled.
+/// The effort of the compiler on a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// As well as NVRTC can.

@@ -47,7 +47,7 @@ pub(crate) struct Kernel {
     blocks: usize,
     /// Bytes of working memory of each.
     memory: usize,
-    /// What it reads, and what it writes.
+    /// The rows that the kernel reads, and those that it writes.
     operands: Vec<Row>,
     results: Vec<Row>,
     /// Have its rows many steps?

@@ -15,7 +15,7 @@ use candle_core::{DType, Layout, Result, Storage, StorageRef, Tensor, bail};
 use super::{Effort, Gpu, config, driver};
 use fingertip_lanes::lane::Precision;
 
-/// What kernels compute with.
+/// The number types of kernels.
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + CudaDType {
     /// As the recorder has it.
     const PRECISION: Precision;

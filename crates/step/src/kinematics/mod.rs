@@ -20,7 +20,6 @@
 //! ```
 
 mod frames;
-#[cfg(feature = "ik")]
 pub mod ik;
 mod joint;
 mod manifold;

@@ -59,7 +59,7 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 14] = [
+    const KEYS: [&'static str; 16] = [
         "h",
         "epsilon",
         "kappa",
@@ -72,8 +72,10 @@ impl ParamOverrides {
         "fade",
         "joint_limits",
         "joint_damping",
+        "effort_limits",
         "rolling",
         "max_iterations",
+        "solver",
     ];
 
     fn from_map(map: &Map<String, Value>) -> Result<Self> {
@@ -106,12 +108,17 @@ impl ParamOverrides {
                 }
                 "joint_limits" => own.joint_limits = Some(truth(&place, value)?),
                 "joint_damping" => own.joint_damping = Some(truth(&place, value)?),
+                "effort_limits" => own.effort_limits = Some(truth(&place, value)?),
                 "rolling" => own.rolling = Some(truth(&place, value)?),
                 "max_iterations" => {
                     let expected =
                         || Error::invalid(&place, format!("expected a whole number from 1 up, got {}", shown(value)));
                     let iterations = value.as_u64().and_then(|n| usize::try_from(n).ok());
                     own.max_iterations = Some(iterations.ok_or_else(expected)?);
+                }
+                "solver" => {
+                    let expected = || Error::invalid(&place, format!("expected an object, got {}", shown(value)));
+                    own.solver = Some(value.as_object().ok_or_else(expected)?.clone());
                 }
                 _ => return Err(Error::invalid("params", unknown("parameter", key, Self::KEYS.into_iter()))),
             }

@@ -5,13 +5,15 @@ mod unique;
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
 pub use json::{list, number, shown};
 pub use unique::parse;
 
 use crate::kinematics::Tree;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use fingertip_scene::{Friction, Params, Rest, Shape, check};
+use fingertip_scene::{Friction, Params, Rest, Settings, Shape, check};
 use fingertip_shapes::{Error, Result, message};
 
 /// Numbers that replace the scene's, addressed by the names that the scene gives them.
@@ -20,7 +22,8 @@ use fingertip_shapes::{Error, Result, message};
 ///
 /// ```text
 /// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
-///             "fade": 0, "joint_limits": false, "joint_damping": false, "rolling": true, "max_iterations": 200},
+///             "fade": 0, "joint_limits": false, "joint_damping": false, "effort_limits": false, "rolling": true, "max_iterations": 200,
+///             "solver": {"tolerance": 1e-8}},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
 ///  "mass": {"ball": 0.3},                               kg; the inertia grows in proportion
@@ -53,8 +56,10 @@ struct ParamOverrides {
     fade: Option<f64>,
     joint_limits: Option<bool>,
     joint_damping: Option<bool>,
+    effort_limits: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
+    solver: Option<Map<String, Value>>,
 }
 
 impl Overrides {
@@ -63,7 +68,7 @@ impl Overrides {
 
     /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
     /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `joint_damping`,
-    /// `rolling` or `max_iterations` needs a new model.
+    /// `effort_limits`, `rolling`, `max_iterations` or `solver` needs a new model.
     ///
     /// # Errors
     /// If a number is out of its range.
@@ -80,8 +85,10 @@ impl Overrides {
             fade: own.fade.unwrap_or(scene.fade),
             joint_limits: own.joint_limits.unwrap_or(scene.joint_limits),
             joint_damping: own.joint_damping.unwrap_or(scene.joint_damping),
+            effort_limits: own.effort_limits.unwrap_or(scene.effort_limits),
             rolling: own.rolling.unwrap_or(scene.rolling),
             max_iterations: own.max_iterations.unwrap_or(scene.max_iterations),
+            solver: own.solver.as_ref().map_or(Ok(scene.solver), |changes| changed(scene.solver, changes))?,
         };
         params.validate().map_err(|error| error.within("params"))?;
         Ok(params)
@@ -216,6 +223,14 @@ impl Overrides {
     }
 }
 
+/// Settings with some of them changed.
+fn changed(settings: Settings, changes: &Map<String, Value>) -> Result<Settings> {
+    let failed = |error: serde_json::Error| Error::invalid("params: solver", error.to_string());
+    let mut all = serde_json::to_value(settings).map_err(failed)?;
+    all.as_object_mut().into_iter().for_each(|all| all.extend(changes.clone()));
+    serde_json::from_value(all).map_err(failed)
+}
+
 /// The two sides of `"ball/hand/palm"`, each a thing or a body.
 fn two_names<'a>(tree: &Tree, key: &'a str) -> std::result::Result<(&'a str, &'a str), String> {
     let is_name = |name: &str| (0..tree.bodies.len()).any(|body| tree.is_called(body, name));
@@ -255,6 +270,7 @@ fn resized(shape: &Shape, values: &[f64]) -> Result<Shape> {
                 Shape::Box { .. } => "three half extents, and the rounding if it changes",
                 Shape::Ellipsoid { .. } => "three radii",
                 Shape::Hull(_) => "none, as a hull has no size",
+                Shape::Grid(_) => "none, as a grid has no size",
                 Shape::HalfSpace => "none, as a halfspace has no size",
             };
             let message = format!("expected {expected} for this {}, got {values:?}", shape.name());

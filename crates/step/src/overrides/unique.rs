@@ -25,7 +25,7 @@ pub fn parse(text: &[u8]) -> Checked<Value> {
     })
 }
 
-/// What was expected, by the parser's message.
+/// The parser's message in the words of our own: what was expected.
 fn in_words(message: &str) -> String {
     let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
     let words = match what {

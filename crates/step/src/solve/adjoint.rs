@@ -98,7 +98,7 @@ pub(crate) fn pull<R: Real>(
                 put_triple(out, 2, points[1]);
                 out[9] = pull.phi;
                 out[10] = if s.twins.contains(&i) {
-                    // What they are halved by: see `stages::Untwin`.
+                    // What they are halved by: see `stages::Refit`.
                     R::select(is_relaxed(work.info[0]), pull.mu.scale(0.5), pull.mu)
                 } else {
                     pull.mu

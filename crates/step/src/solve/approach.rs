@@ -15,7 +15,7 @@
 //!
 //! τ is the mean of κ s · η / 2 that the step aims at. It falls fast after long steps and slowly after short ones, and
 //! never below 1. A world has arrived when a full step for τ = 1 brings it within reach of Newton's method. If a world
-//! has not arrived after [`LONGEST`] steps, because there is no solution or because of rounding, it starts again as
+//! has not arrived after [`Settings::primal_dual_iterations`](fingertip_scene::Settings), because there is no solution or because of rounding, it starts again as
 //! [`super::barrier`] describes. That takes longer and always ends.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
@@ -27,12 +27,8 @@ use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// Most steps before a world starts again, counting those of Newton's method that come first.
-pub(super) const LONGEST: f64 = 18.0;
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
 const ARRIVED: f64 = 0.5;
-/// Part of the way to a cone's boundary that a step goes.
-const REACH: f64 = 0.99;
 /// Bounds of the part to which τ falls in a step, and its first value.
 const FASTEST: f64 = 0.01;
 const SLOWEST: f64 = 0.9;
@@ -148,7 +144,7 @@ impl<R: Real> Approach<R> {
         response
     }
 
-    /// The length of the next step, in Newton steps: [`REACH`] of the way to the nearest cone boundary, at most 1. Writes the change of
+    /// The length of the next step, in Newton steps: at most 1, and the part of the way to the nearest cone boundary that the settings say. Writes the change of
     /// the slacks by a full step to `d_slack`.
     #[inline(always)]
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
@@ -176,7 +172,7 @@ impl<R: Real> Approach<R> {
                 end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
             }
         }
-        end.scale(REACH).min(R::one())
+        end.scale(s.settings.boundary_fraction).min(R::one())
     }
 
     /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that have arrived, and

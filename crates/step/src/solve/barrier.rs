@@ -21,9 +21,10 @@
 use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless};
 use fingertip_scene::Friction;
 
-use super::approach::{Approach, LONGEST};
+use super::approach::Approach;
 use super::contact_state::ContactState;
 use super::line_search::line_search;
+use super::log::{Attempt, note};
 use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
@@ -33,11 +34,11 @@ use super::structure::Structure;
 
 /// κ · decrement² below which a step is the last. The error that remains is at most its square, relative to the forces'
 /// squares. In single precision that is below rounding sooner.
-fn converged<R: Real>(accuracy: Accuracy) -> f64 {
+fn converged<R: Real>(s: &Structure, accuracy: Accuracy) -> f64 {
     match (accuracy, R::precision()) {
-        (Accuracy::Rough, _) => 1e-5,
-        (Accuracy::Fine, Precision::Double) => 1e-14,
-        (Accuracy::Fine, Precision::Single) => 1e-7,
+        (Accuracy::Rough, _) => s.settings.rough_last_error,
+        (Accuracy::Fine, Precision::Double) => s.settings.last_error,
+        (Accuracy::Fine, Precision::Single) => s.settings.last_error.max(1e-7),
     }
 }
 
@@ -53,12 +54,6 @@ const FULL_STEP: f64 = 0.05;
 /// another start.
 const TRIAL: f64 = 2.0;
 const FAR: f64 = 10.0;
-/// Steps after which worlds that began with given forces begin again without: forces of a step before may lead along the boundary of
-/// the cones for hundreds of steps.
-const RETRY: f64 = 60.0;
-/// First κ of worlds that start again, 1/J, and the factor by which it rises.
-const FIRST_KAPPA: f64 = 100.0;
-const RISE: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
 /// first.
 const DOUBTFUL: f64 = 2.0;
@@ -113,7 +108,7 @@ pub(crate) fn solve<R: Real>(
     let keep = status.lt(code(Status::Infeasible));
     let sound = are_in_range(work).and(are_inside(work));
     let residual = residual(s, problem, Friction::Relaxed, work);
-    let solved = sound.and(residual.gt(R::splat(tolerance::<R>())).not());
+    let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
     for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
@@ -194,6 +189,9 @@ impl<R: Real> Iterate<R> {
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         self.iterations += R::select(running, R::one(), R::zero());
+        let code = |attempt: Attempt| R::splat(attempt.code());
+        let newton = R::select(kappa.lt(problem.kappa), code(Attempt::Restart), code(Attempt::Newton));
+        note([R::select(apart, code(Attempt::PrimalDual), newton), alpha, decrement], work);
         R::when(
             apart,
             &mut (&mut *self, &mut *work),
@@ -204,7 +202,9 @@ impl<R: Real> Iterate<R> {
         let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
         let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
-        let after = self.iterations.gt(R::splat(RETRY - 0.5)).and(self.iterations.lt(R::splat(RETRY + 0.5)));
+        // Forces of a step before may lead along the boundary of the cones for hundreds of steps.
+        let most = f64::from(s.settings.warm_iterations);
+        let after = self.iterations.gt(R::splat(most - 0.5)).and(self.iterations.lt(R::splat(most + 0.5)));
         let retry = self.given.and(running).and(after);
         let late = late.or(retry);
         R::when(
@@ -235,11 +235,11 @@ impl<R: Real> Iterate<R> {
             |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
         );
         let stalled = idle.and(decrement.lt(stalled[0]));
-        let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(accuracy))).or(stalled));
+        let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(s, accuracy))).or(stalled));
         self.running = running.and(done.not());
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);
-        self.kappa = R::select(rise, self.kappa.scale(RISE).min(problem.kappa), self.kappa);
+        self.kappa = R::select(rise, self.kappa.scale(s.settings.restart_growth).min(problem.kappa), self.kappa);
         self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
         let broken = self.running.and(sound.or(apart).not());
         let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
@@ -261,7 +261,8 @@ impl<R: Real> Iterate<R> {
         work: &mut Work<&mut [R]>,
     ) {
         self.approach.follow(s, problem, (moving, alpha), work);
-        let late = (self.iterations - self.began).lt(R::splat(LONGEST)).not();
+        let most = R::splat(f64::from(s.settings.primal_dual_iterations));
+        let late = (self.iterations - self.began).lt(most).not();
         let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
         R::when(
             lost,
@@ -269,7 +270,7 @@ impl<R: Real> Iterate<R> {
             #[inline(always)]
             |(at, work)| {
                 at.approach.leave(lost);
-                at.kappa = R::select(lost, at.kappa.min(R::splat(FIRST_KAPPA)), at.kappa);
+                at.kappa = R::select(lost, at.kappa.min(R::splat(s.settings.restart_kappa)), at.kappa);
                 newton::prepare(s, problem, work);
                 start_again(s, problem, at.kappa, lost, work);
             },

@@ -8,10 +8,6 @@ use super::memory::Work;
 use super::problem::with_private;
 use super::structure::Structure;
 
-/// Most iterations of the search, Newton's method between bisections.
-const LINE_SEARCH: usize = 8;
-/// The search ends where the slope has fallen to this part of what it was: further on the Newton step is worth no more.
-const FLAT: f64 = 0.1;
 /// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
 const LONGEST_STEP: f64 = 100.0;
 
@@ -78,8 +74,10 @@ pub(super) fn line_search<R: Real>(
         second: curvature,
         searching: far,
     };
+    // Further on the Newton step is worth no more.
+    let flat = decrement.scale(s.settings.line_search_slope);
     R::repeat(
-        LINE_SEARCH,
+        s.settings.line_search_iterations as usize,
         &mut search,
         #[inline(always)]
         |search| {
@@ -106,7 +104,7 @@ pub(super) fn line_search<R: Real>(
                 second = (log * log).mul_add(R::splat(2.0), second);
             }
             (search.first, search.second) = (first, second);
-            search.searching = search.searching.and(first.abs().lt(decrement.scale(FLAT)).not());
+            search.searching = search.searching.and(first.abs().lt(flat).not());
             search.searching
         },
         #[inline(always)]

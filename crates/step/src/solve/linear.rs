@@ -22,11 +22,6 @@ use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::status::is_relaxed;
 use super::structure::Structure;
 
-/// Relative tolerance of the iterative refinement: equations whose imbalance exceeds this part of their largest term are solved again.
-const BALANCED: f64 = 1e-12;
-/// Most rounds of iterative refinement.
-const REFINEMENTS: usize = 5;
-
 /// The contacts and limits at a solution.
 struct System<'a, R: Real> {
     s: &'a Structure,
@@ -190,7 +185,7 @@ pub(super) fn solve<R: Real>(
         (Parts { contacts: &mut *w.contacts, limits: &mut *w.limits }, left),
     );
     R::repeat(
-        REFINEMENTS,
+        s.settings.refinements as usize,
         &mut state,
         #[inline(always)]
         |(Refinement { y, free, again }, (w, _))| {
@@ -206,7 +201,7 @@ pub(super) fn solve<R: Real>(
             for free in free.iter() {
                 worst = worst.max(free.abs());
             }
-            *again = worst.gt(largest.scale(BALANCED));
+            *again = worst.gt(largest.scale(s.settings.refinement_tolerance));
             *again
         },
         #[inline(always)]

@@ -67,6 +67,8 @@ layout! {
         free,
         /// The report: [`super::Status::code`], iterations, residual, and the gap that slip opens where the status is unsettled.
         info,
+        /// See [`super::log`].
+        log,
     }
 }
 
@@ -126,6 +128,7 @@ impl Work<usize> {
             step: s.nv,
             free: s.nv,
             info: INFO,
+            log: 0,
         }
     }
 }

@@ -19,6 +19,7 @@ mod impact;
 pub mod lcp;
 mod line_search;
 mod linear;
+mod log;
 mod memory;
 mod newton;
 mod op;
@@ -28,6 +29,7 @@ pub mod program;
 pub mod qcqp;
 mod qp;
 mod response;
+mod result;
 mod shared;
 mod slide;
 mod stages;
@@ -45,16 +47,22 @@ pub(crate) use cone::{Cone, Rates};
 pub use delassus::Delassus;
 pub use frictionless::Frictionless;
 pub use impact::{Impact, Method};
+pub use log::Attempt;
+pub(crate) use log::{Logged, length as log_length};
 pub use memory::INFO;
 pub(crate) use memory::{Gradients, Operands, Places, Work};
 pub(crate) use op::Start;
-pub(crate) use stages::{Balance, Factor, Loosen, Pull, Solve, Untwin};
+pub use result::{Report, Solution};
+pub(crate) use stages::{Balance, Factor, Pull, Solve, refit};
 pub use status::Accuracy;
 pub use status::Status;
 pub use structure::{ContactPaths, Slip, Structure};
 
+/// Settings of the solve: see [`Params::solver`](fingertip_scene::Params).
+pub use fingertip_scene::Settings;
+
 use crate::tensor::operation::Operation;
-use crate::tensor::{numbers, part};
+use crate::tensor::part;
 
 /// A batch of contact problems with the same structure, as differentiable tensors.
 ///
@@ -74,39 +82,6 @@ pub struct ContactProblem {
     pub contacts: Tensor,
     /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, then g, κ and the gaps to the limits.
     pub problem: Tensor,
-}
-
-/// Result of a solve, as tensors.
-#[derive(Clone, Debug)]
-pub struct Solution {
-    /// δ (B, nv). Differentiable.
-    pub delta: Tensor,
-    /// Contact force on B in world axes (B, nc, 3), N. Differentiable.
-    pub force: Tensor,
-    /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Differentiable.
-    pub limit_force: Tensor,
-    /// The solver's scaled forces (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
-    pub warm: Tensor,
-    /// The whole result of the operation. No gradient.
-    packed: Tensor,
-    /// The first column of the report in `packed`.
-    info: usize,
-}
-
-/// Report on one world's contact solve: status, iterations, residual.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Report {
-    /// The outcome of the solve: solved, or why there is no solution.
-    pub status: Status,
-    /// The number of Newton iterations.
-    pub iterations: usize,
-    /// Relative residual of the optimality conditions, from 0 to 1. It is the larger of two: that of the force balance,
-    /// relative to its largest term, and that of the contacts, relative to their slacks. A slack is a difference of
-    /// lengths and has only the digits that these leave. 0 if there is no solution.
-    pub residual: f64,
-    /// For a world that is [`Status::Unsettled`], how far its answer is from Coulomb's law, m: the largest gap μ‖ν_t‖
-    /// that slip opens at a contact by the relaxed law. 0 if the answer follows the scene's own law.
-    pub slip_gap: f64,
 }
 
 /// Solves every world's problem. Gradients of `delta`, `force` and `limit_force` reach every number of the problem, by
@@ -145,45 +120,6 @@ pub(crate) fn barrier_from(
         info: structure.n_results() + n,
         packed: detached,
     })
-}
-
-impl Solution {
-    /// Each world's report.
-    ///
-    /// # Errors
-    /// If the numbers cannot be fetched from the device.
-    pub fn report(&self) -> Result<Vec<Report>> {
-        Report::read(&self.packed.narrow(1, self.info, INFO)?)
-    }
-}
-
-impl Report {
-    /// Reads reports from rows (n, [`INFO`]).
-    pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
-        Ok(Self::of(&numbers(info)?).collect())
-    }
-
-    /// Is the answer that of the relaxed law, in a problem with Coulomb's law?
-    pub(crate) fn is_relaxed(&self) -> bool {
-        matches!(self.status, Status::IterationLimit | Status::Unsettled | Status::Frictionless)
-    }
-
-    /// Writes the report as [`INFO`] numbers.
-    pub(crate) fn row(&self) -> [f64; INFO] {
-        #[expect(clippy::cast_precision_loss, reason = "a count")]
-        [self.status.code(), self.iterations as f64, self.residual, self.slip_gap]
-    }
-
-    /// Reads reports from [`INFO`] numbers each: see [`Report::row`].
-    pub(crate) fn of(rows: &[f64]) -> impl Iterator<Item = Self> {
-        rows.as_chunks().0.iter().map(|&[status, iterations, residual, slip_gap]: &[f64; INFO]| Self {
-            status: Status::from_code(status),
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-            iterations: iterations as usize,
-            residual,
-            slip_gap,
-        })
-    }
 }
 
 /// First-order estimate (B, nv) of how far the barrier moves δ away from that of hard contact: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf. 0

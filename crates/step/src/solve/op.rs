@@ -15,8 +15,8 @@ use fingertip_lanes::vector::dot;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
-use super::stages::{Factor, Loosen, Pull, Smoothing, Solve, Untwin};
-use super::status::{Accuracy, Status};
+use super::stages::{Factor, Pull, Smoothing, Solve, refit};
+use super::status::Accuracy;
 use super::structure::Structure;
 
 /// The start of a solve.
@@ -76,15 +76,6 @@ impl<'a> Base<'a> {
         let [a, b, c] = operands;
         let rows = [from_tensor(a)?, from_tensor(b)?, from_tensor(c)?];
         Ok(Self::new(structure, rows, None))
-    }
-
-    /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows: see [`Structure::with_twins`].
-    fn refit(&self, group: &mut Group) {
-        let (structure, at) = (self.structure, &self.at);
-        if !structure.twins.is_empty() {
-            group.run(&Untwin { structure, at });
-        }
-        group.run(&Loosen { structure, at, status: Status::Frictionless });
     }
 
     fn factor(&self) -> Factor<'_> {
@@ -157,7 +148,7 @@ impl Program for Forward<'_> {
             }
             Way::Recall(result) => {
                 group.run(&Recall { base, result, eta: structure.nv, grad: None });
-                base.refit(group);
+                refit(base.structure, &base.at, group);
             }
         }
         group.run(&Store(base));
@@ -205,7 +196,7 @@ impl Program for Backward<'_> {
         group.run(&Load(base));
         let eta = base.structure.n_results();
         group.run(&Recall { base, result: &self.result, eta, grad: Some(&self.grad) });
-        base.refit(group);
+        refit(base.structure, &base.at, group);
         group.run(&base.factor());
         group.run(&Pull { structure: base.structure, at: &base.at, gradients: &base.gradients });
         group.run(&StoreGradients(base));
@@ -320,7 +311,7 @@ impl Program for Displacement<'_> {
         let base = &self.base;
         group.run(&Load(base));
         group.run(&Recall { base, result: &self.result, eta: base.structure.n_results(), grad: None });
-        base.refit(group);
+        refit(base.structure, &base.at, group);
         group.run(&base.factor());
         group.run(&Smoothing { structure: base.structure, at: &base.at });
         group.run(&Store(base));

@@ -77,10 +77,10 @@ fn largest<R: Real>(x: &[R]) -> R {
 
 /// Largest residual at which a world counts as solved.
 #[inline(always)]
-pub(super) fn tolerance<R: Real>() -> f64 {
+pub(super) fn tolerance<R: Real>(s: &Structure) -> f64 {
     match R::precision() {
-        Precision::Double => 1e-8,
-        Precision::Single => 1e-3,
+        Precision::Double => s.settings.tolerance,
+        Precision::Single => s.settings.tolerance.max(1e-3),
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     let kappa = problem.kappa;
     let columns = work.columns.as_chunks().0;
     let rounding = ROUNDING * R::precision().epsilon();
-    let unit = rounding / tolerance::<R>();
+    let unit = rounding / tolerance::<R>(s);
     // P δ in step, J̃ᵀη in free.
     clear(work.step);
     clear(work.free);

@@ -11,9 +11,10 @@ use super::adjoint;
 use super::barrier;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::coulomb;
+use super::log::{self, Phase};
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
-use super::status::{Accuracy, Status, is, is_relaxed};
+use super::status::{Accuracy, RELAXED, Status, is, is_among, is_relaxed};
 use super::structure::Structure;
 
 /// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working memory.
@@ -31,39 +32,31 @@ pub(crate) struct Solve<'a> {
 impl Solve<'_> {
     /// Runs the solve: in single precision if that is the program's and the law is the relaxed one.
     pub(crate) fn run(self, group: &mut Group) {
-        match self.structure.friction {
-            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, worlds: Worlds::All }),
+        let Self { structure, at, .. } = self;
+        match structure.friction {
+            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, phase: Phase::First }),
             Friction::Coulomb => {
-                group.run(&Coulomb { of: self, again: false });
-                group.run_in_either(&Relaxed { of: self, worlds: Worlds::Unsettled });
-                group.run(&Coulomb { of: self, again: true });
-                if !self.structure.twins.is_empty() {
-                    group.run(&Alone(self));
-                    group.run_in_either(&Relaxed { of: self, worlds: Worlds::Unsettled });
+                group.run(&Coulomb { of: self, phase: Phase::First });
+                group.run_in_either(&Relaxed { of: self, phase: Phase::Relaxed });
+                group.run(&Coulomb { of: self, phase: Phase::Again });
+                if !structure.twins.is_empty() {
+                    group.run(&PutAside(self));
+                    group.run(&Refit::untwinned(structure, at));
+                    group.run_in_either(&Relaxed { of: self, phase: Phase::Untwinned });
                     group.run(&Unsettled(self));
                 }
             }
         }
-        let worlds = Worlds::Infeasible;
-        group.run_in_either(&Loosen { structure: self.structure, at: self.at, status: Status::Infeasible });
-        group.run_in_either(&Relaxed { of: self, worlds });
+        group.run_in_either(&Refit::loosened(structure, at, Status::Infeasible));
+        group.run_in_either(&Relaxed { of: self, phase: Phase::Frictionless });
     }
 }
 
-/// The worlds that are solved by the relaxed law.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Worlds {
-    All,
-    /// Those that Coulomb's law has not settled.
-    Unsettled,
-    /// Those that have no solution with friction.
-    Infeasible,
-}
-
-/// The Newton iteration for the relaxed law.
+/// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled; or, without friction, of those
+/// that have no solution with it.
 struct Relaxed<'a> {
     of: Solve<'a>,
-    worlds: Worlds,
+    phase: Phase,
 }
 
 impl Stage for Relaxed<'_> {
@@ -71,22 +64,23 @@ impl Stage for Relaxed<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
         let (problem, mut work) = at.of(memory);
-        let worlds = match self.worlds {
-            Worlds::All => R::Mask::splat(true),
-            Worlds::Unsettled => is_relaxed(work.info[0]),
-            Worlds::Infeasible => is(Status::Infeasible, work.info[0]),
+        let worlds = match self.phase {
+            Phase::First => R::Mask::splat(true),
+            Phase::Relaxed | Phase::Again | Phase::Untwinned => is_relaxed(work.info[0]),
+            Phase::Frictionless => is(Status::Infeasible, work.info[0]),
         };
-        let warm = warm && self.worlds != Worlds::Infeasible;
+        let warm = warm && self.phase != Phase::Frictionless;
+        log::open(self.phase, &mut work);
         R::when(
             worlds,
             &mut work,
             #[inline(always)]
             |work| {
-                if self.worlds != Worlds::All {
+                if self.phase != Phase::First {
                     coulomb::put_aside(work);
                 }
                 barrier::solve(structure, &problem, max_iterations, (warm, accuracy), work);
-                if self.worlds == Worlds::Infeasible {
+                if self.phase == Phase::Frictionless {
                     coulomb::loosened(worlds, work);
                 }
             },
@@ -94,11 +88,10 @@ impl Stage for Relaxed<'_> {
     }
 }
 
-/// The iteration for Coulomb's law.
+/// The iteration for Coulomb's law; again after the relaxed solve, from its answer.
 struct Coulomb<'a> {
     of: Solve<'a>,
-    /// Start from the answer of the relaxed law, after its solve?
-    again: bool,
+    phase: Phase,
 }
 
 impl Stage for Coulomb<'_> {
@@ -106,19 +99,18 @@ impl Stage for Coulomb<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, .. } = self.of;
         let (problem, mut work) = at.of(memory);
-        coulomb::solve(structure, &problem, max_iterations, (warm, self.again), &mut work);
+        log::open(self.phase, &mut work);
+        coulomb::solve(structure, &problem, max_iterations, (warm, self.phase == Phase::Again), &mut work);
     }
 }
 
-/// Puts all results aside, and gives the worlds that Coulomb's law has not settled the relaxed law's coefficients: see [`Untwin`].
-struct Alone<'a>(Solve<'a>);
+/// Puts all results aside.
+struct PutAside<'a>(Solve<'a>);
 
-impl Stage for Alone<'_> {
+impl Stage for PutAside<'_> {
     #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let Solve { structure, at, .. } = self.0;
-        coulomb::put_aside(&mut at.of(memory).1);
-        Untwin { structure, at }.run(first, memory, out);
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        coulomb::put_aside(&mut self.0.at.of(memory).1);
     }
 }
 
@@ -134,49 +126,57 @@ impl Stage for Unsettled<'_> {
     }
 }
 
-/// Takes friction away in worlds with this status.
-pub(crate) struct Loosen<'a> {
-    pub(crate) structure: &'a Structure,
-    pub(crate) at: &'a Places,
-    pub(crate) status: Status,
+/// Scales the friction coefficients of contacts in worlds whose status is one of several. The report is in the working memory, and the
+/// contacts are as the step has assembled them.
+struct Refit<'a> {
+    structure: &'a Structure,
+    at: &'a Places,
+    /// Only those of contacts that carry a force in pairs?
+    twins: bool,
+    by: f64,
+    /// The first and the last status.
+    statuses: [Status; 2],
 }
 
-impl Stage for Loosen<'_> {
+impl<'a> Refit<'a> {
+    /// Takes friction away in worlds with this status.
+    fn loosened(structure: &'a Structure, at: &'a Places, status: Status) -> Self {
+        Self { structure, at, twins: false, by: 0.0, statuses: [status; 2] }
+    }
+
+    /// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer although the law is
+    /// Coulomb's: see [`Structure::with_twins`].
+    fn untwinned(structure: &'a Structure, at: &'a Places) -> Self {
+        Self { structure, at, twins: true, by: 0.5, statuses: RELAXED }
+    }
+}
+
+/// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
+pub(crate) fn refit(s: &Structure, at: &Places, group: &mut Group) {
+    if !s.twins.is_empty() {
+        group.run(&Refit::untwinned(s, at));
+    }
+    group.run(&Refit::loosened(s, at, Status::Frictionless));
+}
+
+impl Stage for Refit<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Self { structure, at, status } = self;
-        let worlds = is(*status, memory[at.work.info.start]);
+        let Self { structure: s, at, twins, by, statuses } = *self;
+        let worlds = is_among(statuses, memory[at.work.info.start]);
+        let n = if twins { s.twins.len() } else { s.nc() };
         R::when(
             worlds,
             &mut memory[at.operands.contacts.clone()],
             #[inline(always)]
-            |contacts| {
-                for contact in R::parts(0..structure.nc()) {
-                    let mu = &mut contacts[CONTACT_OPERAND * contact + 10];
-                    *mu = R::select(worlds, R::zero(), *mu);
+            |operands| {
+                for k in R::parts(0..n) {
+                    let contact = if twins { s.twins[k] } else { k };
+                    let mu = &mut operands[CONTACT_OPERAND * contact + 10];
+                    *mu = R::select(worlds, mu.scale(by), *mu);
                 }
             },
         );
-    }
-}
-
-/// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer although the law is
-/// Coulomb's: see [`Structure::with_twins`]. The report is in the working memory, and the contacts are as the step has assembled them.
-pub(crate) struct Untwin<'a> {
-    pub(crate) structure: &'a Structure,
-    pub(crate) at: &'a Places,
-}
-
-impl Stage for Untwin<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Self { structure, at } = self;
-        let relaxed = is_relaxed(memory[at.work.info.start]);
-        let contacts = &mut memory[at.operands.contacts.clone()];
-        for &contact in R::parts(&structure.twins) {
-            let mu = &mut contacts[CONTACT_OPERAND * contact + 10];
-            *mu = R::select(relaxed, mu.scale(0.5), *mu);
-        }
     }
 }
 

@@ -15,7 +15,8 @@ pub enum Accuracy {
 /// The outcome of one world's contact solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The minimiser was found: the relative residual is at most 1e-8, or 1e-3 in single precision.
+    /// The minimiser was found: the relative residual is at most [`Settings::tolerance`](super::Settings::tolerance), by default 1e-8.
+    /// In single precision that is 1e-3 at least.
     Solved,
     /// The iteration reached its limit, or the limit of rounding, before it had converged. The residual says how far it
     /// is from the minimiser. δ and λ are the last iterate, which is inside the cones up to rounding. They are zero if
@@ -79,14 +80,21 @@ impl Status {
 /// Is this the code of a status?
 #[inline(always)]
 pub(super) fn is<R: Real>(status: Status, code: R) -> R::Mask {
-    let middle = status.code();
-    code.gt(R::splat(middle - 0.5)).and(code.lt(R::splat(middle + 0.5)))
+    is_among([status; 2], code)
 }
 
-/// Is the answer that of the relaxed law although the scene's is Coulomb's? That law's iteration may have reached its limit, too:
-/// Coulomb's own ends with an answer or without one. Without friction both laws are one.
+/// Is this the code of one of the statuses from the first to the last?
+#[inline(always)]
+pub(super) fn is_among<R: Real>([first, last]: [Status; 2], code: R) -> R::Mask {
+    code.gt(R::splat(first.code() - 0.5)).and(code.lt(R::splat(last.code() + 0.5)))
+}
+
+/// The first and the last status under which the answer is that of the relaxed law although the scene's is Coulomb's. That law's
+/// iteration may have reached its limit, too: Coulomb's own ends with an answer or without one. Without friction both laws are one.
+pub(super) const RELAXED: [Status; 2] = [Status::IterationLimit, Status::Frictionless];
+
+/// Is the status among the [`RELAXED`] ones?
 #[inline(always)]
 pub(super) fn is_relaxed<R: Real>(status: R) -> R::Mask {
-    let (first, last) = (Status::IterationLimit.code(), Status::Frictionless.code());
-    status.gt(R::splat(first - 0.5)).and(status.lt(R::splat(last + 0.5)))
+    is_among(RELAXED, status)
 }

@@ -10,7 +10,7 @@ use super::elimination::{Graph, rows};
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
-use fingertip_scene::Friction;
+use fingertip_scene::{Friction, Settings};
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
@@ -46,6 +46,7 @@ pub struct Structure {
     pub(crate) n_slots: usize,
     /// The friction law of all contacts.
     pub(crate) friction: Friction,
+    pub(crate) settings: Settings,
     /// Contacts whose coefficients are twice as large by Coulomb's law: see [`Structure::with_twins`].
     pub(crate) twins: Vec<usize>,
     pub(crate) kernels: Kernels,
@@ -184,6 +185,7 @@ impl Structure {
             diagonal,
             limited,
             friction: Friction::default(),
+            settings: Settings::default(),
             twins: Vec::new(),
             kernels: Kernels::default(),
         }
@@ -192,6 +194,11 @@ impl Structure {
     /// This structure with another friction law; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
         Self { friction, kernels: Kernels::default(), ..self }
+    }
+
+    /// This structure with other settings of the solve; [`Structure::new`] has the defaults.
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Self { settings, kernels: Kernels::default(), ..self }
     }
 
     /// This structure with twins: pairs of contacts that carry one normal force together, `twins` being the contacts of all pairs. By

@@ -13,7 +13,7 @@ use fingertip_lanes::vector::{Vec3, add, add_vec3, cross, dot, scale, signed, su
 pub(super) struct ConnectionTables {
     /// Offsets of the poses of the two points of each connection in the row of the kinematics' results, A first.
     ends: Vec<[usize; 2]>,
-    /// What moves the points against each other.
+    /// The screws that move the two points against each other.
     movers: Vec<Mover>,
     /// (mover, mover, entry of P): products of velocities that add up to k JᵀJ.
     terms: Vec<(usize, usize, usize)>,

@@ -18,6 +18,7 @@ mod quasidynamic;
 mod reason;
 mod result;
 mod rolling;
+mod strand;
 mod torsion;
 
 pub use bound::Bound;

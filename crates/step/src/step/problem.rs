@@ -2,7 +2,8 @@
 //! parameters.
 //!
 //! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has K c cᵀ in P and
-//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. A joint's own spring is one more of these, with its
+//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. With `effort_limits` the force K (u − cᵀq) is bounded.
+//! A joint's own spring is one more of these, with its
 //! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h²; [connections](super::connection) come last. For two degrees of freedom i and j
 //! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
 //! angular velocity at unit rate:
@@ -31,6 +32,7 @@ use fingertip_scene::JointKind;
 
 use super::connection::ConnectionTables;
 use super::limits::LimitTables;
+use super::strand::{Entries, Strand};
 
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
 pub(super) const MOTION: usize = 6;
@@ -105,10 +107,10 @@ impl ProblemTables {
         let commands = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| {
             let others = c.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
             let terms = std::iter::once((c, 1.0)).chain(others).map(|(c, ratio)| (c.v, c.q, ratio)).collect();
-            Strand::new(terms, &mut entries)
+            Strand::new(terms, model.params.bounded_effort(c.effort), &mut entries)
         });
         let commands = commands.collect();
-        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], &mut entries)).collect();
+        let springs = tree.sprung().map(|c| Strand::new(vec![(c.v, c.q, 1.0)], f64::INFINITY, &mut entries)).collect();
         let acts = |c: &Coordinate| tree.is_resisted(c, model.params.joint_damping);
         let mut diagonal = |k: usize, c: &Coordinate| -> Vec<_> {
             c.dofs().filter(|_| acts(c)).map(|dof| (k, entries.at(dof, dof))).collect()
@@ -338,98 +340,6 @@ impl ProblemTables {
         let kin = beside(&[&frames.poses.flatten_from(1)?, &frames.screws], 1)?;
         let op = ProblemOp { tables: self.clone(), structure: structure.clone() };
         state.apply_op3(&kin, &parameters.packed()?, Operation::rowwise(op, &structure.kernels))
-    }
-}
-
-/// P's entries (i, j), j ≤ i, each once.
-pub(super) struct Entries {
-    pub(super) all: Vec<(usize, usize)>,
-    places: HashMap<(usize, usize), usize>,
-}
-
-impl Entries {
-    pub(super) fn of(all: Vec<(usize, usize)>) -> Self {
-        let key = |&(i, j): &(usize, usize)| (i.max(j), i.min(j));
-        let places = all.iter().map(key).zip(0..).collect();
-        Self { all, places }
-    }
-
-    /// The place of an entry, behind the others if it is new.
-    pub(super) fn at(&mut self, i: usize, j: usize) -> usize {
-        let key = (i.max(j), i.min(j));
-        *self.places.entry(key).or_insert_with(|| {
-            self.all.push(key);
-            self.all.len() - 1
-        })
-    }
-}
-
-/// A spring on a sum of coordinates, Σ ratio · q.
-#[derive(Debug)]
-pub(super) struct Strand {
-    /// (degree of freedom, place in q, ratio) of each coordinate.
-    pub(super) terms: Vec<(usize, usize, f64)>,
-    /// (entry of P, product of the two ratios).
-    entries: Vec<(usize, f64)>,
-}
-
-/// ratio · x, and x itself for a ratio of 1.
-#[inline(always)]
-pub(super) fn times<R: Real>(ratio: f64, x: R) -> R {
-    if ratio == 1.0 { x } else { x.scale(ratio) }
-}
-
-impl Strand {
-    fn new(terms: Vec<(usize, usize, f64)>, entries: &mut Entries) -> Self {
-        let pairs = terms.iter().enumerate().flat_map(|(l, left)| terms[..=l].iter().map(move |right| (left, right)));
-        let entries = pairs.map(|(l, r)| (entries.at(l.0, r.0), l.2 * r.2)).collect();
-        Self { terms, entries }
-    }
-
-    /// How far the sum is short of its target.
-    #[inline(always)]
-    fn short<R: Real>(&self, target: R, q: &[R]) -> R {
-        let mut short = target;
-        for &(_, at, ratio) in &self.terms {
-            short -= times(ratio, q[at]);
-        }
-        short
-    }
-
-    /// Adds what a spring of this stiffness and target puts into P and g.
-    #[inline(always)]
-    fn fill<R: Real>(&self, place: &[usize], [stiffness, target]: [R; 2], q: &[R], p: &mut [R], g: &mut [R]) {
-        for &(entry, ratio) in &self.entries {
-            p[entry] += times(ratio, stiffness);
-        }
-        let force = stiffness * self.short(target, q);
-        for &(dof, _, ratio) in &self.terms {
-            g[place[dof]] -= times(ratio, force);
-        }
-    }
-
-    /// The gradients of stiffness and target, from those of P and −g; that of q is added to.
-    #[inline(always)]
-    fn pull<R: Real>(
-        &self,
-        place: &[usize],
-        [stiffness, target]: [R; 2],
-        q: &[R],
-        [grad_p, y]: [&[R]; 2],
-        to_q: &mut [R],
-    ) -> [R; 2] {
-        let (mut along, mut grad) = (R::zero(), R::zero());
-        for &(dof, _, ratio) in &self.terms {
-            along += times(ratio, y[place[dof]]);
-        }
-        for &(entry, ratio) in &self.entries {
-            grad += times(ratio, grad_p[entry]);
-        }
-        let to_target = along * stiffness;
-        for &(_, at, ratio) in &self.terms {
-            to_q[at] -= times(ratio, to_target);
-        }
-        [along.mul_add(self.short(target, q), grad), to_target]
     }
 }
 

@@ -38,8 +38,8 @@ impl Bound {
             Shape::Box { .. } => Self::Ball(Round::Box),
             Shape::Ellipsoid { .. } => Self::Ball(Round::Ellipsoid),
             Shape::HalfSpace => Self::HalfSpace,
-            Shape::Hull(hull) => {
-                let points = hull.vertices();
+            Shape::Hull(_) | Shape::Grid(_) => {
+                let points = shape.hulled().map_or(&[][..], |hull| hull.vertices());
                 let centre = std::array::from_fn(|k| {
                     let low = points.iter().map(|point| point[k]).fold(f64::INFINITY, f64::min);
                     let high = points.iter().map(|point| point[k]).fold(f64::NEG_INFINITY, f64::max);

@@ -4,6 +4,7 @@ use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_scene::Friction;
 
 use super::super::approach::Approach;
+use super::super::log::{Attempt, note};
 use super::super::memory::{Problem, Work};
 use super::super::newton;
 use super::super::start::{renew, renew_all, soft_kappa, start};
@@ -23,23 +24,19 @@ const NEAR: f64 = 3.0;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
 const FAR: f64 = 1.0;
 const TRIAL: f64 = 2.0;
-/// κ at which contacts start anew in the first attempt, 1/J: continuation from soft to hard chooses among several answers, as the slow
-/// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
-/// path from soft to hard ends before it is there, they help.
-const SOFT_KAPPA: f64 = 150.0;
 /// Step-size rules of an attempt.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
     /// others, with steps that end at its boundary, and longer steps end at other answers.
     reach: f64,
     fastest: f64,
-    /// Steps after which an attempt has failed.
+    /// Steps after which an attempt has failed, relative to [`Settings::coulomb_iterations`](fingertip_scene::Settings).
     longest: f64,
 }
 
-const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 36.0 };
+const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 1.0 };
 /// The pace of the third attempt, from a softer start, where the attempts with the brisk pace have failed.
-const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 };
+const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 / 36.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
 /// The attempts: soft, hard, careful; from the relaxed answer.
 const HARD: f64 = 1.0;
@@ -77,7 +74,7 @@ pub(super) fn find<R: Real>(
         recall(s, problem, work);
         join(running, s, problem, &mut approach, work);
     } else {
-        let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(SOFT_KAPPA)), work).and(running);
+        let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work).and(running);
         join_anew(cold, s, problem, &mut approach, work);
     }
     let mut iterate = Iterate {
@@ -123,6 +120,7 @@ impl<R: Real> Iterate<R> {
         let worst = go(s, problem, (moving, alpha), work);
         self.iterations += R::select(running, R::one(), R::zero());
         self.steps += R::one();
+        note([self.attempt + R::splat(Attempt::Soft.code()), alpha, worst], work);
 
         let is_full = alpha.lt(R::one()).not();
         let on_path = self.approach.tau.lt(R::splat(NEAR));
@@ -146,11 +144,13 @@ impl<R: Real> Iterate<R> {
             #[inline(always)]
             |(approach, work)| {
                 newton::prepare(s, problem, work);
-                renew(s, problem, (Friction::Coulomb, late, R::splat(SOFT_KAPPA)), work);
+                renew(s, problem, (Friction::Coulomb, late, R::splat(s.settings.coulomb_kappa)), work);
                 join_anew(late, s, problem, approach, work);
             },
         );
-        let lost = self.running.and(sound.not().or(self.steps.gt(pace(careful, BRISK.longest, CAREFUL.longest))));
+        let most = f64::from(s.settings.coulomb_iterations);
+        let longest = pace(careful, most * BRISK.longest, most * CAREFUL.longest);
+        let lost = self.running.and(sound.not().or(self.steps.gt(longest)));
         R::when(
             lost,
             &mut (self, work),

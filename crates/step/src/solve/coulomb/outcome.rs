@@ -26,7 +26,7 @@ pub(super) fn report<R: Real>(
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>())));
+    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
     zero_unless(settled, work.eta);
     let code = |status: Status| R::splat(status.code());
@@ -46,7 +46,7 @@ fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
             |contact: usize| states[contact].cone.split(states[contact].eta),
         );
         let [one, other] = [part(pair[0]), part(pair[1])];
-        let half = (one.0 + other.0).scale(0.5 * (1.0 + tolerance::<R>()));
+        let half = (one.0 + other.0).scale(0.5 * (1.0 + tolerance::<R>(s)));
         for (_, across) in [one, other] {
             shared = shared.and((half * half).lt(dot(across, across)).not());
         }

@@ -3,7 +3,7 @@
 use crate::kinematics::{Coordinate, Tree};
 use crate::step::fused::JointForces;
 
-/// What acts on a model's joints by themselves.
+/// Springs, damping, armature, dry friction and effort of a model's joints.
 pub(super) fn joint_forces(tree: &Tree) -> JointForces {
     let row = |of: fn(&Coordinate) -> f64, nothing: f64| {
         let mut values = vec![nothing; tree.nv];

@@ -41,7 +41,7 @@ use super::connection::ConnectionTables;
 use super::fused::{self, Choices, JointForces};
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
-use super::problem::Entries;
+use super::strand::Entries;
 use super::torsion::Torsion;
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
@@ -112,7 +112,7 @@ impl Dynamic {
         let screws = POSE * (model.n_front_frames() + dynamics.bodies().len());
         let connections = ConnectionTables::new(tree, model.shapes.len(), screws, |i, j| all.at(i, j));
         let structure = Structure::new(tree.nv, tree.ns, &all.all, &paths, &limit_dofs);
-        let structure = structure.with_friction(model.params.friction);
+        let structure = structure.with_friction(model.params.friction).with_settings(model.params.solver);
         let structure = Arc::new(structure.with_twins(Torsion::new(model).twinned().collect()));
         let choices = Choices {
             dynamics: &dynamics,

@@ -40,7 +40,7 @@ pub(super) enum Body {
     Described([f64; INERTIA]),
 }
 
-/// What acts on the joints by themselves: places of springs, damping and armature among the parameters; dry friction and effort limits as
+/// The joints' own forces: places of springs, damping and armature among the parameters; dry friction and effort limits as
 /// numbers, one for each degree of freedom.
 #[derive(Clone, Debug)]
 pub(in crate::step) struct JointForces {

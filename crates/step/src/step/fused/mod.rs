@@ -12,6 +12,7 @@ mod hold;
 mod inertial;
 mod jacobian;
 mod kernel;
+mod log;
 mod memory;
 #[cfg(feature = "native")]
 mod native;
@@ -43,6 +44,7 @@ use memory::TURNING;
 pub(super) use hold::{hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
 pub(super) use inertial::JointForces;
 pub use kernel::Kernel;
+pub(super) use log::log;
 pub(super) use plan::Plan;
 pub(super) use second_order::{Assembly, CONTACT, Choices};
 

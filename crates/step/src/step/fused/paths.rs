@@ -6,7 +6,8 @@ use crate::solve::Structure;
 use fingertip_lanes::layout;
 
 use super::super::connection;
-use super::super::problem::{ProblemTables, Strand};
+use super::super::problem::ProblemTables;
+use super::super::strand::Strand;
 use super::super::torsion::slips;
 use super::memory::GEOMETRY;
 use crate::contact::kernels::{Method, PairKernel};

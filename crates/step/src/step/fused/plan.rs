@@ -8,7 +8,7 @@ use crate::contact::kernels::PairKernels;
 use crate::kinematics::{FrameTables, Retraction};
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
-use crate::solve::Structure;
+use crate::solve::{Structure, log_length};
 use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
 use fingertip_lanes::rows::Rows;
 use fingertip_scene::Friction;
@@ -103,9 +103,12 @@ impl Plan {
         }
     }
 
-    /// A copy of this plan whose solves end after so many iterations. It has no native code.
-    pub(in super::super) fn ended_after(&self, max_iterations: usize) -> Self {
-        Self { max_iterations, ..self.on(self.set) }
+    /// A copy of this plan with room for a solve's log behind the step's memory. It has no native code and no adjoint.
+    pub(super) fn logged(&self) -> Self {
+        let mut plan = self.on(self.set);
+        let log = &mut plan.places.solve.work.log;
+        log.end = log.start + log_length(&self.structure, self.max_iterations);
+        plan
     }
 
     /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the

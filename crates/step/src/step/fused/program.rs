@@ -1,7 +1,7 @@
 //! The step and its adjoint: which stage follows which.
 
 use crate::kinematics::{PlaceFrames, PullFrames};
-use crate::solve::{self, Accuracy, Status};
+use crate::solve::{self, Accuracy};
 use fingertip_lanes::program::{Group, Program};
 use fingertip_lanes::rows::Rows;
 
@@ -37,11 +37,7 @@ impl Plan {
 
     /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
     pub(super) fn refit(&self, group: &mut Group) {
-        let (structure, at) = (&*self.structure, &self.places.solve);
-        if !structure.twins.is_empty() {
-            group.run(&solve::Untwin { structure, at });
-        }
-        group.run(&solve::Loosen { structure, at, status: Status::Frictionless });
+        solve::refit(&self.structure, &self.places.solve, group);
     }
 
     /// Factors H at the solution in memory.

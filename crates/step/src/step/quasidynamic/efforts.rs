@@ -20,7 +20,7 @@ pub struct BeyondEffort {
 
 impl Quasidynamic {
     /// The forces of the commands' springs where a step ends (B, nu), N·m or N: K (u − q₊), and of a command that pulls a tendon K (u − q₊ −
-    /// Σ ratio · q₊), which is the force on its own joint. What a controller adds against weight is not in them. Differentiable in all.
+    /// Σ ratio · q₊), which is the force on its own joint; no more than its effort with [`effort_limits`](fingertip_scene::Params::effort_limits). What a controller adds against weight is not in them. Differentiable in all.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -33,21 +33,31 @@ impl Quasidynamic {
             c.others.iter().for_each(|&(other, ratio)| lengths[tree.coordinates[other].q * nu + k] += ratio);
         }
         let lengths = Tensor::from_vec(lengths, (nq, nu), &self.model.device)?.to_dtype(self.model.dtype)?;
-        (u - q_next.matmul(&lengths)?)?.broadcast_mul(&self.parameters.stiffness)
+        let forces = (u - q_next.matmul(&lengths)?)?.broadcast_mul(&self.parameters.stiffness)?;
+        if !self.model.params.effort_limits {
+            return Ok(forces);
+        }
+        let efforts = self.model.tensor(&[&self.efforts()])?;
+        forces.broadcast_minimum(&efforts)?.broadcast_maximum(&efforts.neg()?)
     }
 
-    /// The commands whose springs pull harder where a step ends than their joints' largest efforts allow: the step does not bound them.
+    /// The commands whose springs pull harder where a step ends than their joints' largest efforts allow: the step bounds them only with
+    /// [`effort_limits`](fingertip_scene::Params::effort_limits).
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
     pub fn beyond_efforts(&self, q_next: &Tensor, u: &Tensor) -> Result<Vec<BeyondEffort>> {
         let nu = self.model.nu();
         let forces = numbers(&self.command_forces(q_next, u)?)?;
-        let efforts: Vec<f64> =
-            self.model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.effort).collect();
+        let efforts = self.efforts();
         let all = forces.iter().enumerate().map(|(i, &force)| (i / nu, i % nu, force));
         let beyond = all.filter(|&(_, command, force)| force.abs() > efforts[command]);
         let of = |(world, command, force)| BeyondEffort { world, command, force, effort: efforts[command] };
         Ok(beyond.map(of).collect())
+    }
+
+    /// The largest effort of each command's joint, N·m or N.
+    fn efforts(&self) -> Vec<f64> {
+        self.model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.effort).collect()
     }
 }

@@ -11,7 +11,7 @@ use fingertip_lanes::vector::{
     Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, signed, sub, vec3_at, zero,
 };
 
-use super::super::super::problem::{Strand, times};
+use super::super::super::strand::{Strand, times};
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
@@ -59,10 +59,10 @@ impl Stage for Balance<'_> {
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         clear(to.x);
         for (k, command) in plan.problem.commands.iter().enumerate() {
-            let stiffness = m.par[plan.at.stiffness + k];
-            plan.stretch(command, stiffness, to.x);
+            let [_, slope] = command.pulls([m.par[plan.at.stiffness + k], m.u[k]], m.q);
+            plan.stretch(command, slope, to.x);
             for &(dof, _, ratio) in &command.terms {
-                to.x[plan.paths.entry(s.nv + k, s.place[dof])] = times(ratio, stiffness);
+                to.x[plan.paths.entry(s.nv + k, s.place[dof])] = times(ratio, slope);
             }
         }
         for (k, spring) in plan.problem.springs.iter().enumerate() {

@@ -1,0 +1,219 @@
+//! Meshes by their distance grids: what round things do on them, and the derivatives of a step there.
+
+mod support;
+
+use std::sync::LazyLock;
+
+use candle_core::{DType, Device, Tensor};
+use fingertip::description::{Collision, DistanceGrid, Freedom, GridSettings, Object, Params, Scene, Shape, Triangles};
+use fingertip::solve::Status;
+use fingertip::step::{Quasidynamic, StepCotangent};
+use fingertip::{Model, Parameters};
+use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
+
+use support::meshes::{CUP, TORUS, cup, obj, torus};
+use support::oracle::{integrate, to_tangent};
+use support::states::Random;
+
+/// How far distances may be from the mesh, m.
+const TOLERANCE: f64 = 5e-4;
+
+fn grid(mesh: Triangles) -> Vec<Collision> {
+    let grid = DistanceGrid::new(mesh, &GridSettings::within(TOLERANCE)).unwrap();
+    let hull = Shape::Hull(grid.hull().clone());
+    Collision::with_grid(grid, vec![hull])
+}
+
+static CUP_GRID: LazyLock<Vec<Collision>> = LazyLock::new(|| grid(cup()));
+
+fn model(scene: &Scene) -> Model {
+    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
+}
+
+/// The configuration after so many steps without commands, all solved; nothing moves in the last by more than ten micrometres or microradians.
+fn settled(scene: &Scene, steps: usize) -> Vec<f64> {
+    let model = model(scene);
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let q = support::numbers(&model.home(1).unwrap());
+    let rollout = step.rollout_numbers(&q, &vec![0.0; steps * model.nu()], steps).unwrap();
+    assert!(rollout.reports.iter().all(|report| report.status == Status::Solved));
+    let [before, last] = [2, 1].map(|k| &rollout.q[rollout.q.len() - k * model.nq()..][..model.nq()]);
+    let moved = support::largest(before.iter().zip(last).map(|(a, b)| a - b));
+    assert!(moved < 1e-5, "{moved:e} in the last step: {last:?}");
+    last.to_vec()
+}
+
+/// A ball and a pen in a cup, whose hull is full: the ball at its bottom, the pen leaning from the bottom to the wall.
+#[test]
+fn a_ball_and_a_pen_in_a_cup() {
+    let [_, _, bottom] = CUP;
+    let (ball, pen) = (0.012, [0.004, 0.05]);
+    let scene = Scene::new()
+        .object(Object::compound("cup", CUP_GRID.clone(), 1.0).with_freedom(Freedom::Fixed))
+        .object(Object::rigid("ball", Shape::sphere(ball), 0.1).at([0.012, 0.0, 0.09]));
+    let q = settled(&scene, 400);
+    let height = q[2] - ball - bottom;
+    assert!((-TOLERANCE..TOLERANCE + 2e-4).contains(&height), "{height} above the bottom: {q:?}");
+    let lean = Isometry3::from_parts(
+        Translation3::new(0.0, 0.0, 0.07),
+        UnitQuaternion::from_axis_angle(&Vector3::y_axis(), 0.3),
+    );
+    let scene = Scene::new()
+        .object(Object::compound("cup", CUP_GRID.clone(), 1.0).with_freedom(Freedom::Fixed))
+        .object(Object::rigid("pen", Shape::capsule(pen[0], pen[1]), 0.05).with_pose(lean));
+    let q = settled(&scene, 1000);
+    let turn = UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(q[3], q[4], q[5], q[6]));
+    let along = turn * Vector3::z() * pen[1];
+    let ends = [-1.0, 1.0].map(|sign| Vector3::new(q[0], q[1], q[2]) + along * sign);
+    let lower = if ends[0].z < ends[1].z { ends[0] } else { ends[1] };
+    let height = lower.z - pen[0] - bottom;
+    assert!((-TOLERANCE..2e-3).contains(&height), "{height} above the bottom: {q:?}");
+    assert!(along.z.abs() < pen[1] * 0.99, "it leans: {q:?}");
+}
+
+/// A ring on a rod hangs below it, in its hole.
+#[test]
+fn a_ring_hangs_on_a_rod() {
+    let ([circle, tube], rod) = (TORUS, 0.005);
+    let across = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), std::f64::consts::FRAC_PI_2);
+    let scene = Scene::new()
+        .object(
+            Object::fixed("rod", Shape::capsule(rod, 0.04))
+                .with_pose(Isometry3::from_parts(Translation3::identity(), across)),
+        )
+        .object(
+            Object::compound("ring", grid(torus()), 0.05)
+                .with_pose(Isometry3::from_parts(Translation3::new(0.0, 0.01, -0.012), across)),
+        );
+    let q = settled(&scene, 1000);
+    let expected = -(circle - tube - rod);
+    assert!((q[2] - expected).abs() < 2.0 * TOLERANCE && q[1].abs() < 1e-3, "{q:?}, not {expected}");
+}
+
+/// Both forms of the step, and worlds side by side or alone, give the same bits; Jacobians are the same up to rounding.
+#[test]
+fn all_forms_give_the_same_bits() {
+    let model = model(&scene());
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let mut random = Random::new(3);
+    let worlds: Vec<Vec<f64>> = (0..11).map(|_| configuration(&model, &mut random)).collect();
+    let all = step.step_numbers(&worlds.concat(), &[], &[]).unwrap();
+    let tensors = step.as_tensor_program().step_numbers(&worlds.concat(), &[], &[]).unwrap();
+    assert_eq!((&all.q_next, &all.force), (&tensors.q_next, &tensors.force));
+    let linear = |step: &Quasidynamic| {
+        let u = Tensor::zeros((worlds.len(), 0), DType::F64, &Device::Cpu).unwrap();
+        let linear = step.linearize(&support::states::tensor(&model, &worlds), &u).unwrap();
+        [linear.a, linear.c].map(|matrix| support::rows(&matrix))
+    };
+    for (found, expected) in linear(&step).iter().flatten().zip(linear(&step.as_tensor_program()).iter().flatten()) {
+        let error = support::largest(found.iter().zip(expected).map(|(a, b)| a - b));
+        assert!(error < 2e-11 * support::largest(expected.iter().copied()), "{error:e}");
+    }
+    for (world, q) in worlds.iter().enumerate() {
+        let alone = step.step_numbers(q, &[], &[]).unwrap();
+        assert_eq!(alone.q_next, all.q_next[world * model.nq()..][..model.nq()]);
+    }
+}
+
+/// A ball and a pen, both free, near a ring that is free as well.
+fn scene() -> Scene {
+    Scene::new()
+        .with_params(Params { kappa: 1e3, ..Params::default() })
+        .object(Object::compound("ring", grid(torus()), 0.1))
+        .object(Object::rigid("ball", Shape::sphere(0.015), 0.05).at([0.04, 0.0, 0.03]))
+        .object(Object::rigid("pen", Shape::capsule(0.005, 0.05), 0.05).at([0.0, 0.0, -0.02]))
+}
+
+/// Home with all moved by some millimetres and tenths of a radian.
+fn configuration(model: &Model, random: &mut Random) -> Vec<f64> {
+    let home = support::numbers(&model.home(1).unwrap());
+    let by: Vec<f64> =
+        (0..model.nv()).map(|k| random.between(-1.0, 1.0) * if k % 6 < 3 { 3e-3 } else { 0.3 }).collect();
+    integrate(model, &home, &by)
+}
+
+/// Gradients of a cost of what comes next and of forces, by q and by the sizes, against central differences. Second derivatives of the grid
+/// are continuous, third ones jump from cell to cell, so that differences are off by as much as their step is long.
+#[test]
+fn gradients_against_differences() {
+    let model = model(&scene());
+    let mut random = Random::new(5);
+    let weights: Vec<f64> = (0..model.nq()).map(|_| random.between(-1.0, 1.0)).collect();
+    let by_force: Vec<f64> = (0..3 * model.nc()).map(|_| 0.1 * random.between(-1.0, 1.0)).collect();
+    let cost = |parameters: &Parameters, q: &[f64]| {
+        let step = Quasidynamic::new(&model, parameters).unwrap().step_numbers(q, &[], &[]).unwrap();
+        assert_eq!(step.reports[0].status, Status::Solved);
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        dot(&weights, &step.q_next) + dot(&by_force, &step.force)
+    };
+    let mut worst = 0.0_f64;
+    for _ in 0..20 {
+        let q = configuration(&model, &mut random);
+        let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+        let solved = step.step_numbers(&q, &[], &[]).unwrap();
+        let by = StepCotangent { q_next: &weights, force: &by_force, ..StepCotangent::default() };
+        let gradient = step.vjp(&q, &[], &solved, &by).unwrap();
+        let by_q = to_tangent(&model, &q, &gradient.q);
+        let slopes: Vec<f64> = (0..model.nv())
+            .map(|k| {
+                let mut delta = vec![0.0; model.nv()];
+                let at = |by: f64, delta: &mut Vec<f64>| {
+                    delta[k] = by;
+                    cost(&model.parameters, &integrate(&model, &q, delta))
+                };
+                let h = 1e-7;
+                (at(h, &mut delta) - at(-h, &mut delta)) / (2.0 * h)
+            })
+            .collect();
+        let scale = support::largest(slopes.iter().copied());
+        worst = worst.max(support::largest(by_q.iter().zip(&slopes).map(|(a, b)| a - b)) / scale);
+        let place = Parameters::NAMES.iter().position(|name| *name == "sizes").unwrap();
+        let sizes = support::numbers(&model.parameters.sizes);
+        let by_sizes = &gradient.parameters[place];
+        let moved: Vec<usize> = (0..sizes.len()).filter(|&k| by_sizes[k] != 0.0).collect();
+        assert_eq!(moved.len(), 3, "a ball has a radius, a pen two sizes: {by_sizes:?}");
+        for k in moved {
+            let at = |by: f64| {
+                let mut sizes = sizes.clone();
+                sizes[k] += by;
+                let mut parameters = model.parameters.clone();
+                parameters.sizes = Tensor::from_vec(sizes, model.parameters.sizes.dims(), &Device::Cpu).unwrap();
+                cost(&parameters, &q)
+            };
+            let slope = (at(1e-7) - at(-1e-7)) / 2e-7;
+            worst = worst.max((slope - by_sizes[k]).abs() / scale.max(slope.abs()));
+        }
+    }
+    assert!(worst < 2e-6, "{worst:e}");
+}
+
+/// What a scene file says of a grid; a mug stands on a table on its hull, and a ball is in it.
+#[test]
+fn scenes_with_grids() {
+    let folder = std::env::temp_dir().join(format!("fingertip-grid-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("cup.obj"), obj(&cup())).unwrap();
+    let read = |keys: &str| {
+        let text = format!(
+            "[[object]]\nname = \"cup\"\nfreedom = \"free\"\nmass = 0.3\n{keys}\n\
+             [[object]]\nname = \"ball\"\nfreedom = \"free\"\nmass = 0.02\nsphere = 0.012\nposition = [0.01, 0, 0.05]\n\
+             [[object]]\nname = \"table\"\nhalfspace = [0, 0, 1, 0]\n"
+        );
+        Scene::from_toml(&text, &folder).map_err(|error| error.to_string())
+    };
+    let scene = read("mesh = \"cup.obj\"\ngrid = { tolerance = 0.0005 }").unwrap();
+    // The second time from the cache.
+    assert_eq!(read("mesh = \"cup.obj\"\ngrid = { tolerance = 0.0005 }").unwrap(), scene);
+    let q = settled(&scene, 400);
+    let [_, _, bottom] = CUP;
+    assert!(q[2].abs() < 1e-3, "the cup stands: {q:?}");
+    assert!((q[9] - 0.012 - bottom).abs() < 1.5e-3, "the ball is in it: {q:?}");
+    let error = |keys: &str| read(keys).unwrap_err();
+    let none = error("sphere = 0.1\ngrid = { tolerance = 0.0005 }");
+    assert!(none.contains("grid") && none.contains("with a mesh only"), "{none}");
+    let fine = error("mesh = \"cup.obj\"\ngrid = { tolerance = 1e-6 }");
+    assert!(fine.contains("cup.obj") && fine.contains("expected distances within 0.001 mm"), "{fine}");
+    let negative = error("mesh = \"cup.obj\"\ngrid = { tolerance = -1.0 }");
+    assert!(negative.contains("tolerance"), "{negative}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
