@@ -196,3 +196,40 @@ fn bodies_and_frames_that_are_not_there() {
     assert!(error.contains("expected a frame below 1, got 1"), "{error}");
     assert!(kinematics.at(&noise(1, 3, 0.0)).unwrap_err().to_string().contains("expected q (B, "));
 }
+
+/// The poses of all links of shipped robots are those of the crate `k`: another reader of URDF, and other kinematics.
+#[test]
+fn as_another_library_has_them() -> Result<()> {
+    let mut compared = 0;
+    for file in ["hand21", "allegro16", "leap16", "planar_arm", "door", "valve", "teaching_hand"] {
+        let path = format!("assets/robots/{file}.urdf");
+        let articulation = Articulation::from_urdf(&path).unwrap();
+        let names: Vec<String> = articulation.links.iter().map(|link| format!("r/{}", link.name)).collect();
+        let model = Model::new(&Scene::new().robot(Robot::new("r", articulation.clone())), DType::F64, &Device::Cpu)?;
+        let bodies: Vec<&str> = names.iter().map(String::as_str).collect();
+        let kinematics = Kinematics::of_bodies(&model.tree, &bodies, DType::F64, &Device::Cpu)?;
+        let chain = k::Chain::<f64>::from_urdf_file(&path).unwrap();
+        for seed in [1.0, 2.0, 3.0] {
+            let q = noise(1, model.nq(), seed);
+            let values = numbers(&q);
+            for coordinate in &model.tree.coordinates {
+                let joint = coordinate.name.trim_start_matches("r/");
+                chain.find(joint).unwrap().set_joint_position_unchecked(values[coordinate.q]);
+            }
+            chain.update_transforms();
+            let frames = kinematics.at(&q)?;
+            let poses = numbers(&frames.poses);
+            for (link, pose) in articulation.links.iter().zip(poses.chunks_exact(12)) {
+                let node = chain.find_link(&link.name).unwrap();
+                let expected = node.world_transform().unwrap();
+                let turn = expected.rotation.to_rotation_matrix();
+                let numbers = expected.translation.vector.iter().chain(turn.matrix().iter());
+                let error = apart(pose, &numbers.copied().collect::<Vec<_>>());
+                assert!(error < POSITION, "{file}: {} is off by {error:e}", link.name);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+    Ok(())
+}

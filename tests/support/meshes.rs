@@ -9,6 +9,9 @@ pub const TORUS: [f64; 2] = [0.04, 0.012];
 /// The cup's outer radius at its rim, its height and the thickness of its bottom, m.
 pub const CUP: [f64; 3] = [0.045, 0.1, 0.005];
 
+/// The middle of the mug's handle in x and z, and the radii of its circle and its tube, m.
+pub const MUG_HANDLE: ([f64; 2], [f64; 2]) = ([0.037, 0.045], [0.028, 0.006]);
+
 /// The surface of revolution of a closed outline of (radius, height).
 pub fn revolved(outline: &[[f64; 2]], around: usize) -> Triangles {
     let n = outline.len();
@@ -54,4 +57,32 @@ pub fn obj(mesh: &Triangles) -> String {
 pub fn torus_height([x, y, z]: [f64; 3]) -> f64 {
     let [circle, tube] = TORUS;
     (x.hypot(y) - circle).hypot(z) - tube
+}
+
+/// A mug: a cup of 4 cm with a handle of which the ends are in its wall, in the plane of x and z.
+pub fn mug() -> Triangles {
+    let axis = 1e-5;
+    let mut mesh =
+        revolved(&[[axis, 0.0], [0.038, 0.0], [0.04, 0.09], [0.036, 0.09], [0.034, 0.006], [axis, 0.006]], 32);
+    let ([middle_x, middle_z], [circle, tube]) = MUG_HANDLE;
+    let (around, across) = (24, 12);
+    let first = mesh.vertices.len();
+    let at = |k: usize, i: usize| first + k * across + i % across;
+    for k in 0..=around {
+        let (sin, cos) = (PI * (k as f64 / around as f64 - 0.5)).sin_cos();
+        for i in 0..across {
+            let (up, out) = (2.0 * PI * i as f64 / across as f64).sin_cos();
+            let from_middle = circle + tube * out;
+            mesh.vertices.push([middle_x + from_middle * cos, tube * up, middle_z + from_middle * sin]);
+            if k < around {
+                mesh.faces.push([at(k, i), at(k, i + 1), at(k + 1, i + 1)]);
+                mesh.faces.push([at(k, i), at(k + 1, i + 1), at(k + 1, i)]);
+            }
+        }
+    }
+    for i in 1..across - 1 {
+        mesh.faces.push([at(0, 0), at(0, i + 1), at(0, i)]);
+        mesh.faces.push([at(around, 0), at(around, i), at(around, i + 1)]);
+    }
+    mesh
 }
