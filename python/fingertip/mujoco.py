@@ -301,8 +301,10 @@ def to_mujoco(
     What the quasi-dynamic step does not have is chosen here. Joints are position servos with the model's stiffness, damped critically. What
     commands carry has no weight (`gravcomp`). Contacts have the time constant `contact`, s, elliptic cones and `impratio`, which
     keeps grips from creeping. Objects in the plane rub on a table that scenes do not have: with the friction `table` times the weight that they would have in a gravity of 9.81 m/s².
-    Edges are not rounded, and limits of joints act."""
+    Edges are not rounded, and limits of joints act. A mesh with a distance grid is an error: MuJoCo touches hulls and parts of meshes."""
     parts, params = _parts(model), model.params
+    if any(kind == "grid" for _, kind, _, _ in parts["shapes"]):
+        raise Error("to_mujoco: expected a model without distance grids, which MuJoCo lacks: leave out `grid`, and use `decompose`")
     spec = mujoco.MjSpec()
     spec.option.timestep, spec.option.gravity = timestep, params["gravity"][0]
     spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, impratio

@@ -137,6 +137,26 @@ def test_meshes_are_hulls():
     assert model.params["mass"][0, 0] == 0.5
 
 
+def test_distance_grids_are_refused(tmp_path):
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    sides = [(1, 2, 4, 3), (5, 7, 8, 6), (1, 5, 6, 2), (3, 4, 8, 7), (1, 3, 7, 5), (2, 6, 8, 4)]
+    text = [f"v {x} {y} {z}" for x, y, z in corners] + ["f " + " ".join(map(str, side)) for side in sides]
+    (tmp_path / "box.obj").write_text("\n".join(text))
+    scene = """
+[[object]]
+name = "box"
+mesh = "box.obj"
+scale = 0.1
+mass = 1
+freedom = "free"
+{grid}
+"""
+    ft.mujoco.to_mujoco(ft.Model.from_toml(scene.format(grid=""), tmp_path))
+    gridded = ft.Model.from_toml(scene.format(grid="grid = { tolerance = 0.003 }"), tmp_path)
+    with pytest.raises(ft.Error, match="expected a model without distance grids"):
+        ft.mujoco.to_mujoco(gridded)
+
+
 def test_mujoco_is_a_plant(pusher, tmp_path):
     """The plan of the model pushes MuJoCo's box to its place."""
     model = ft.mujoco.from_mujoco(pusher)

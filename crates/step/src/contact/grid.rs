@@ -77,8 +77,8 @@ impl GridPair {
         (2.0 / self.places.len() as f64).min(1.0)
     }
 
-    /// The normal from A to B, given the one out of the mesh.
-    fn from_a(&self, normal: Vector3<f64>) -> Vector3<f64> {
+    /// The normal out of A, given the one out of the mesh.
+    fn outwards(&self, normal: Vector3<f64>) -> Vector3<f64> {
         if self.grid_is_b { -normal } else { normal }
     }
 
@@ -104,7 +104,7 @@ impl GridPair {
 
     fn distance(&self, ball: &Ball) -> Distance {
         let [point_a, point_b] = self.on_sides(ball.point(), ball.foot());
-        Distance { phi: ball.distance - ball.radius, point_a, point_b, normal: self.from_a(ball.normal) }
+        Distance { phi: ball.distance - ball.radius, point_a, point_b, normal: self.outwards(ball.normal) }
     }
 
     /// The contact of the least gap.
@@ -131,7 +131,7 @@ impl GridPair {
         for (ball, grad) in self.balls(at).zip(grad.as_chunks::<WEIGHTED_GEOMETRY>().0) {
             let vector = |i: usize| Vector3::new(grad[i], grad[i + 1], grad[i + 2]);
             let [point, foot] = if self.grid_is_b { [vector(3), vector(6)] } else { [vector(6), vector(3)] };
-            let by_normal = self.from_a(vector(0));
+            let by_normal = self.outwards(vector(0));
             let own = by_normal - point * ball.radius - foot * ball.distance;
             let by_distance = grad[9] - ball.normal.dot(&foot);
             let centre = point + foot + ball.gradient * by_distance + ball.turning() * own;
