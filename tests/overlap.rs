@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::LazyLock;
+
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::collision::Collider;
 use fingertip::contact::pair::PairFunction;
@@ -15,7 +17,9 @@ use support::states::Random;
 use support::{largest, rows};
 
 const KINDS: [&str; 7] = ["sphere", "capsule", "box", "cylinder", "ellipsoid", "hull", "half-space"];
-const WORLDS: usize = 1500;
+/// Worlds of each pair of kinds: 500, or `FINGERTIP_WORLDS` at length.
+static WORLDS: LazyLock<usize> =
+    LazyLock::new(|| std::env::var("FINGERTIP_WORLDS").map_or(500, |n| n.parse().expect("a number")));
 /// Steps after which all bodies are apart. A step moves by gaps that are linear in it, and large turns leave something to the
 /// next; seven steps are the most seen, of ellipsoids that roll out of a half-space.
 const STEPS: usize = 12;
@@ -213,7 +217,7 @@ fn every_pair_parts() -> Result<()> {
     let (mut n_pairs, mut most_steady) = (0, 0);
     for kinds in pairs_of_kinds() {
         n_pairs += 1;
-        for (moves, n) in [(Moves::One, WORLDS), (Moves::Both, WORLDS / 3)] {
+        for (moves, n) in [(Moves::One, *WORLDS), (Moves::Both, *WORLDS / 3)] {
             if moves == Moves::Both && kinds[1] == "half-space" {
                 continue;
             }
@@ -243,7 +247,7 @@ fn every_pair_parts() -> Result<()> {
         }
     }
     assert_eq!(n_pairs, 27);
-    assert!(most_steady > WORLDS / 4, "{most_steady} worlds at most turn little");
+    assert!(most_steady > *WORLDS / 4, "{most_steady} worlds at most turn little");
     Ok(())
 }
 
@@ -275,11 +279,11 @@ fn pills_leave_a_plate() -> Result<()> {
     let mut random = Random::new(63);
     for moves in [Moves::One, Moves::Both] {
         let pair = |_: &mut Random| [Shape::capsule(0.01, 0.06), Shape::cuboid([0.1, 0.1, 0.01])];
-        let (all, _) = Batch::new(moves, WORLDS, 3.0, &mut random, pair)?.part("pill and plate", 6)?;
-        assert!((0..WORLDS).all(|w| all[1][w] > all[0][w]));
+        let (all, _) = Batch::new(moves, *WORLDS, 3.0, &mut random, pair)?.part("pill and plate", 6)?;
+        assert!((0..*WORLDS).all(|w| all[1][w] > all[0][w]));
         let left = all[all.len() - 1].iter().filter(|phi| **phi < 0.0).count();
-        println!("{left} of {WORLDS} not out after {} steps", all.len() - 1);
-        assert!(left * 100 <= WORLDS, "{left} of {WORLDS} are not out");
+        println!("{left} of {} not out after {} steps", *WORLDS, all.len() - 1);
+        assert!(left * 100 <= *WORLDS, "{left} of {} are not out", *WORLDS);
     }
     Ok(())
 }
