@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::contact::{BodyShape, Overlap, PairTable};
+use crate::contact::{BodyShape, Overlap, PairTable, beyond_reach};
 use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
 use crate::tensor::numbers;
@@ -76,7 +76,7 @@ impl Model {
         let parameters = Parameters::new(scene, &tree, &shapes, &pairs, &inertial, kinematics.offsets())?;
         Ok(Self(Arc::new(Compiled {
             params: scene.params.clone(),
-            warnings: pairs.warnings().collect(),
+            warnings: pairs.warnings().chain(beyond_reach(&tree, &shapes, &pairs.pairs)).collect(),
             tree,
             shapes,
             pairs,

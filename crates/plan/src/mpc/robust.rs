@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::problem::Start;
 use super::simulator::Simulator;
+use fingertip_shapes::largest::largest;
 use fingertip_step::kinematics::Coordinate;
 use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
@@ -73,7 +74,7 @@ impl Risk {
             Self::Mean => 1,
             Self::Worst => 8,
         };
-        let (n, most) = (costs.len() as f64, costs.iter().copied().fold(0.0, f64::max));
+        let (n, most) = (costs.len() as f64, largest(costs));
         if most == 0.0 || !most.is_finite() {
             return (most, vec![1.0 / n; costs.len()]);
         }
@@ -235,5 +236,21 @@ impl Start {
     /// The start of world `world`: those that are not given start as the believed one does.
     pub(super) fn of(&self, world: usize) -> &Self {
         world.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Risk;
+
+    /// The mean and nearly the largest; a cost that is not a number is no zero.
+    #[test]
+    fn one_cost_of_several() {
+        assert_eq!(Risk::Mean.of(&[1.0, 3.0]), (2.0, vec![0.5, 0.5]));
+        let (worst, weights) = Risk::Worst.of(&[1.0, 3.0]);
+        assert!((worst - 3.0 * 0.5_f64.powf(0.125)).abs() < 1e-3 && weights[1] > 500.0 * weights[0]);
+        for costs in [&[f64::NAN][..], &[f64::NAN, 1.0], &[1.0, f64::NAN]] {
+            assert!(Risk::ALL.iter().all(|risk| risk.of(costs).0.is_nan()), "{costs:?}");
+        }
     }
 }

@@ -90,14 +90,14 @@ impl Measured {
         let boundary = Boundary::new(mesh)?;
         boundary.is_closed()?;
         let reach = how.reach(&boundary);
-        let (mut spacing, mut nearest) = (FIRST * boundary.size, f64::INFINITY);
+        let (mut spacing, mut nearest) = (FIRST * boundary.size, None);
         while let Some(lattice) = Lattice::around(mesh, reach, spacing) {
             let spline = lattice.spline(&lattice.signed_distances(&boundary));
             let error = spline.error(&boundary, reach);
             if error <= how.tolerance {
                 return Ok(Self { spline, error });
             }
-            nearest = nearest.min(error);
+            nearest = Some(nearest.map_or(error, |least: f64| least.min(error)));
             // The error falls as the spacing does, or more slowly.
             let needed = 0.9 * how.tolerance / error;
             if Lattice::around(mesh, reach, 2.0 * needed * spacing).is_none() {
@@ -106,12 +106,19 @@ impl Measured {
             spacing *= needed.clamp(0.4, 0.8);
         }
         let mm = |length: f64| format!("{:.3} mm", 1e3 * length);
-        let message = format!(
-            "expected distances within {}, which takes more than {MOST_NODES} nodes; got {} with fewer: allow a larger tolerance or \
-             a shorter reach",
-            mm(how.tolerance),
-            mm(nearest)
-        );
+        let message = match nearest {
+            Some(nearest) => format!(
+                "expected distances within {}, which takes more than {MOST_NODES} nodes; got {} with fewer: allow a larger tolerance \
+                 or a shorter reach",
+                mm(how.tolerance),
+                mm(nearest)
+            ),
+            None => format!(
+                "expected a reach for which {MOST_NODES} nodes are enough, got {} around a mesh of {}",
+                mm(reach),
+                mm(boundary.size)
+            ),
+        };
         Err(Error::invalid("grid", message))
     }
 }

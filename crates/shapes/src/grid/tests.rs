@@ -131,6 +131,9 @@ fn the_side_that_faces_look_to_does_not_matter() {
 fn what_cannot_be_said_within_the_tolerance() {
     let error = DistanceGrid::new(torus(20, 8), &GridSettings::within(1e-6)).unwrap_err().to_string();
     assert!(error.contains("expected distances within 0.001 mm") && error.contains("mm with fewer"), "{error}");
+    let far = GridSettings { tolerance: 1e-3, reach: Some(10.0) };
+    let error = DistanceGrid::new(torus(20, 8), &far).unwrap_err().to_string();
+    assert!(error.contains("expected a reach") && error.contains("got 10000.000 mm around a mesh of"), "{error}");
     let open = Triangles { faces: torus(20, 8).faces[..10].to_vec(), ..torus(20, 8) };
     assert!(DistanceGrid::new(open, &GridSettings::within(1e-3)).is_err());
     for tolerance in [0.0, -1.0, f64::NAN] {

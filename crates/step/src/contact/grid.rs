@@ -13,6 +13,8 @@ use fingertip_shapes::DistanceGrid;
 use fingertip_shapes::collision::{BodyGradient, Distance};
 
 use super::numbers::{OWN_RATES, WEIGHTED_GEOMETRY};
+use super::shapes::{BodyShape, Pair};
+use crate::kinematics::Tree;
 
 /// The most contacts of a capsule.
 const MOST_PLACES: usize = 17;
@@ -27,6 +29,28 @@ pub(super) struct GridPair {
     grid_is_b: bool,
     /// The places of contacts on the capsule's axis, from −1 to 1, no farther apart than its radius if there is room.
     places: Vec<f64>,
+}
+
+/// A warning for each sphere or capsule of larger radius than a grid that it may touch knows distances: it sinks in there.
+pub(crate) fn beyond_reach(tree: &Tree, shapes: &[BodyShape], pairs: &[Pair]) -> Vec<String> {
+    let of = |pair: &Pair| {
+        let [a, b] = [pair.a, pair.b].map(|shape| &shapes[shape]);
+        let (grid, of_grid, round) = match (&a.shape, &b.shape) {
+            (Shape::Grid(grid), _) => (grid, a, b),
+            (_, Shape::Grid(grid)) => (grid, b, a),
+            _ => return None,
+        };
+        let (Shape::Sphere { radius } | Shape::Capsule { radius, .. }) = round.shape else { return None };
+        let [mesh, round] = [of_grid, round].map(|shape| &tree.bodies[shape.body].name);
+        let reach = grid.reach();
+        (radius > reach).then(|| {
+            format!(
+                "{mesh}: its distance grid reaches {reach} m, less than the radius {radius} m of {round}, which sinks in: give it grid = \
+                 {{ reach = {radius} }} or more"
+            )
+        })
+    };
+    pairs.iter().filter_map(of).collect()
 }
 
 /// A shape's pose, and its sizes.

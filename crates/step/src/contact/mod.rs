@@ -16,6 +16,7 @@ mod table;
 
 pub use contacts::Contacts;
 pub use frame::frame;
+pub(crate) use grid::beyond_reach;
 pub(crate) use numbers::OWN_RATES;
 pub use numbers::UNUSED;
 pub use overlap::Overlap;
