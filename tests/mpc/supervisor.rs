@@ -245,3 +245,50 @@ fn another_object_is_brought_back() {
         assert_eq!(target.others["blue"].position, episode.goal.others["blue"].position);
     }
 }
+
+/// Each object has its own way: of two pucks one is at its goal and stays there, the other is led there by half a turn, and is the one that
+/// is nudged when nothing moves.
+#[test]
+fn each_object_has_its_subgoal_and_its_nudge() {
+    let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
+    let text = text
+        .replace("high = [0.08, 0.09] }", "high = [0.08, 0.09] }\nyaw = 0.3")
+        .replace("high = [0.08, -0.06] }", "high = [0.08, -0.06] }\nyaw = 2.0")
+        .replace("joints = 50.0", "joints = 50.0\nrotation = 1.0")
+        .replace("held = 5", "rotation = 0.1\nheld = 5");
+    let task = Task::from_toml(&format!("{text}\n[supervisor]\nstall = 0.3\n"), Path::new("assets/tasks")).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut q = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+    let blue = task.simulator().model().object("blue").unwrap().q;
+    q[blue..blue + 3].copy_from_slice(&episode.start.q[blue..blue + 3]);
+    let mut supervisor = Supervisor::new(&task, &episode).unwrap();
+    let mut does = || {
+        supervisor.answer(&Measured { q: q.clone(), ..Measured::default() }, None).unwrap();
+        let target = supervisor.target();
+        assert_eq!(target.position, episode.goal.position);
+        let yaw = |turn| match turn {
+            Some(fingertip::mpc::cost::Turn::Yaw(yaw)) => yaw,
+            other => panic!("{other:?}"),
+        };
+        (supervisor.doing(), yaw(target.turn), yaw(target.others["blue"].turn))
+    };
+    let (doing, red, ahead) = does();
+    assert!(doing == Doing::Subgoal && (red - 0.3).abs() < 1e-12 && (ahead - 0.5).abs() < 1e-12, "{red} {ahead}");
+    let nudge = (0..30).map(|_| does()).find(|(doing, ..)| *doing == Doing::Nudge);
+    let (_, red, aside) = nudge.expect("one of the ways out of a stall");
+    assert!((red - 0.3).abs() < 1e-12 && (aside - 0.5).abs() > 1e-6 && (aside - 0.5).abs() <= 0.5, "{red} {aside}");
+}
+
+/// Where sampling is the method and there is no rotation to nudge, letting go is the only way out, as often as it takes.
+#[test]
+fn one_way_out_is_tried_again() {
+    let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
+    let text = text.replace("hold = 5", "hold = 5\nmethod = \"hybrid\"");
+    let task = Task::from_toml(&format!("{text}\n[supervisor]\nstall = 0.2\n"), Path::new("assets/tasks")).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut supervisor = Supervisor::new(&task, &episode).unwrap();
+    for _ in 0..20 {
+        supervisor.answer(&Measured { q: episode.start.q.clone(), ..Measured::default() }, None).unwrap();
+    }
+    assert!(supervisor.times()[&Doing::Retreat] > 1, "{:?}", supervisor.times());
+}

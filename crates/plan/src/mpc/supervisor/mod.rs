@@ -14,6 +14,7 @@ use super::cost::{Goal, Term, Turn};
 use super::roadmap::Guide;
 use super::sampling::Deviates;
 use super::task::{Episode, Task};
+use fingertip_shapes::largest::largest;
 pub use stall::Stall;
 
 /// When a supervisor does what.
@@ -240,10 +241,10 @@ impl Supervisor {
         let away = errors.position.zip(settings.away).map(|(off, away)| off / away);
         let is_over = match self.doing {
             Doing::Goal => false,
-            Doing::Subgoal => has_lasted(RENEWED) || self.turn_to(&self.target, q)?.norm() < REACHED * settings.subgoal,
+            Doing::Subgoal => has_lasted(RENEWED) || self.farthest_turn(&self.target, q)? < REACHED * settings.subgoal,
             Doing::Return => has_lasted(LONGEST_RETURN) || away.is_none_or(|away| away < BACK),
             Doing::Nudge => {
-                has_lasted(settings.stall) || self.turn_to(&self.target, q)?.norm() < REACHED * settings.subgoal
+                has_lasted(settings.stall) || self.farthest_turn(&self.target, q)? < REACHED * settings.subgoal
             }
             Doing::Sample => has_lasted(settings.stall),
             Doing::Retreat => has_lasted(LONGEST_RETREAT) || self.is_home(q),
@@ -291,13 +292,12 @@ impl Supervisor {
             let goal = self.task.lifted(goal, q)?;
             return self.begin(Doing::Return, goal);
         }
-        let turn = self.turn_to(&self.episode.goal, q)?;
-        if turn.norm() <= settings.subgoal {
+        if self.farthest_turn(&self.episode.goal, q)? <= settings.subgoal {
             let goal = self.episode.goal.clone();
             return if self.doing == Doing::Goal { Ok(()) } else { self.begin(Doing::Goal, goal) };
         }
         if is_over || self.doing == Doing::Goal {
-            let goal = self.turned(turn.normalize() * settings.subgoal, q)?;
+            let goal = self.ahead(settings, &BTreeMap::new(), q)?;
             return self.begin(Doing::Subgoal, goal);
         }
         Ok(())
@@ -305,18 +305,20 @@ impl Supervisor {
 
     /// The next way out of a stall.
     fn way_out(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
-        let stall = Stall::of(&self.task, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
+        let late = self.task.late(&self.episode.goal, q)?;
+        let stall = Stall::of(&self.task, &late, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
+        let turning: Vec<String> =
+            late.iter().filter(|(_, goal)| goal.turn.is_some()).map(|(object, _)| (*object).to_owned()).collect();
         let is_of_use = |way: &Doing| match way {
-            Doing::Nudge => self.episode.goal.turn.is_some(),
+            Doing::Nudge => !turning.is_empty(),
             Doing::Sample => !matches!(self.task.settings.method, Method::Hybrid | Method::Mppi | Method::Cem),
             _ => true,
         };
         let (first, others): (Vec<Doing>, Vec<Doing>) =
             WAYS.into_iter().filter(is_of_use).partition(|way| *way == stall.first_way());
         // The first way, and between two attempts at it one of the others in turn.
-        let tried = self.ways / 2;
-        let way =
-            if self.ways.is_multiple_of(2) && !first.is_empty() { first[0] } else { others[tried % others.len()] };
+        let is_first = others.is_empty() || (self.ways.is_multiple_of(2) && !first.is_empty());
+        let way = if is_first { first[0] } else { others[self.ways / 2 % others.len()] };
         self.ways += 1;
         *self.stalls.entry(stall.to_string()).or_insert(0) += 1;
         self.stall = Some(stall);
@@ -325,14 +327,16 @@ impl Supervisor {
             self.ways += 1;
             return Ok(());
         }
-        let turn = self.turn_to(&self.episode.goal, q)?;
         let goal = match way {
             Doing::Nudge => {
-                let aside = Vector3::from_fn(|_, _| self.deviates.normal());
-                let ahead = turn.cap_magnitude(settings.subgoal);
-                self.turned(ahead + aside.normalize() * settings.subgoal, q)?
+                let aside = |object: String| {
+                    let aside = Vector3::from_fn(|_, _| self.deviates.normal());
+                    (object, aside.normalize() * settings.subgoal)
+                };
+                let aside = turning.into_iter().map(aside).collect();
+                self.ahead(settings, &aside, q)?
             }
-            Doing::Sample => self.turned(turn.cap_magnitude(settings.subgoal), q)?,
+            Doing::Sample => self.ahead(settings, &BTreeMap::new(), q)?,
             _ => self.put_down(q)?,
         };
         self.begin(way, goal)
@@ -346,31 +350,36 @@ impl Supervisor {
             Goal { position, ..now }
         };
         // Robots go home.
-        let is_robot = |name: &String| self.task.scene.robots.iter().any(|robot| robot.name == *name);
-        let others = self.episode.goal.others.keys().filter(|name| !is_robot(name));
+        let others = self.episode.goal.others.keys().filter(|name| !self.task.is_robot(name));
         let others = others.map(|name| (name.clone(), down(name))).collect();
         Ok(self.task.lifted(Goal { others, ..down(self.task.object()) }, q)?)
     }
 
-    /// The turn from where the object is to a goal, in world axes, rad.
-    fn turn_to(&self, goal: &Goal, q: &[f64]) -> Result<Vector3<f64>> {
-        Ok(-Vector3::from(self.task.turn_error(goal, q)?))
+    /// The angle of the object that is farthest from the orientation that a goal wants, rad; 0 if it wants none.
+    fn farthest_turn(&self, goal: &Goal, q: &[f64]) -> Result<f64> {
+        let angles = self.task.parts(goal).map(|(object, goal)| Ok(self.turn_to(object, goal, q)?.norm()));
+        Ok(largest(&angles.collect::<Result<Vec<_>>>()?))
     }
 
-    /// The goal with the object's present orientation, turned on by this much.
-    fn turned(&self, turn: Vector3<f64>, q: &[f64]) -> Result<Goal> {
-        let goal = self.episode.goal.clone();
-        let own = self.task.state_of(self.task.object(), q).turn;
-        let turned = match own.filter(|_| goal.turn.is_some()) {
-            Some(Turn::Quaternion([w, x, y, z])) => {
-                let own = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z));
-                let q = UnitQuaternion::from_scaled_axis(turn) * own;
-                Some(Turn::Quaternion([q.w, q.i, q.j, q.k]))
-            }
-            Some(Turn::Yaw(yaw)) => Some(Turn::Yaw(yaw + turn.z)),
-            None => None,
+    /// The turn from where an object is to its part of a goal, in world axes, rad; none without one.
+    fn turn_to(&self, object: &str, goal: &Goal, q: &[f64]) -> Result<Vector3<f64>> {
+        Ok(-Vector3::from(self.task.turn_error(object, goal, q)?))
+    }
+
+    /// The goal, with each object turned no farther than `subgoal` from its present orientation, and then on by what is given for it.
+    fn ahead(&self, settings: Supervision, aside: &BTreeMap<String, Vector3<f64>>, q: &[f64]) -> Result<Goal> {
+        let one = |object: &str, goal: &Goal| -> Result<Option<Turn>> {
+            let turn = self.turn_to(object, goal, q)?.cap_magnitude(settings.subgoal);
+            let turn = aside.get(object).map_or(turn, |aside| turn + aside);
+            let own = self.task.state_of(object, q).turn;
+            Ok(own.filter(|_| goal.turn.is_some()).map(|own| turned(own, turn)))
         };
-        Ok(self.task.lifted(Goal { turn: turned, ..goal }, q)?)
+        let mut goal = self.episode.goal.clone();
+        goal.turn = one(self.task.object(), &goal)?;
+        for (object, other) in &mut goal.others {
+            other.turn = one(object, other)?;
+        }
+        self.task.lifted(goal, q).map_err(Into::into)
     }
 
     fn is_home(&self, q: &[f64]) -> bool {
@@ -402,5 +411,17 @@ impl Supervisor {
         let own = self.task.settings.method;
         self.controller.set_method(if self.doing == Doing::Sample { Method::Hybrid } else { own });
         Ok(())
+    }
+}
+
+/// An orientation turned on, in world axes; in the plane by the third number.
+fn turned(own: Turn, turn: Vector3<f64>) -> Turn {
+    match own {
+        Turn::Quaternion([w, x, y, z]) => {
+            let own = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z));
+            let q = UnitQuaternion::from_scaled_axis(turn) * own;
+            Turn::Quaternion([q.w, q.i, q.j, q.k])
+        }
+        Turn::Yaw(yaw) => Turn::Yaw(yaw + turn.z),
     }
 }

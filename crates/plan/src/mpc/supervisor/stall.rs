@@ -4,26 +4,27 @@ use candle_core::Result;
 
 use super::Doing;
 use crate::mpc::controller::Answer;
+use crate::mpc::cost::Goal;
 use crate::mpc::outcome::Outcome;
 use crate::mpc::simulator::Joint;
-use crate::mpc::task::Task;
+use crate::mpc::task::{Errors, Task};
 
 /// A contact force from which on something touches, N.
 const TOUCHES: f64 = 1e-2;
 /// A joint this near to its limit is at it, rad or m.
 const AT_LIMIT: f64 = 0.02;
-/// An object that has moved less than this since the goal was given has not moved, m and rad.
+/// An object that has moved less than this since the goal was given has not moved, m and rad; its joints, less than the first.
 const MOVED: [f64; 2] = [2e-3, 0.03];
 
 /// The reason of a stall.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// The robot does not touch the object in the plan.
+    /// The robot touches no object in the plan that is not at its goal.
     NoContact,
-    /// The object has not moved since the goal was given: such as a goal straight across the fingers, for which all motions to
+    /// No object that is not at its goal has moved since the goal was given: such as a goal straight across the fingers, for which all motions to
     /// either side are alike.
     Aligned,
-    /// No small change of the commands brings the object nearer.
+    /// No small change of the commands brings objects nearer.
     NoGradient,
     /// The plan pushes this joint against its limit.
     Limit(String),
@@ -32,24 +33,37 @@ pub enum Stall {
 }
 
 impl Stall {
-    /// Why an object that was at `first` (nq) when the goal was given is still at q (nq), where this was answered.
-    pub(super) fn of(task: &Task, first: &[f64], q: &[f64], answer: Option<&Answer>) -> Result<Self> {
+    /// Why these objects, with their parts of the goal, that were at `first` (nq) when it was given are not there yet at q (nq), where
+    /// this was answered.
+    pub(super) fn of(
+        task: &Task,
+        late: &[(&str, &Goal)],
+        first: &[f64],
+        q: &[f64],
+        answer: Option<&Answer>,
+    ) -> Result<Self> {
         let simulator = task.simulator();
         let Some((answer, plan)) = answer.and_then(|answer| Some((answer, answer.plan.as_ref()?))) else {
             return Ok(Self::Minimum);
         };
         let model = simulator.model();
         let robots = model.tree.owners.iter().filter(|owner| owner.robot);
-        let mut holds = robots.flat_map(|robot| model.contacts_between(&robot.name, task.object()));
+        let of_robot = |robot| late.iter().flat_map(move |(object, _)| model.contacts_between(robot, object));
+        let mut holds = robots.flat_map(|robot| of_robot(robot.name.as_str()));
         let touches = holds.any(|i| {
             let forces = plan.best.force.chunks_exact(3).skip(i).step_by(model.nc());
             forces.map(|f| f.iter().map(|x| x * x).sum::<f64>().sqrt()).any(|f| f > TOUCHES)
         });
-        if !touches {
+        if !touches && !late.is_empty() {
             return Ok(Self::NoContact);
         }
-        let moved = task.errors(&task.state_of(task.object(), first), q)?;
-        if moved.position.is_none_or(|x| x < MOVED[0]) && moved.rotation.is_none_or(|x| x < MOVED[1]) {
+        let moved = late.iter().map(|(object, _)| task.errors_of(object, &task.state_of(object, first), q));
+        let moved = moved.collect::<Result<Vec<_>>>()?;
+        let is_still = |of: fn(&Errors) -> Option<f64>, most: f64| moved.iter().filter_map(of).all(|x| x < most);
+        let is_still = is_still(|moved| moved.position, MOVED[0])
+            && is_still(|moved| moved.rotation, MOVED[1])
+            && is_still(|moved| moved.joints, MOVED[0]);
+        if is_still && !late.is_empty() {
             return Ok(Self::Aligned);
         }
         let presses = |(joint, v): &(&Joint, &f64)| {

@@ -28,21 +28,32 @@ impl Task {
         Some(least.fold(f64::INFINITY, f64::min)).filter(|x| x.is_finite()).unwrap_or(0.0)
     }
 
-    /// Log(R R*ᵀ) from the orientation that a goal wants of the task's own object to that at q (nq), rad; zeros without one.
-    pub(in crate::mpc) fn turn_error(&self, goal: &Goal, q: &[f64]) -> Result<[f64; 3]> {
-        let turn = goal.turn.map(|turn| Orientation::new(self.simulator().model(), self.object(), turn));
+    /// The objects that are not at their goals at q (nq) by the task's measure of success, each with its part of the goal; no robots.
+    pub(in crate::mpc) fn late<'a>(&'a self, goal: &'a Goal, q: &[f64]) -> Result<Vec<(&'a str, &'a Goal)>> {
+        let mut late = Vec::new();
+        for (object, goal) in self.parts(goal).filter(|(object, _)| !self.is_robot(object)) {
+            if !self.is_small(&self.errors_of(object, goal, q)?) {
+                late.push((object, goal));
+            }
+        }
+        Ok(late)
+    }
+
+    /// Log(R R*ᵀ) from the orientation that an object's part of a goal wants to that at q (nq), rad; zeros if it wants none.
+    pub(in crate::mpc) fn turn_error(&self, object: &str, goal: &Goal, q: &[f64]) -> Result<[f64; 3]> {
+        let turn = goal.turn.map(|turn| Orientation::new(self.simulator().model(), object, turn));
         Ok(turn.transpose()?.map_or([0.0; 3], |cost| cost.error(q)))
     }
 
-    /// The object's degrees of freedom that its distance counts: each with its weight.
+    /// The degrees of freedom of the goal's objects that their distance counts: each with its weight.
     pub(in crate::mpc) fn freedoms(&self) -> Vec<(usize, f64)> {
         let [position, rotation, _] = self.goal_weights();
-        let c = self.coordinate(self.object(), "goal: object").ok();
-        let own = c
-            .into_iter()
-            .flat_map(|c| c.kind.freedoms().iter().enumerate().map(move |(k, (_, unit))| (c.v + k, *unit)));
-        let weighed = own.map(|(v, unit)| (v, if unit == "m" { position } else { rotation }));
-        weighed.filter(|(_, weight)| *weight > 0.0).collect()
+        let own = self.objects().filter_map(|object| Some((self.share(object), self.coordinate(object, "goal").ok()?)));
+        let freedoms = own.flat_map(|(share, c)| {
+            let freedoms = c.kind.freedoms().iter().enumerate();
+            freedoms.map(move |(k, (_, unit))| (c.v + k, share * if *unit == "m" { position } else { rotation }))
+        });
+        freedoms.filter(|(_, weight)| *weight > 0.0).collect()
     }
 
     /// Time without progress after which a plan has stalled, s.

@@ -270,6 +270,15 @@ impl Task {
         std::iter::once((self.object(), goal)).chain(goal.others.iter().map(|(object, goal)| (object.as_str(), goal)))
     }
 
+    /// The objects and robots that goals are about, the task's own object first.
+    pub(in crate::mpc) fn objects(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.object()).chain(self.file.goal.others.keys().map(String::as_str))
+    }
+
+    pub(in crate::mpc) fn is_robot(&self, name: &str) -> bool {
+        self.scene.robots.iter().any(|robot| robot.name == name)
+    }
+
     /// How many times the task's weights an object's costs count.
     pub(in crate::mpc) fn share(&self, object: &str) -> f64 {
         self.file.goal.others.get(object).and_then(|other| other.weight).unwrap_or(1.0)
