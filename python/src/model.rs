@@ -25,7 +25,7 @@ use crate::parameters::dictionary;
 pub struct Model {
     /// The model.
     pub of: Compiled,
-    /// Its parameters with the overrides.
+    /// The model's parameters with the overrides.
     pub parameters: Parameters,
     scene: Scene,
     text: String,

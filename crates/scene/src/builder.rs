@@ -121,7 +121,7 @@ impl Robot {
         }
     }
 
-    /// The same from a URDF file.
+    /// A robot from a URDF file.
     ///
     /// # Errors
     /// See [`Articulation::from_urdf`].

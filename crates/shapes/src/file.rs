@@ -32,7 +32,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text.
+/// Reads a file as text.
 ///
 /// # Errors
 /// As [`bytes`], or if the bytes are not UTF-8.

@@ -14,7 +14,7 @@ const MOST_TRIANGLES: usize = 200_000;
 /// A mesh file named by a description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshFile {
-    /// Its path.
+    /// The path of the mesh file.
     pub path: PathBuf,
     /// Scale along x, y and z; a negative number mirrors.
     pub scale: [f64; 3],

@@ -53,9 +53,9 @@ pub struct DistanceGrid {
 pub struct GridDistance {
     /// Signed distance, m; negative inside.
     pub value: f64,
-    /// Its gradient, of length 1 but for the grid's error and where several points of the mesh are nearest.
+    /// The gradient of the distance, of length 1 but for the grid's error and where several points of the mesh are nearest.
     pub gradient: Vector3<f64>,
-    /// Its second derivatives, 1/m.
+    /// The second derivatives of the distance, 1/m.
     pub hessian: Matrix3<f64>,
 }
 

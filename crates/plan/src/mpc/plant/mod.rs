@@ -43,7 +43,7 @@ pub const KAPPA: f64 = 1e6;
 /// How a plant differs from what the planner believes.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Its step.
+    /// The step that moves the plant.
     pub kind: Kind,
     /// κ, 1/J.
     pub kappa: f64,
@@ -51,7 +51,7 @@ pub struct Options {
     pub latency: f64,
     /// Standard deviations of the measured positions and rotations of objects, m and rad.
     pub noise: [f64; 2],
-    /// Its parameters.
+    /// The parameters of the plant's step, which may differ from those of the planner's model.
     pub with: Overrides,
 }
 

@@ -28,7 +28,7 @@ pub struct Supervision {
     pub stall: f64,
 }
 
-/// What a supervisor does.
+/// The part of a task that a supervisor is working on now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doing {
     /// The goal itself is planned for.
