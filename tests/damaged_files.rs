@@ -235,6 +235,29 @@ fn obj() {
     damage("obj", "ball.obj", text.as_bytes(), Some(&mesh_scene("ball.obj")), FILES / 10);
 }
 
+/// A header, a chunk of JSON and one of numbers.
+#[test]
+fn glb() {
+    let (points, triangles) = ball(6);
+    let positions: Vec<u8> = points.iter().flatten().flat_map(|&x| (x as f32).to_le_bytes()).collect();
+    let indices: Vec<u8> = triangles.iter().flatten().flat_map(|&i| (i as u16).to_le_bytes()).collect();
+    let json = format!(
+        "{{\"scenes\":[{{\"nodes\":[0]}}],\"nodes\":[{{\"children\":[1],\"scale\":[1,2,1]}},{{\"mesh\":0}}],\"buffers\":[{{}}],\
+         \"meshes\":[{{\"primitives\":[{{\"attributes\":{{\"POSITION\":0}},\"indices\":1}}]}}],\"bufferViews\":[{{\"buffer\":0,\
+         \"byteLength\":{0}}},{{\"buffer\":0,\"byteOffset\":{0},\"byteLength\":{1}}}],\"accessors\":[{{\"bufferView\":0,\"componentType\":\
+         5126,\"count\":{2},\"type\":\"VEC3\"}},{{\"bufferView\":1,\"componentType\":5123,\"count\":{3},\"type\":\"SCALAR\"}}]}}",
+        positions.len(),
+        indices.len(),
+        points.len(),
+        3 * triangles.len()
+    );
+    let chunk = |kind: &[u8], content: &[u8]| [&(content.len() as u32).to_le_bytes(), kind, content].concat();
+    let binary = [positions, indices].concat();
+    let chunks = [chunk(b"JSON", json.as_bytes()), chunk(b"BIN\0", &binary)].concat();
+    let file = [b"glTF", &2_u32.to_le_bytes()[..], &(12 + chunks.len() as u32).to_le_bytes(), &chunks].concat();
+    damage("glb", "ball.glb", &file, Some(&mesh_scene("ball.glb")), FILES / 4);
+}
+
 #[test]
 fn collada() {
     let (points, _) = ball(6);

@@ -474,7 +474,29 @@ fn collada(corners: &[[f64; 3]], triangles: &[[usize; 3]], transform: &str) -> S
     )
 }
 
-/// A cube of edge 2 with a corner at the origin, as STL, OBJ and COLLADA.
+/// The same as GLB, within a node that is moved by 3 along x and turned by 90° about z.
+fn glb(corners: &[[f64; 3]], triangles: &[[usize; 3]]) -> Vec<u8> {
+    let positions = corners.as_flattened().iter().flat_map(|&x| (x as f32).to_le_bytes());
+    let indices = triangles.as_flattened().iter().flat_map(|&k| (k as u16).to_le_bytes());
+    let binary: Vec<u8> = positions.chain(indices).collect();
+    let (points, faces) = (12 * corners.len(), 6 * triangles.len());
+    let json = format!(
+        r#"{{"asset": {{"version": "2.0"}}, "scene": 0, "scenes": [{{"nodes": [0]}}], "buffers": [{{"byteLength": {}}}],
+        "nodes": [{{"mesh": 0, "translation": [3, 0, 0], "rotation": [0, 0, 0.7071067811865476, 0.7071067811865476]}}],
+        "meshes": [{{"primitives": [{{"attributes": {{"POSITION": 0}}, "indices": 1}}]}}],
+        "bufferViews": [{{"buffer": 0, "byteLength": {points}}}, {{"buffer": 0, "byteOffset": {points}, "byteLength": {faces}}}],
+        "accessors": [{{"bufferView": 0, "componentType": 5126, "count": {}, "type": "VEC3"}},
+                      {{"bufferView": 1, "componentType": 5123, "count": {}, "type": "SCALAR"}}]}}"#,
+        binary.len(),
+        corners.len(),
+        3 * triangles.len()
+    );
+    let chunk = |kind: &[u8], content: &[u8]| [&(content.len() as u32).to_le_bytes(), kind, content].concat();
+    let chunks = [chunk(b"JSON", json.as_bytes()), chunk(b"BIN\0", &binary)].concat();
+    [b"glTF", &2_u32.to_le_bytes()[..], &(12 + chunks.len() as u32).to_le_bytes(), &chunks].concat()
+}
+
+/// A cube of edge 2 with a corner at the origin, as STL, OBJ, COLLADA and GLB.
 #[test]
 fn meshes_become_hulls() {
     let folder = std::env::temp_dir().join(format!("fingertip-meshes-{}", std::process::id()));
@@ -494,6 +516,7 @@ fn meshes_become_hulls() {
     write("meshes/cube.stl", &stl);
     write("cube.obj", &(vertices + &faces));
     write("cube.dae", &collada(&corners, &triangles, "<translate>3 0 0</translate><rotate>0 0 1 90</rotate>"));
+    std::fs::write(folder.join("cube.glb"), glb(&corners, &triangles)).unwrap();
     let inches = collada(&corners, &triangles, "").replacen(
         "<library_geometries>",
         "<asset><unit name=\"inch\" meter=\"0.0254\"/></asset><library_geometries>",
@@ -513,6 +536,7 @@ fn meshes_become_hulls() {
         ("mesh = \"cube.obj\"\nscale = [0.1, -0.2, 0.3]", [0.2, -0.4, 0.6]),
         // Turned by 90° about z, then moved by 3 along x, the cube is from 1 to 3 and from 0 to 2.
         ("mesh = \"cube.dae\"\nscale = 0.1", [0.4, 0.2, 0.2]),
+        ("mesh = \"cube.glb\"\nscale = 0.1", [0.4, 0.2, 0.2]),
         ("mesh = \"inches.dae\"", [0.0508; 3]),
         ("hull = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]]", [1.0; 3]),
     ] {
@@ -549,7 +573,7 @@ fn meshes_become_hulls() {
         );
         Articulation::from_urdf(folder.join("robot.urdf"))
     };
-    for file in ["meshes/cube.stl", "package://pkg/meshes/cube.stl"] {
+    for file in ["meshes/cube.stl", "package://pkg/meshes/cube.stl", "cube.glb"] {
         let robot = urdf(file).unwrap();
         assert!(matches!(robot.links[0].collisions[0].shape, Shape::Hull(_)), "{file}");
     }

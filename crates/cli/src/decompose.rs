@@ -12,7 +12,7 @@ use super::{Exit, Outcome};
 /// scenes with `mesh = "parts.obj", parts = true`, and for other programs: one object for each part.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Mesh (STL, OBJ or COLLADA).
+    /// Mesh (STL, OBJ, COLLADA or GLB).
     mesh: PathBuf,
 
     /// How far a part may stick out of the mesh, and the mesh out of all parts, m.

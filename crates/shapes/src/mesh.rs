@@ -1,11 +1,11 @@
-//! Mesh files (STL, OBJ, COLLADA). Collision meshes become their convex hulls; visual meshes keep their triangles.
+//! Mesh files (STL, OBJ, COLLADA, GLB). Collision meshes become their convex hulls; visual meshes keep their triangles.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use nalgebra::Point3;
 
-use super::{Hull, Shape, check, collada, file, obj, stl};
+use super::{Hull, Shape, check, collada, file, glb, obj, stl};
 use crate::error::{Error, Result};
 
 /// The most triangles of a visual mesh.
@@ -41,11 +41,11 @@ impl MeshFile {
         })
     }
 
-    /// Reads the triangles of an STL, OBJ or COLLADA file; a COLLADA file's scene transforms and its unit are
-    /// applied, its up axis is not.
+    /// Reads the triangles of an STL, OBJ, COLLADA or GLB file. The transforms of a COLLADA or GLB file's scene and its unit
+    /// are applied, its up axis is not: y of a GLB file, which is up there, is y of the mesh.
     ///
     /// # Errors
-    /// If the file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
+    /// If the file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is none of these,
     /// or is damaged. The error's place is the file.
     pub fn read(&self) -> Result<Triangles> {
         let place = |error: Error| error.within(self.path.display());
@@ -85,6 +85,7 @@ fn corners(path: &Path) -> Result<Vec<Point3<f64>>> {
         Kind::Stl => stl::corners(&bytes),
         Kind::Obj => obj::corners(path, &bytes),
         Kind::Collada => collada::corners(collada_text(&bytes)?),
+        Kind::Glb => glb::corners(&bytes),
     }
 }
 
@@ -94,21 +95,22 @@ enum Kind {
     Stl,
     Obj,
     Collada,
+    Glb,
 }
 
 fn kind(path: &Path) -> Result<Kind> {
     let is = |name: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name));
-    let kinds = [("stl", Kind::Stl), ("obj", Kind::Obj), ("dae", Kind::Collada)];
+    let kinds = [("stl", Kind::Stl), ("obj", Kind::Obj), ("dae", Kind::Collada), ("glb", Kind::Glb)];
     let found = kinds.into_iter().find(|(name, _)| is(name)).map(|(_, kind)| kind);
-    found.ok_or_else(|| Error::invalid("mesh", "expected a name that ends with .stl, .obj or .dae"))
+    found.ok_or_else(|| Error::invalid("mesh", "expected a name that ends with .stl, .obj, .dae or .glb"))
 }
 
-/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
-/// file's scene transforms and its unit are applied; its up axis is not.
+/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). The
+/// transforms of a COLLADA or GLB file's scene and its unit are applied; its up axis is not.
 ///
 /// # Errors
-/// If the file cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, is damaged, or is flat or empty. The
-/// error's place is the file.
+/// If the file cannot be read, is larger than 512 MiB, is not STL, OBJ, COLLADA or GLB, is damaged, or is flat or
+/// empty. The error's place is the file.
 pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
     check_scale(scale).map_err(place)?;
@@ -125,6 +127,7 @@ pub fn vertices(path: &Path) -> Result<Vec<[f64; 3]>> {
         Kind::Stl => stl::corners(&bytes),
         Kind::Obj => obj::points(path, &bytes),
         Kind::Collada => collada_text(&bytes).and_then(collada::points),
+        Kind::Glb => glb::corners(&bytes),
     });
     drop(bytes);
     Ok(distinct(points.map_err(|error| error.within(path.display()))?))

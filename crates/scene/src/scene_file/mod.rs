@@ -50,7 +50,7 @@ impl Scene {
     /// name = "ball"
     /// sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
     ///                                      # half length], ellipsoid = radii, hull = [[x, y, z], …], mesh = "cup.stl"
-    ///                                      # (its convex hull; .obj, .dae; with scale = …; or its convex parts: decompose =
+    ///                                      # (its convex hull; .obj, .dae, .glb; with scale = …; or its convex parts: decompose =
     ///                                      # { tolerance = 0.001 }, or parts = true for the objects of an .obj; for balls and
     ///                                      # capsules its distance grid: grid = { tolerance = 0.0005 }), halfspace = [normal,
     ///                                      # offset], or collision = [{ … }, …]
