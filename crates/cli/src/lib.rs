@@ -107,7 +107,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     outcome.unwrap_or_else(|error| failed(error.as_ref()))
 }
 
-/// How the program ends by an error, which it says; a reader that has seen enough (`| head`) is none.
+/// The exit code after an error, which is printed; a reader that has seen enough (`| head`) is none.
 fn failed(error: &(dyn std::error::Error + 'static)) -> Exit {
     let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     if error.downcast_ref().is_some_and(closed) {

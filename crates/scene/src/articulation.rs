@@ -233,7 +233,7 @@ impl JointKind {
         }
     }
 
-    /// The same of its degrees of freedom.
+    /// Names and units of the joint's degrees of freedom, in the order of v.
     pub fn freedoms(self) -> Numbers {
         match self {
             Self::Spherical => &[("ωx", "rad"), ("ωy", "rad"), ("ωz", "rad")],

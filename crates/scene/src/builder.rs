@@ -225,7 +225,7 @@ impl Object {
         Self::compound(name, vec![Collision::centred(shape)], mass)
     }
 
-    /// The same of several shapes; the mass, kg, is that of all together.
+    /// An object of several shapes; the mass, kg, is that of all together.
     pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
         let inertia = Inertia::solid_compound(&collisions, mass);
         let body = ObjectBody::Rigid { inertia, collisions };

@@ -17,7 +17,7 @@ const MOST_POINTS: usize = 64;
 /// The surface of a mesh.
 pub(super) struct Boundary<'a> {
     pub(super) mesh: &'a Triangles,
-    /// The same triangles, for distances and cuts.
+    /// The triangles in a tree, for distances and cuts.
     tree: TriMesh,
     pub(super) points: Vec<Vector>,
     pub(super) faces: Vec<[u32; 3]>,
@@ -46,7 +46,7 @@ impl<'a> Boundary<'a> {
         Ok(Self { mesh, tree, points, faces, size })
     }
 
-    /// How far a point is from the surface, m.
+    /// Distance of a point from the surface, m.
     pub(super) fn distance(&self, point: &Vector3<f64>) -> f64 {
         self.tree.distance_to_local_point(Vector::new(point.x, point.y, point.z), false)
     }

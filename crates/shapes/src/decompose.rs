@@ -17,7 +17,7 @@ const SETTINGS: [(u32, f64); 4] = [(64, 0.01), (100, 0.005), (128, 0.0025), (200
 /// Distances are measured at points no farther apart than this on the surface of a part, relative to the mesh's size.
 const SPACING: f64 = 0.02;
 
-/// How a mesh is to be decomposed.
+/// Settings of decomposing a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decompose {
     /// How far a part may stick out of the mesh, and the mesh out of all parts, m. Slits between parts may be as wide.

@@ -26,7 +26,7 @@ pub enum Error {
     Invalid {
         /// The file, if there is one, and the element: `hand.urdf: joint "index2"`.
         place: String,
-        /// What is wrong and what was expected.
+        /// The fault and what was expected.
         message: String,
     },
     /// Several errors in one description, one line each. None of them is [`Error::Several`] itself.
@@ -68,7 +68,7 @@ impl Error {
     }
 }
 
-/// What is wrong with a description, found one after the other.
+/// The faults of a description, in the order in which they were found.
 #[derive(Debug, Default)]
 pub struct Findings(Vec<Error>);
 
@@ -118,7 +118,7 @@ impl From<Error> for candle_core::Error {
     }
 }
 
-/// What a tensor error says, without the trace that candle adds where `RUST_BACKTRACE` is set.
+/// The text of a tensor error, without the trace that candle adds where `RUST_BACKTRACE` is set.
 #[cfg(feature = "candle")]
 pub fn message(error: &candle_core::Error) -> String {
     use candle_core::Error;

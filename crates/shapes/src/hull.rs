@@ -120,7 +120,7 @@ impl Hull {
         &self.sides
     }
 
-    /// Of those the ones that a vertex is in.
+    /// The flat sides that a vertex belongs to.
     pub fn sides_at(&self, i: usize) -> impl Iterator<Item = &HullSide> {
         self.sides_at[i].iter().map(|&side| &self.sides[side])
     }
@@ -151,7 +151,7 @@ impl Hull {
 }
 
 impl HullFace {
-    /// How far a point is outside of the face's plane, m.
+    /// Signed distance of a point from the face's plane, m; positive outside.
     pub fn height(&self, point: &Vector3<f64>) -> f64 {
         Vector3::from(self.normal).dot(point) - self.offset
     }

@@ -16,7 +16,7 @@ use super::hull::{HullFace, extent, planar_hull};
 pub struct HullSide {
     /// Outward unit normal: the mean of the faces', by area.
     pub normal: Vector3<f64>,
-    /// Its faces, as places in the hull's.
+    /// The side's faces, as indices into the hull's.
     pub faces: Vec<usize>,
     /// All vertices of its faces, in order.
     pub vertices: Vec<usize>,

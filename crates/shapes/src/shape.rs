@@ -57,7 +57,7 @@ pub struct Collision {
     pub shape: Shape,
     /// The shape's frame in the body's frame.
     pub pose: Isometry3<f64>,
-    /// What it may touch and with which friction. None: everything, with the scene's.
+    /// Rules of what the shape may touch, and its friction. None: everything, with the scene's.
     pub surface: Option<Surface>,
     /// Which kinds of shapes it may touch.
     pub partners: Partners,
@@ -272,7 +272,7 @@ impl Shape {
         }
     }
 
-    /// Its range along an axis of the frame in which it has this pose, m.
+    /// The shape's range along an axis of the frame in which it has this pose, m.
     pub fn ends(&self, pose: &Isometry3<f64>, axis: usize) -> (f64, f64) {
         let along: Vector3<f64> = pose.rotation.inverse() * Vector3::ith_axis(axis).into_inner();
         let middle = pose.translation.vector[axis];

@@ -1,6 +1,6 @@
 //! How shapes meet: which may touch, and with which friction.
 
-/// How a shape meets others, in MuJoCo's terms (MJCF `geom`: `contype`, `conaffinity`, `priority`, `condim`, `friction`).
+/// Contact rules and friction of a shape, in MuJoCo's terms (MJCF `geom`: `contype`, `conaffinity`, `priority`, `condim`, `friction`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surface {
     /// The groups that it is in, one bit each.
@@ -30,7 +30,7 @@ impl Surface {
         self.contype & other.conaffinity != 0 || other.contype & self.conaffinity != 0
     }
 
-    /// What holds between two surfaces.
+    /// Combines the rules of two surfaces into those of their contact.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         match self.priority.cmp(&other.priority) {

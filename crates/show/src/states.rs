@@ -127,7 +127,7 @@ impl Recording {
         Ok(())
     }
 
-    /// The same with fewer steps, at most so many, evenly left out. The last step stays, and plans stay until the next one.
+    /// The states with at most `most` steps, others evenly left out. The last step stays, and plans stay until the next one.
     pub fn thinned(&self, most: usize) -> Self {
         let (n, most) = (self.steps.len(), most.max(1));
         if n <= most {

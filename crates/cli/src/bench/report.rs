@@ -18,7 +18,7 @@ pub struct Report {
     pub contacts: usize,
     pub kappa: f64,
     pub rows: Vec<Row>,
-    /// The same scene with less to do.
+    /// The times of the same scene with less to do: what each simplification saves.
     pub savings: Vec<Saving>,
 }
 

@@ -150,7 +150,7 @@ pub struct Actuator {
     pub joint: String,
     pub gain: f64,
     pub offset: f64,
-    /// Of the control.
+    /// The lower bound of the command, in its unit; none if it has none.
     pub lower: Option<f64>,
     pub upper: Option<f64>,
 }

@@ -237,7 +237,7 @@ fn settled(mut task: Task, args: &Args) -> Result<Task, Box<dyn std::error::Erro
     Ok(task)
 }
 
-/// How the plant differs from what the planner believes.
+/// Reads from the arguments how the plant differs from what the planner believes.
 fn options(args: &Args) -> Result<Options, Box<dyn std::error::Error>> {
     let with = args.with.as_deref().map(Overrides::from_json).transpose();
     Ok(Options {

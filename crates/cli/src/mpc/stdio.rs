@@ -23,7 +23,7 @@ use crate::{lines, message};
 /// Keys of a line that begins an episode, and of one that asks for a command.
 const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
 const ASK: [&str; 10] = ["q", "velocity", "u", "latency_ms", "deadline_ms", "goal", "mu", "stiffness", "mass", "size"];
-/// Those of them that change what the planner believes of the plant.
+/// The keys of a line that change what the planner believes of the plant.
 const BELIEFS: [&str; 4] = ["mu", "stiffness", "mass", "size"];
 /// Forces that are put out, N.
 const LEAST_FORCE: f64 = 1e-6;

@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "K", default_value_t = Options::default().neighbours)]
     neighbours: usize,
 
-    /// How often each edge is tried.
+    /// Number of trials of each edge.
     #[arg(long, value_name = "N", default_value_t = Options::default().tries)]
     tries: usize,
 

@@ -91,7 +91,7 @@ impl Default for Settings {
     }
 }
 
-/// What is known at the start of a control period.
+/// The measurement at the start of a control period: state, velocity, commands under way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The state (nq). Numbers that were not measured are NaN.
@@ -139,7 +139,7 @@ pub struct Controller {
     least: Duration,
 }
 
-/// What a controller finds out about the plant.
+/// On-line estimation of the plant's parameters by a controller.
 #[derive(Clone, Debug)]
 struct Learning {
     estimator: Estimator,
@@ -207,7 +207,7 @@ impl Controller {
         self.learn_from(estimator, None)
     }
 
-    /// What is known of the plant, of what is estimated.
+    /// The estimates of the plant's parameters so far; empty if none are estimated.
     pub fn estimates(&self) -> Vec<Estimate> {
         self.learning.as_ref().map(|learning| learning.estimator.estimates()).unwrap_or_default()
     }

@@ -30,7 +30,7 @@ const FADING: f64 = 0.98;
 /// Change of a planned number, in standard deviations before anything has moved, from which on plans are made with it.
 const CHANGE: f64 = 0.1;
 
-/// What can be estimated.
+/// A quantity of the plant that can be estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// The logarithm of a factor on the friction of all pairs.
@@ -87,13 +87,13 @@ impl Quantity {
 /// A belief about one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// What it is about.
+    /// The estimated quantity.
     pub quantity: Quantity,
     /// Which of its numbers: 0 if it has one.
     pub axis: usize,
     /// The most likely value: a factor on what was believed at first, or m or rad.
     pub value: f64,
-    /// Its standard deviation; of a factor that of its logarithm: 0.1 is a tenth.
+    /// Standard deviation of the estimate; of a factor that of its logarithm: 0.1 is a tenth.
     pub deviation: f64,
 }
 
@@ -102,7 +102,7 @@ pub struct Estimate {
 pub struct Estimator {
     /// The object whose pose may be measured with an offset, if it can move as a whole.
     object: Option<Coordinate>,
-    /// What each number of θ is.
+    /// Quantity and index of each number of θ.
     parts: Vec<(Quantity, usize)>,
     /// The degrees of freedom that are looked at, in groups that move together, each with its floor.
     looked_at: Vec<(Vec<usize>, f64)>,
@@ -157,7 +157,7 @@ impl Estimator {
         Ok(own)
     }
 
-    /// What is known now.
+    /// The present estimates, one for each quantity.
     pub fn estimates(&self) -> Vec<Estimate> {
         let one = |(k, &(quantity, axis)): (usize, &(Quantity, usize))| {
             let value = if quantity.is_factor() { self.theta[k].exp() } else { self.theta[k] };
@@ -170,7 +170,7 @@ impl Estimator {
         self.covariance[(k, k)].sqrt()
     }
 
-    /// What a plant with this θ differs by.
+    /// The difference of a plant with this θ from the believed one.
     fn variation(&self, theta: &DVector<f64>) -> Variation {
         let mut variation = Variation::default();
         for (&(quantity, axis), &x) in self.parts.iter().zip(theta) {
@@ -234,7 +234,7 @@ impl Estimator {
         Ok(())
     }
 
-    /// What is measured after a period in worlds that differ so from a believed one.
+    /// Predicts the measurement after a period in worlds that differ so from a believed one.
     fn predicted(
         &self,
         believed: &Simulator,
@@ -282,7 +282,7 @@ impl Estimator {
         believed.with_parameters(&self.variation(&self.planned).parameters(believed)?)
     }
 
-    /// Where the object is, if q (nq) is measured.
+    /// The state (nq) with the object moved by the estimated offset of its measured pose in q (nq).
     ///
     /// # Errors
     /// If q has a wrong length.

@@ -22,7 +22,7 @@ use fingertip_step::step::Quasidynamic;
 /// The parameters that worlds have for themselves.
 const VARIED: [&str; 4] = ["mu", "stiffness", "mass", "inertia"];
 
-/// How the plant may differ from what is believed. The default does not.
+/// A difference of the plant from what is believed. The default does not.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Variation {
@@ -47,7 +47,7 @@ impl Default for Variation {
     }
 }
 
-/// What counts of the costs of several worlds.
+/// The measure of a plan over the costs of several worlds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// Their mean.
@@ -124,7 +124,7 @@ impl Robust {
         .around(believed)
     }
 
-    /// The same variations of another believed model of the same scene.
+    /// These variations of another believed model of the same scene.
     ///
     /// # Errors
     /// If a tensor operation fails.
@@ -137,7 +137,7 @@ impl Robust {
         Ok(Self { simulators, step, ..self.clone() })
     }
 
-    /// What counts of the worlds' costs.
+    /// The measure over the worlds' costs.
     pub fn risk(&self) -> Risk {
         self.risk
     }
@@ -157,7 +157,7 @@ impl Robust {
         &self.step
     }
 
-    /// Where the object is in another world, if q (nq) is measured.
+    /// The state (nq) of another world, its object moved by the world's offset, if q (nq) is measured.
     ///
     /// # Errors
     /// If q has a wrong length.

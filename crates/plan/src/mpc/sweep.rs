@@ -24,7 +24,7 @@ pub(super) struct Sweep {
     pub(super) expected: f64,
 }
 
-/// What the sweep knows of a world: its cost to go, and Q of the period.
+/// The sweep's numbers of a world: its cost to go, and Q of the period.
 struct Own {
     vx: DVector<f64>,
     vxx: DMatrix<f64>,

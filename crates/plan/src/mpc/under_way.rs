@@ -43,14 +43,14 @@ impl UnderWay {
         }
     }
 
-    /// What is held from now on until a command that is given now takes effect: commands with numbers of steps, `latency` in all.
+    /// The commands that are held from now on until a command that is given now takes effect, with numbers of steps, `latency` in all.
     pub fn ahead(&self, latency: usize, hold: usize) -> Vec<(&[f64], usize)> {
         let (whole, rest) = (latency / hold, latency % hold);
         let begun = (rest > 0).then(|| (self.before(whole), rest));
         begun.into_iter().chain((0..whole).rev().map(|k| (self.before(k), hold))).collect()
     }
 
-    /// What is held in the period that the newest command belongs to: commands with numbers of steps, `hold` in all.
+    /// The commands that are held in the period that the newest command belongs to, with numbers of steps, `hold` in all.
     pub fn during(&self, latency: usize, hold: usize) -> Vec<(&[f64], usize)> {
         let (whole, rest) = (latency / hold, latency % hold);
         let begun = (rest > 0).then(|| (self.before(whole + 1), rest));

@@ -109,7 +109,7 @@ impl Scene {
         Self::of_document(&Document::load(path)?, path)
     }
 
-    /// The same of a text. The files that it names are relative to `folder`, and messages call it `MJCF`.
+    /// Reads an MJCF text as a scene. The files that it names are relative to `folder`, and messages call it `MJCF`.
     ///
     /// # Errors
     /// As [`Scene::from_mjcf`].

@@ -80,7 +80,7 @@ impl DecomposeFile {
     }
 }
 
-/// How a mesh's distance grid is made.
+/// The `grid` entry of a mesh: how its distance grid is made.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GridFile {

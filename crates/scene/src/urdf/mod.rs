@@ -35,7 +35,7 @@ impl Articulation {
         Self::from_urdf_with(path, &[])
     }
 
-    /// The same, with folders that contain packages. A mesh `package://name/file` is looked for as `name/file` and as
+    /// Reads a URDF file, with folders that contain packages. A mesh `package://name/file` is looked for as `name/file` and as
     /// `file`: in each of these folders, then in the URDF's own folder, then in every folder above it.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Articulation {
         read(&text, folder.is_of_disk().then_some(&places)).map_err(|error| error.within(path.display()))
     }
 
-    /// The same from a URDF's text, without its collision meshes. `name` is its name in errors.
+    /// Reads a URDF's text, without its collision meshes. `name` is its name in errors.
     ///
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).

@@ -54,7 +54,7 @@ impl DistanceGrid {
 }
 
 impl Triangles {
-    /// What they enclose, at unit density. Its mass is negative if they look inwards.
+    /// Inertia of what the triangles enclose, at unit density. Its mass is negative if they look inwards.
     fn solid(&self) -> Inertia {
         Inertia::enclosed(self.faces.iter().map(|face| face.map(|i| Vector3::from(self.vertices[i]))))
     }

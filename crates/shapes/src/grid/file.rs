@@ -37,7 +37,7 @@ impl Measured {
         head.flat_map(f64::to_le_bytes).chain(coefficients.iter().flat_map(|c| c.to_le_bytes())).collect()
     }
 
-    /// What [`Measured::bytes`] wrote; none if the file is damaged.
+    /// Reads what [`Measured::bytes`] wrote; none if the file is damaged.
     fn read(path: &Path) -> Option<Self> {
         let bytes = std::fs::read(path).ok()?;
         let (head, rest) = bytes.split_at_checked(8 * HEAD)?;

@@ -11,7 +11,7 @@ use nalgebra::{Matrix3, Vector3};
 use super::{Hull, Inertia, Triangles, check};
 use crate::error::Result;
 
-/// How a mesh's distance grid is to be made.
+/// Settings of a mesh's distance grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridSettings {
     /// By how much the grid's distances may be off, m: on the mesh, and outside of it as far as `reach`.
@@ -91,7 +91,7 @@ impl DistanceGrid {
         &self.hull
     }
 
-    /// What the mesh encloses, at unit density: its mass is the volume, m³.
+    /// Inertia of what the mesh encloses, at unit density: its mass is the volume, m³.
     pub fn solid(&self) -> &Inertia {
         &self.solid
     }

@@ -95,7 +95,7 @@ impl ConvexPair {
         Self { reach, ..self }
     }
 
-    /// What the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
+    /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
     pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
         (self.reach < f64::INFINITY).then_some((&self.bounds, self.reach))
     }

@@ -16,7 +16,7 @@ pub struct BodyShape {
     pub rotation: [[f64; 3]; 3],
     /// Position of the shape's frame in the body's frame, m.
     pub xyz: [f64; 3],
-    /// What it may touch and with which friction, where its file says so.
+    /// Rules of what the shape may touch, and its friction, where its file says so.
     pub surface: Option<Surface>,
     /// Which kinds of shapes it may touch.
     pub partners: Partners,

@@ -137,7 +137,7 @@ impl Overrides {
         Ok(parameters)
     }
 
-    /// The same, without the numbers that [`Overrides::params`] covers.
+    /// These overrides without the numbers that [`Overrides::params`] covers.
     pub fn beside_params(&self) -> Self {
         let ParamOverrides { gravity, hover, .. } = self.params;
         Self { params: ParamOverrides { gravity, hover, ..Default::default() }, ..self.clone() }

@@ -23,7 +23,7 @@ pub enum Attempt {
     PrimalDual,
     /// The relaxed law: a step of Newton's method on the dual function.
     Newton,
-    /// The same for a smaller κ, which rises: the world has started again.
+    /// A step for a smaller κ, which rises: the world has started again.
     Restart,
     /// Coulomb's law, first attempt: from given forces, or from soft forces of each contact alone.
     Soft,

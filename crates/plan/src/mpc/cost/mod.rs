@@ -40,7 +40,7 @@ pub trait Cost: std::fmt::Debug + Send + Sync {
     /// As [`Cost::value`].
     fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()>;
 
-    /// What messages call it.
+    /// The term's name in messages.
     fn name(&self) -> &'static str {
         "cost"
     }

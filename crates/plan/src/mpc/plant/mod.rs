@@ -40,7 +40,7 @@ impl Kind {
 /// κ of a plant unless another is given, 1/J.
 pub const KAPPA: f64 = 1e6;
 
-/// How a plant differs from what the planner believes.
+/// Differences of a plant from what the planner believes.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The step that moves the plant.
@@ -78,7 +78,7 @@ pub struct Plant {
     noise: Noise,
 }
 
-/// What happened in a control period, after each of its steps of the planner's model.
+/// Record of a control period, after each of its steps of the planner's model.
 #[derive(Clone, Debug, Default)]
 pub struct Period {
     /// States (hold, nq).
@@ -132,7 +132,7 @@ impl Plant {
         self.simulator.step()
     }
 
-    /// What is measured now.
+    /// Measures the present state, with the sensor's noise.
     ///
     /// # Errors
     /// If a tensor operation fails.
@@ -180,7 +180,7 @@ impl Plant {
         Ok(())
     }
 
-    /// What is held in the coming period.
+    /// Queues a command u (nu) and gives the commands that act in the coming period, each with its number of steps.
     fn give(&mut self, u: &[f64]) -> Vec<(Vec<f64>, usize)> {
         self.under_way.give(u);
         let parts = self.under_way.during(self.latency, self.simulator.hold());
@@ -228,7 +228,7 @@ fn simulator(task: &Task, options: &Options) -> Result<Simulator> {
     base.with_parameters(&options.with.parameters(base.model(), base.step().parameters())?)
 }
 
-/// What a sensor adds to the poses of objects. Joints are measured as they are.
+/// Noise of a sensor on the poses of objects. Joints are measured as they are.
 #[derive(Clone, Debug)]
 struct Noise {
     /// Standard deviation of each degree of freedom (nv), m or rad.

@@ -24,7 +24,7 @@ pub struct SecondOrder {
     drives: Vec<Drive>,
     v: Vec<f64>,
     warm: Vec<f64>,
-    /// Its own steps in one step of the scene.
+    /// Number of second-order steps in one step of the scene.
     finer: usize,
 }
 
@@ -56,14 +56,14 @@ impl Drive {
     }
 }
 
-/// What happened in a step of the scene.
+/// Result of one step of the scene.
 #[derive(Clone, Debug)]
 pub struct Advanced {
     /// The next state (nq).
     pub q: Vec<f64>,
     /// Contact forces on B in world axes (nc, 3) in the last of its own steps, N.
     pub force: Vec<f64>,
-    /// How many of its own steps had no solution.
+    /// Number of second-order steps without a solution.
     pub unsolved: usize,
 }
 

@@ -19,20 +19,20 @@ const DRAWS: usize = 8;
 const ROUND: usize = 16;
 /// An edge that failed so often and never succeeded is not tried again.
 const HOPELESS: usize = 2;
-/// What counts as reached, as a share of the distance between nodes.
+/// Distance below which a node counts as reached, as a share of the distance between nodes.
 const NEAR: f64 = 0.25;
 
 /// The nodes from and to of an edge.
 type Pair = (usize, usize);
 
-/// How a roadmap is built.
+/// Options of building a roadmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The most nodes.
     pub nodes: usize,
     /// Edges from each node: to so many nearest ones with the object elsewhere, and to as many with the object alike.
     pub neighbours: usize,
-    /// How often each edge is tried, each time in another world.
+    /// Number of trials of each edge, each time in another world.
     pub tries: usize,
     /// Are joints drawn too, evenly within their limits, for all candidates but the first? Else the robots are where the task starts.
     pub joints: bool,
@@ -46,7 +46,7 @@ impl Default for Options {
     }
 }
 
-/// How far a roadmap is.
+/// Progress of building a roadmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Building {
     /// Tries so far, those before a resume too.
@@ -98,7 +98,7 @@ impl Roadmap {
         }
     }
 
-    /// How often an edge was tried, if it is to be tried again.
+    /// Number of trials of an edge so far, if it is to be tried again.
     fn tried(&self, pair: Pair, most: usize) -> Option<usize> {
         let edge = self.edges.get(&pair).copied().unwrap_or_default();
         let is_hopeless = edge.successes == 0 && edge.tries >= HOPELESS;
@@ -226,7 +226,7 @@ fn settled(task: &Task, simulator: &Simulator, options: &Options, number: usize)
     Ok(world.settle()?.then_some(world.q))
 }
 
-/// How far two states are apart: the object's distance, and where that is alike, that of the joints.
+/// Distance of two states: the object's distance, and where that is alike, that of the joints.
 fn apart(task: &Task, from: &[f64], to: &[f64]) -> Result<f64> {
     let object = task.distance(&task.state_of(task.object(), from), to)?;
     let joints = task.simulator().joints().iter().map(|joint| (to[joint.q] - from[joint.q]).powi(2)).sum::<f64>();

@@ -35,7 +35,7 @@ struct EdgeLine {
     seconds: f64,
 }
 
-/// What is read first, so that a later version is named and not its unknown keys.
+/// The head of a roadmap's file, which is read first, so that a later version is named and not its unknown keys.
 #[derive(Deserialize)]
 struct Head {
     format: Option<String>,

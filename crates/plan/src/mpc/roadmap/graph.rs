@@ -18,7 +18,7 @@ pub enum Hop {
 /// A way from a start to a goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// Its parts in order. The last one leads to the goal.
+    /// The path's parts in order. The last one leads to the goal.
     pub hops: Vec<Hop>,
     /// Expected time with what failures cost, s: see [`super::Edge::cost`].
     pub cost: f64,

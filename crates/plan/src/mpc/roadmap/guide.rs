@@ -14,19 +14,19 @@ use crate::mpc::task::Task;
 #[derive(Clone, Debug)]
 pub struct Guide {
     roadmap: Roadmap,
-    /// What is left of the path, the present part first.
+    /// The rest of the path, the present part first.
     path: VecDeque<Hop>,
     pub(in crate::mpc) walk: Option<Walk>,
     /// The node at which it is.
     at: Option<usize>,
     ends: Option<Vec<(usize, f64)>>,
-    /// How often the goal was not reached straight.
+    /// Number of failed attempts to reach the goal straight.
     failures: usize,
     passages: Vec<Passage>,
     queries: Vec<f64>,
 }
 
-/// What a guide's step changes.
+/// The change that a guide's step asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpc) enum Advice {
     /// Nothing.

@@ -28,12 +28,12 @@ pub struct Node {
     pub q: Vec<f64>,
 }
 
-/// What is known of the way from a node to another by the local planner.
+/// An edge: results of the local planner's trials from a node to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Edge {
-    /// How often it was tried.
+    /// Number of trials.
     pub tries: usize,
-    /// How often the other node was reached.
+    /// Number of trials that reached the other node.
     pub successes: usize,
     /// Time that the successes took together, s.
     pub seconds: f64,
@@ -79,7 +79,7 @@ impl Edge {
         (self.successes > 0).then(|| self.seconds / self.successes as f64)
     }
 
-    /// What a path pays for it, s: the mean time, and [`LOST`] times −log of the chance. None if it never succeeded.
+    /// Cost of the edge to a path, s: the mean time, and [`LOST`] times −log of the chance. None if it never succeeded.
     pub fn cost(&self) -> Option<f64> {
         Some(self.mean_seconds()? - LOST * self.chance().ln())
     }

@@ -16,10 +16,10 @@ use crate::mpc::task::Task;
 /// Near nodes to which a start and a goal are connected.
 const STARTS: usize = 3;
 const ENDS: usize = 4;
-/// How often so many more are tried as long as there is no way.
+/// Number of further batches of edges that are tried as long as there is no way.
 const BATCHES: usize = 2;
 
-/// What a query found.
+/// Result of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The way; none if there is none.
@@ -43,7 +43,7 @@ impl Roadmap {
         self.query_again(task, q, goal, &mut None, 0)
     }
 
-    /// The same for a goal to whose nodes `ends` is known from a query before, and which was not reached straight so often although that was
+    /// Plans again for a goal to whose nodes `ends` is known from a query before, and which was not reached straight so often although that was
     /// expected.
     pub(super) fn query_again(
         &self,
@@ -86,7 +86,7 @@ impl Roadmap {
         Ok(Query { seconds: begin.elapsed().as_secs_f64(), ..query })
     }
 
-    /// What a walk from a state costs that the planner's own model makes, s, if it also failed so often in the plant.
+    /// Cost of a walk from a state that the planner's own model makes, s, if it also failed so often in the plant.
     fn tried_on_model(task: &Task, q: &[f64], walk: Walk, failures: usize) -> Result<Option<f64>> {
         let (arrived, seconds) = go(task, &mut World::new(task.simulator(), q.to_vec()), walk)?;
         let edge = Edge { tries: 1 + failures, successes: 1, seconds };

@@ -17,7 +17,7 @@ const LONGEST_RELEASE: f64 = 3.0;
 /// Progress is a step of this share of the smallest distance so far.
 const SHARE: f64 = 0.03;
 
-/// What is planned for.
+/// The phase of a walk: the purpose of its present plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The object's pose.
@@ -26,7 +26,7 @@ enum Phase {
     Release,
 }
 
-/// How a walk goes on.
+/// The next action of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// As before.
@@ -82,7 +82,7 @@ impl Walk {
         self.periods as f64 * task.period()
     }
 
-    /// What to do at q (nq), once in each control period.
+    /// Decides how the walk goes on at q (nq), once in each control period.
     pub(super) fn step(&mut self, task: &Task, q: &[f64]) -> Result<Step> {
         let errors = task.errors(&self.goal, q)?;
         if self.joints.is_none() {
@@ -127,7 +127,7 @@ impl Walk {
         all.fold(0.0, f64::max)
     }
 
-    /// What that is for a supervisor.
+    /// The walk's phase in a supervisor's terms.
     pub fn doing(&self) -> Doing {
         match (self.phase, &self.joints) {
             (Phase::Release, _) => Doing::Release,
@@ -136,7 +136,7 @@ impl Walk {
         }
     }
 
-    /// What is planned now, in an episode that began with `start`.
+    /// The present planning problems, in an episode that began with `start`.
     pub fn problems(&self, task: &Task, start: &Start) -> fingertip_shapes::Result<Vec<Problem>> {
         let episode = |start: Start| Episode { number: 0, start, goal: self.goal.clone() };
         match (self.phase, &self.joints) {

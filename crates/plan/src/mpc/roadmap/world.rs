@@ -10,7 +10,7 @@ use fingertip_step::solve::Status;
 
 /// Factors on all friction in the worlds in which edges are tried, in turn.
 const FRICTION: [f64; 3] = [1.0, 0.75, 1.3];
-/// What moves slower than this is at rest, m/s or rad/s.
+/// Speed below which a coordinate is at rest, m/s or rad/s.
 const STILL: f64 = 5e-3;
 /// Time in which something has to come to rest, s.
 const LONGEST: f64 = 3.0;

@@ -90,10 +90,10 @@ pub struct Supervisor {
     task: Task,
     episode: Episode,
     settings: Option<Supervision>,
-    /// What every problem has besides the task's own terms.
+    /// Terms of every problem besides the task's own.
     terms: Vec<Term>,
     doing: Doing,
-    /// What is planned for now.
+    /// The present target of planning.
     target: Goal,
     /// Control periods since `doing` began, and since the last progress.
     since: usize,
@@ -101,7 +101,7 @@ pub struct Supervisor {
     /// The smallest distance from the goal since it was given, and since the last way out.
     best: f64,
     least: f64,
-    /// Where the object was when the goal was given.
+    /// The state (nq) when the goal was given.
     first: Option<Vec<f64>>,
     stall: Option<Stall>,
     /// Ways out since the last progress.
@@ -158,7 +158,7 @@ impl Supervisor {
         &self.controller
     }
 
-    /// What it does.
+    /// The supervisor's present activity.
     pub fn doing(&self) -> Doing {
         self.doing
     }
@@ -168,17 +168,17 @@ impl Supervisor {
         self.stall.as_ref().filter(|_| WAYS.contains(&self.doing))
     }
 
-    /// What is planned for now.
+    /// The present target of planning.
     pub fn target(&self) -> &Goal {
         &self.target
     }
 
-    /// How often it began to do what.
+    /// Number of times that each activity began.
     pub fn times(&self) -> &BTreeMap<Doing, usize> {
         &self.times
     }
 
-    /// How often the planner stalled, by why.
+    /// Number of stalls by their reason.
     pub fn stalls(&self) -> &BTreeMap<String, usize> {
         &self.stalls
     }

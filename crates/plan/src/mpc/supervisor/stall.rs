@@ -76,7 +76,7 @@ impl Stall {
         Ok(if plan.outcome == Outcome::NoGradient { Self::NoGradient } else { Self::Minimum })
     }
 
-    /// What is tried first.
+    /// The first way out of such a stall.
     pub(super) fn first_way(&self) -> Doing {
         match self {
             Self::NoContact => Doing::Sample,

@@ -157,12 +157,12 @@ goal! {
 /// The goal of one object or robot.
 pub(super) struct Wanted<'a> {
     pub object: &'a str,
-    /// Where messages say that it is.
+    /// The place of the entry in messages.
     pub place: String,
     pub pose: PoseFile,
     pub from: Option<&'a str>,
     pub lowest: Option<f64>,
-    /// Its costs count so many times the task's weights.
+    /// Factor on the task's weights for this object's costs.
     pub weight: f64,
 }
 
@@ -187,7 +187,7 @@ pub(super) struct Range {
     pub high: Vec<f64>,
 }
 
-/// What an orientation is drawn from.
+/// The distribution that an orientation is drawn from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(super) enum Rotation {

@@ -40,7 +40,7 @@ impl Task {
         Ok(controller)
     }
 
-    /// What the task's controllers find out about the plant.
+    /// The estimator of the plant's parameters that the task asks for; none if it asks for none.
     pub(super) fn estimator(&self) -> Result<Option<Estimator>> {
         let quantity = |name: &String| {
             let known = Quantity::ALL.into_iter();

@@ -279,7 +279,7 @@ impl Task {
         self.scene.robots.iter().any(|robot| robot.name == name)
     }
 
-    /// How many times the task's weights an object's costs count.
+    /// Factor on the task's weights for an object's costs.
     pub(in crate::mpc) fn share(&self, object: &str) -> f64 {
         self.file.goal.others.get(object).and_then(|other| other.weight).unwrap_or(1.0)
     }

@@ -8,7 +8,7 @@ use fingertip_scene::Shape;
 use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use crate::contact::numbers::{GEOMETRY, UNUSED};
 
-/// What a shape lies within, in its own frame.
+/// A bounding volume of a shape, in its own frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
     /// A ball about the origin. Its radius follows from the sizes.
