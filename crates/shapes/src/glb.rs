@@ -1,6 +1,6 @@
 //! The triangles of a GLB file where its scene puts them (glTF 2.0, §3.6 *accessors*, §3.7.2 *meshes*, §3.5 *scenes, nodes*, §4 *GLB*).
 //!
-//! Read by serde, not by the crate gltf, whose readers panic where an accessor leaves its buffer.
+//! Geometry is a small part of the format: serde, which is here already, reads that much.
 
 use nalgebra::{Isometry3, Matrix4, Point3, Quaternion, Translation3, UnitQuaternion, Vector3};
 use serde::Deserialize;
