@@ -287,8 +287,14 @@ fn one_way_out_is_tried_again() {
     let task = Task::from_toml(&format!("{text}\n[supervisor]\nstall = 0.2\n"), Path::new("assets/tasks")).unwrap();
     let episode = task.episode(0, 0).unwrap();
     let mut supervisor = Supervisor::new(&task, &episode).unwrap();
+    // A puck that has moved since, away from its goal, is no goal straight across the fingers: the first way out is to let go.
+    let mut q = episode.start.q.clone();
+    let blue = task.simulator().model().object("blue").unwrap().q;
+    let way = episode.goal.others["blue"].position.unwrap()[0] - q[blue];
     for _ in 0..20 {
-        supervisor.answer(&Measured { q: episode.start.q.clone(), ..Measured::default() }, None).unwrap();
+        supervisor.answer(&Measured { q: q.clone(), ..Measured::default() }, None).unwrap();
+        q[blue] = episode.start.q[blue] - 4e-3 * way.signum();
     }
+    assert!(supervisor.stalls().contains_key("local minimum"), "{:?}", supervisor.stalls());
     assert!(supervisor.times()[&Doing::Retreat] > 1, "{:?}", supervisor.times());
 }
