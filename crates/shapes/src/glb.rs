@@ -2,6 +2,8 @@
 //!
 //! Geometry is a small part of the format: serde, which is here already, reads that much.
 
+use std::cell::Cell;
+
 use nalgebra::{Isometry3, Matrix4, Point3, Quaternion, Translation3, UnitQuaternion, Vector3};
 use serde::Deserialize;
 
@@ -9,6 +11,8 @@ use crate::error::{Error, Result};
 
 /// Corners of a scene's triangles, each counted wherever it is put.
 const MOST_CORNERS: usize = 10_000_000;
+/// Positions and indices that are read, each as often as nodes and primitives name it: a small file can name the same ones without end.
+const MOST_READ: usize = 4 * MOST_CORNERS;
 /// Bytes of the file's header, and of a chunk's.
 const HEADER: usize = 12;
 const CHUNK: usize = 8;
@@ -109,7 +113,7 @@ pub(super) fn corners(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     if let Some(name) = document.extensions_required.iter().find(|name| NOT_READ.contains(&name.as_str())) {
         return Err(invalid("extensionsRequired", format!("expected a file without {name}, which is not read")));
     }
-    let file = File { document, binary };
+    let file = File { document, binary, read: Cell::new(0) };
     let mut corners = Vec::new();
     for (mesh, transform) in file.instances()? {
         let place = |error: Error| error.within(format!("GLB: mesh {mesh}"));
@@ -166,6 +170,8 @@ fn invalid(place: impl std::fmt::Display, message: impl Into<String>) -> Error {
 struct File<'a> {
     document: Document,
     binary: &'a [u8],
+    /// Positions and indices that have been read.
+    read: Cell<usize>,
 }
 
 impl File<'_> {
@@ -259,6 +265,12 @@ impl File<'_> {
         }
         if accessor.count > MOST_CORNERS {
             return Err(Error::invalid("count", format!("expected at most {MOST_CORNERS}, got {}", accessor.count)));
+        }
+        self.read.set(self.read.get() + accessor.count);
+        if self.read.get() > MOST_READ {
+            let message =
+                format!("expected meshes and nodes that name at most {MOST_READ} in all, each as often as they do");
+            return Err(Error::invalid("count", message));
         }
         let component = Component::of(accessor.component_type)?;
         let size = N * component.size();
@@ -520,5 +532,19 @@ mod tests {
         assert_eq!([127, -128, 0].map(|k| fraction(Component::I8, k)), [1.0, -1.0, 0.0]);
         assert_eq!([255, 0].map(|k| fraction(Component::U8, k)), [1.0, 0.0]);
         assert_eq!([-1, 0].map(|k| fraction(Component::U16, k)), [1.0, 0.0]);
+    }
+
+    /// Ten thousand primitives without triangles that all name the same ten thousand positions.
+    #[test]
+    fn what_is_named_without_end_is_an_error() {
+        let primitives = [r#"{"attributes": {"POSITION": 0}, "indices": 1}"#; 10_000].join(",");
+        let json = format!(
+            r#"{{"meshes": [{{"primitives": [{primitives}]}}], "buffers": [{{}}],
+            "bufferViews": [{{"buffer": 0, "byteLength": 120000}}], "accessors":
+            [{{"bufferView": 0, "componentType": 5126, "count": 10000, "type": "VEC3"}},
+            {{"bufferView": 0, "componentType": 5125, "count": 0, "type": "SCALAR"}}]}}"#
+        );
+        let error = corners(&glb(&json, &vec![0; 120_000])).unwrap_err().to_string();
+        assert!(error.contains("accessor 0: count: expected meshes and nodes that name at most 40000000"), "{error}");
     }
 }
