@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use candle_core::cuda_backend::CudaDevice;
-use candle_core::cuda_backend::cudarc::driver::result::DriverError;
-use candle_core::cuda_backend::cudarc::driver::sys::{CUdevice_attribute, CUresult};
+use candle_core::cuda_backend::cudarc::driver::result::{self, DriverError};
+use candle_core::cuda_backend::cudarc::driver::sys::{CUdevice_attribute, CUmemPool_attribute, CUresult};
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaFunction, CudaModule, CudaSlice, DevicePtr, LaunchConfig, PushKernelArg,
+    CudaContext, CudaFunction, CudaModule, CudaSlice, DevicePtr, LaunchConfig, PushKernelArg,
 };
 use candle_core::{Result, bail};
 
@@ -74,6 +74,20 @@ fn driver<T>(wanted: &str, result: std::result::Result<T, DriverError>) -> Resul
     }
 }
 
+/// Has the driver keep memory that is free for the process's next allocations. By default it gives that back whenever the host
+/// waits for the device, and maps it anew for each result.
+fn keep_memory(context: &CudaContext) {
+    let mut all = u64::MAX;
+    // SAFETY: the device is there, and the attribute is a number of 64 bits.
+    unsafe {
+        if let Ok(pool) = result::device::get_default_mem_pool(context.cu_device()) {
+            let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+            // A driver without pools has nothing to keep.
+            result::mem_pool::set_attribute(pool, threshold, (&raw mut all).cast()).ok();
+        }
+    }
+}
+
 impl Gpu {
     /// A device with nothing loaded yet.
     ///
@@ -83,6 +97,7 @@ impl Gpu {
         let stream = device.cuda_stream();
         let context = stream.context();
         let (major, minor) = driver("compute capability", context.compute_capability())?;
+        keep_memory(context);
         let multiprocessors = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         Ok(Self {
             device: device.clone(),

@@ -1,6 +1,8 @@
 //! Results of solves, and the report on each world.
 
 use candle_core::{Result, Tensor};
+use fingertip_lanes::pool;
+use rayon::prelude::*;
 
 use super::memory::INFO;
 use super::status::Status;
@@ -22,6 +24,9 @@ pub struct Solution {
     /// The first column of the report in `packed`.
     pub(super) info: usize,
 }
+
+/// So many numbers of reports are read at once. More are worth all threads.
+const MANY: usize = 1 << 18;
 
 /// Report on one world's contact solve: status, iterations, residual.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +57,30 @@ impl Solution {
 impl Report {
     /// Reads reports from rows (n, [`INFO`]).
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
-        Ok(Self::of(&numbers(info)?).collect())
+        Ok(Self::by_step(info, 1)?.pop().unwrap_or_default())
+    }
+
+    /// Reads reports of so many steps of worlds from rows (B, T [`INFO`]): for each step, those of all worlds.
+    pub(crate) fn by_step(info: &Tensor, n_steps: usize) -> Result<Vec<Vec<Self>>> {
+        let (worlds, width) = info.dims2()?;
+        let of_step = |numbers: &[f64], t: usize, to: &mut Vec<Self>| {
+            to.extend(numbers.chunks_exact(width).flat_map(|row| Self::of(&row[t * INFO..][..INFO])));
+        };
+        let mut by_step: Vec<Vec<Self>> = (0..n_steps).map(|_| Vec::with_capacity(worlds)).collect();
+        if info.elem_count() <= MANY {
+            let numbers = numbers(info)?;
+            by_step.iter_mut().enumerate().for_each(|(t, to)| of_step(&numbers, t, to));
+            return Ok(by_step);
+        }
+        // Memory that is as large as all of them comes from the system anew each time, which takes longer than to fill it.
+        let at_once = (MANY / width).max(1);
+        for first in (0..worlds).step_by(at_once) {
+            let part = info.narrow(0, first, at_once.min(worlds - first))?;
+            // Candle fetches all that a view's tensor has.
+            let numbers = numbers(&part.force_contiguous()?)?;
+            pool::share(|| by_step.par_iter_mut().enumerate().for_each(|(t, to)| of_step(&numbers, t, to)));
+        }
+        Ok(by_step)
     }
 
     /// Is the answer that of the relaxed law, in a problem with Coulomb's law?

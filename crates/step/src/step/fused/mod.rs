@@ -131,6 +131,6 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
         force: if n_turning == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }
             .reshape((b, n_steps, nc, 3))?,
         torque: torques(&part(&force, 2, n_force, n_turning)?, 2)?,
-        reports: (0..n_steps).map(|t| (0..b).map(|world| reports[world * n_steps + t]).collect()).collect(),
+        reports,
     })
 }

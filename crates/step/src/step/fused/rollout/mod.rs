@@ -25,11 +25,15 @@ use super::stages::Operands;
 use backward::{Backward, Cost};
 use forward::Forward;
 
-/// States (B, (T + 1) nq), forces (B, T n_forces), and the solves' reports, T for each world, of q₀ (B, nq), u (B, T nu) and
+/// States (B, (T + 1) nq), forces (B, T n_forces), and each step's reports of the worlds' solves, of q₀ (B, nq), u (B, T nu) and
 /// parameters (1 or B, n).
-pub(super) fn run(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<(Tensor, Tensor, Vec<Report>)> {
+pub(super) fn run(
+    plan: &Arc<Plan>,
+    n_steps: usize,
+    operands: [&Tensor; 3],
+) -> Result<(Tensor, Tensor, Vec<Vec<Report>>)> {
     let ([states, force], [limit_force, info]) = sweep(plan, n_steps, operands)?;
-    let reports = Report::read(&info)?;
+    let reports = Report::by_step(&info, n_steps)?;
     let sweep = Arc::new(Sweep { plan: plan.clone(), n_steps, limit_force, info, force: OnceLock::new() });
     let of = |cost| SweepAdjoint { sweep: sweep.clone(), cost };
     let [_, u, par] = operands;
