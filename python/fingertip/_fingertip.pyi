@@ -80,13 +80,13 @@ class Coordinate:
         """The name."""
     @property
     def q(self) -> slice:
-        """Its part of q."""
+        """The slice of q that belongs to it."""
     @property
     def v(self) -> slice:
-        """Its part of v, and of δ."""
+        """The slice of v, and of δ, that belongs to it."""
     @property
     def u(self) -> int | None:
-        """Its index in u, if it is commanded."""
+        """The index in u of a commanded joint; None for others."""
     @property
     def limits(self) -> tuple[float, float] | None:
         """The range of a joint with one number, rad or m; none if it has none."""
@@ -188,7 +188,7 @@ class Model:
         `overrides={"params": {"joint_damping": True}}`."""
     @property
     def notes(self) -> list[str]:
-        """What was left out of the scene's files, one line each."""
+        """Notes on what was left out of the scene's files, one line each."""
     @property
     def warnings(self) -> list[str]:
         """Warnings for the scene's author, one line each."""
@@ -227,7 +227,7 @@ class Solves:
         """How far an `unsettled` answer is from Coulomb's law, m: the largest gap that slip opens at a contact."""
     @property
     def _reports(self) -> Any:
-        """What a pickle has of it."""
+        """The reports as a pickle keeps them."""
     def raise_for_status(self) -> None:
         """Raises `fingertip.Unsolved` if a world was not solved."""
 
@@ -365,7 +365,7 @@ class DynamicLinearization:
         """The derivatives of the contact forces in world axes by (q, v) (B, 3 nc, 2 nv)."""
     @property
     def D(self) -> _Array:
-        """Those by τ (B, 3 nc, nv)."""
+        """The derivatives of those forces by τ (B, 3 nc, nv)."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
@@ -415,7 +415,7 @@ class Quasidynamic:
 
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:
-        """The same step with some parameters replaced. It uses the same threads."""
+        """This step with some parameters replaced. It uses the same threads."""
     @property
     def model(self) -> Model:
         """The model."""
@@ -500,7 +500,7 @@ class Dynamic:
         **params: ArrayLike,
     ) -> Dynamic: ...
     def with_params(self, **params: ArrayLike) -> Dynamic:
-        """The same step with some parameters replaced. It uses the same threads."""
+        """This step with some parameters replaced. It uses the same threads."""
     @property
     def model(self) -> Model:
         """The model."""
@@ -561,7 +561,7 @@ class Reached:
         """The configuration (nq,): commanded joints within their limits, all else unchanged."""
     @property
     def distances(self) -> _Array:
-        """What remains between each target's point and its goal (n,), m."""
+        """Distances that remain between each target's point and its goal (n,), m."""
     @property
     def converged(self) -> bool:
         """Is every distance within the tolerance? If not, the goals are out of reach, or another start may help."""
@@ -786,7 +786,7 @@ class Task:
         seed: int | None = None,
         overrides: _Overrides | str | None = None,
     ) -> Task:
-        """The same task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
+        """This task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
         `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
         `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
         s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
@@ -830,7 +830,7 @@ class Task:
         """Are these errors small by the task's measure of success?"""
     @classmethod
     def _remake(cls, make: str, of: tuple[Any, ...], changes: dict[str, Any]) -> Task:
-        """What a pickled task is made of again."""
+        """Makes a pickled task again."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
@@ -900,7 +900,7 @@ class Plant:
     def unsolved(self) -> int:
         """Steps that had no solution."""
     def measure(self) -> tuple[_Array, _Array | None]:
-        """What is measured now: q (nq,), with noise, and the velocity (nv,), m/s and rad/s, of a plant that has one."""
+        """Measures q (nq,), with noise, and the velocity (nv,), m/s and rad/s, of a plant that has one."""
     def advance(self, u: ArrayLike) -> tuple[_Array, _Array]:
         """One control period after a controller's command u (nu,), rad and m: the states (hold, nq) and the contact forces (hold,
         nc, 3), N, after each step in it."""
@@ -970,7 +970,7 @@ class Controller:
         """The number of commands that are planned, T."""
     @property
     def friction(self) -> tuple[float, float] | None:
-        """What is known of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
+        """The estimate of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
         standard deviation of its logarithm."""
     def standing(self, q: ArrayLike) -> list[tuple[str, float, bool]]:
         """What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and

@@ -155,7 +155,7 @@ impl<'py> Numbers<'py> {
 pub struct Out<'py>(Vec<(&'static str, Array<'py>)>);
 
 impl<'py> Out<'py> {
-    /// Those that were given, checked against the names and shapes that there are.
+    /// The arrays that were given by name, checked against the known names and shapes.
     pub fn of(given: Option<&Bound<'py, PyDict>>, known: &[(&'static str, Vec<usize>)]) -> PyResult<Self> {
         let one = |(name, array): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
             let name: String = name.extract()?;

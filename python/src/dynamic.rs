@@ -81,7 +81,7 @@ impl Dynamic {
         Ok(Self { model, of, rows: worlds(&parameters)?, owner: Owner::new(), options: (beta, stiction_speed), pool })
     }
 
-    /// The same step with some parameters replaced. It uses the same threads.
+    /// This step with some parameters replaced. It uses the same threads.
     #[pyo3(signature = (**params))]
     fn with_params(&self, py: Python, params: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let parameters = replaced(self.of.parameters(), params)?;

@@ -22,7 +22,7 @@ impl Reached {
         self.made[0].get(py, &self.of.q, &[self.of.q.len()])
     }
 
-    /// What remains between each target's point and its goal (n,), m.
+    /// Distances that remain between each target's point and its goal (n,), m.
     #[getter]
     fn distances<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         self.made[1].get(py, &self.of.distances, &[self.of.distances.len()])

@@ -35,13 +35,13 @@ pub struct Model {
     overrides: Option<String>,
 }
 
-/// What the model is made of again where it is unpickled.
+/// The text or file from which a model is made again where it is unpickled.
 enum Source {
     /// The text (TOML) in its folder.
     Toml,
     /// The text (MJCF) in its folder.
     Mjcf,
-    /// What `load` takes.
+    /// A file, as `load` takes it.
     File(PathBuf),
     /// A task, whose model it is.
     Task(Py<Task>),
@@ -78,7 +78,7 @@ impl Model {
         &self.scene
     }
 
-    /// What recordings say of the scene.
+    /// The scene's source as recordings name it.
     pub fn recorded(&self) -> fingertip::show::Source {
         let name = |path: &Path| path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let name = match &self.source {
@@ -104,7 +104,7 @@ impl Model {
     }
 }
 
-/// The same path from the root.
+/// A path as an absolute one.
 fn made_absolute(path: &Path) -> PathBuf {
     absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -372,7 +372,7 @@ impl Model {
         self.of.params.joint_damping
     }
 
-    /// What was left out of the scene's files, one line each.
+    /// Notes on what was left out of the scene's files, one line each.
     #[getter]
     fn notes(&self) -> Vec<String> {
         let robots = self.scene.robots.iter();
@@ -437,19 +437,19 @@ impl Coordinate {
         &self.0.name
     }
 
-    /// Its part of q.
+    /// The slice of q that belongs to it.
     #[getter]
     fn q<'py>(&self, py: Python<'py>) -> Bound<'py, PySlice> {
         slice(py, self.0.q, self.0.kind.nq())
     }
 
-    /// Its part of v, and of δ.
+    /// The slice of v, and of δ, that belongs to it.
     #[getter]
     fn v<'py>(&self, py: Python<'py>) -> Bound<'py, PySlice> {
         slice(py, self.0.v, self.0.kind.nv())
     }
 
-    /// Its index in u, if it is commanded.
+    /// The index in u of a commanded joint; None for others.
     #[getter]
     fn u(&self) -> Option<usize> {
         self.0.u

@@ -22,7 +22,7 @@ pub struct Kept<T, const N: usize> {
 }
 
 impl<T, const N: usize> Kept<T, N> {
-    /// Of numbers.
+    /// Keeps numbers, of which Python's objects are made when they are asked for.
     pub fn new(of: T) -> Self {
         Self { of: Some(of), made: std::array::from_fn(|_| Lazy::default()) }
     }
@@ -84,7 +84,7 @@ pub struct Shaped {
 }
 
 impl Shaped {
-    /// Of numbers.
+    /// Keeps numbers, of which Python's objects are made when they are asked for.
     pub fn new(numbers: Vec<f64>, shape: Vec<usize>) -> Self {
         Self { numbers, shape, made: Lazy::default() }
     }
@@ -132,7 +132,7 @@ pub fn solves((all, shape): Reports) -> PyResult<PyClassInitializer<Solves>> {
     Ok(Solves::new(all.into_iter().map(one).collect(), shape))
 }
 
-/// What a pickle calls, and with what: the class's name, its arrays, its reports.
+/// The function that a pickle calls, and its arguments: the class's name, its arrays, its reports.
 pub type Reduced<'py> = (Bound<'py, PyAny>, (Cow<'static, str>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>));
 
 /// A result as a pickle: the arrays of these attributes, those by parameters, and the reports, where it has them.

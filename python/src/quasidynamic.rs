@@ -101,7 +101,7 @@ impl Quasidynamic {
         Self::compiled(py, model, &parameters, pool)
     }
 
-    /// The same step with some parameters replaced. It uses the same threads.
+    /// This step with some parameters replaced. It uses the same threads.
     #[pyo3(signature = (**params))]
     fn with_params(&self, py: Python, params: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let parameters = replaced(self.of.parameters(), params)?;

@@ -110,7 +110,7 @@ impl Solves {
         self.slip_gap.get(py, &self.each(|report| report.slip_gap), &self.shape)
     }
 
-    /// What a pickle has of it.
+    /// The reports as a pickle keeps them.
     #[getter]
     fn _reports(&self) -> Reports {
         plain(&self.reports, &self.shape)
@@ -143,7 +143,7 @@ pub struct Step {
     pub owner: Owner,
     /// nq, nv, nc, and the number of contacts with torsional friction.
     axes: [usize; 4],
-    /// Its worlds.
+    /// The number of worlds, and whether arrays have an axis for them.
     pub worlds: Worlds,
 }
 
@@ -303,7 +303,7 @@ pub struct Rollout {
     pub owner: Owner,
     /// T, nq, nc, and the number of contacts with torsional friction.
     axes: [usize; 4],
-    /// Its worlds.
+    /// The number of worlds, and whether arrays have an axis for them.
     pub worlds: Worlds,
 }
 
@@ -367,7 +367,7 @@ pub struct DynamicRollout {
     pub owner: Owner,
     /// T, nq, nv, nc.
     axes: [usize; 4],
-    /// Its worlds.
+    /// The number of worlds, and whether arrays have an axis for them.
     pub worlds: Worlds,
 }
 
@@ -588,7 +588,7 @@ impl DynamicLinearization {
         self.of.get(py, 2, |of| &of.c, &self.worlds.shape(&[n_force, 2 * nv]))
     }
 
-    /// Those by τ (B, 3 nc, nv).
+    /// The derivatives of those forces by τ (B, 3 nc, nv).
     #[getter]
     fn D<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, n_force] = self.axes;

@@ -25,11 +25,11 @@ pub struct Dynamics {
     rows: Option<usize>,
 }
 
-/// What is computed of q and at most two more.
+/// A computation from q and at most two more tensors.
 type Work = fn(&Of, [&Tensor; 3]) -> candle_core::Result<Vec<Tensor>>;
 
 impl Dynamics {
-    /// What comes out, with these axes for each world.
+    /// Runs a computation. Its result has these axes for each world.
     fn run<'py>(
         &self,
         q: &Bound<'py, PyAny>,

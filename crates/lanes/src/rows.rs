@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
         Rows { data: Cow::Owned(row), rows: 1, stored: 1, width, stride: width }
     }
 
-    /// The same rows again and again, until there is one for each of so many worlds. One row for all worlds stays that.
+    /// These rows again and again, until there is one for each of so many worlds. One row for all worlds stays that.
     pub fn repeated(self, worlds: usize) -> Self {
         let rows = if self.rows == 1 { 1 } else { worlds };
         Self { rows, ..self }

@@ -124,7 +124,7 @@ impl Params {
         if self.effort_limits { effort } else { f64::INFINITY }
     }
 
-    /// The same scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that friction
+    /// This scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that friction
     /// creeps as far (creep is by the step), and ε rises with h, so that things fall as fast.
     ///
     /// One step for ten is then as near to the ten as their motion is straight. Gaps at rest grow with 1/κ.

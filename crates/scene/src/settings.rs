@@ -19,7 +19,7 @@ pub struct Settings {
     /// same quantity over contacts. Without unit; 1e-16 … 0.01, by default 1e-14. What is left after the last step is about
     /// the square of this, relative to the squares of the forces. In single precision it is 1e-7 at least.
     pub last_error: f64,
-    /// The same for solves of `Accuracy::Rough`, with which planners compare plans; 1e-16 … 0.01, by default 1e-5.
+    /// The last error for solves of `Accuracy::Rough`, with which planners compare plans; 1e-16 … 0.01, by default 1e-5.
     pub rough_last_error: f64,
     /// Most steps of a line search along a Newton step; 1 … 100, by default 8.
     pub line_search_iterations: u32,

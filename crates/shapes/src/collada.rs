@@ -45,7 +45,7 @@ pub(super) fn corners(text: &str) -> Result<Vec<Point3<f64>>> {
     shown(text, triangles)
 }
 
-/// What `of` makes of each geometry and its positions, where the scene puts it.
+/// The points that `of` makes of each geometry and its positions, where the scene puts them.
 fn shown(text: &str, of: impl Fn(Node, Vec<Point3<f64>>) -> Result<Vec<Point3<f64>>>) -> Result<Vec<Point3<f64>>> {
     xml::check_depth(text)?;
     let document = Document::parse(text).map_err(|error| Error::invalid("XML", error.to_string()))?;

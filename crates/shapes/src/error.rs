@@ -47,7 +47,7 @@ impl Error {
         Self::Invalid { place: shortened(place.into()), message: shortened(message.into()) }
     }
 
-    /// The same error with `outer` (a file or an enclosing element) added in front of its place. A file that an element
+    /// This error with `outer` (a file or an enclosing element) added in front of its place. A file that an element
     /// names is part of that element's place.
     pub fn within(self, outer: impl std::fmt::Display) -> Self {
         let (place, message) = match self {

@@ -29,7 +29,7 @@ impl Inertia {
         Self { mass, com: Vector3::zeros(), matrix: Matrix3::zeros() }
     }
 
-    /// The same body seen from another frame, in which this body's frame has `pose`.
+    /// This body seen from another frame, in which this body's frame has `pose`.
     pub fn moved(&self, pose: &Isometry3<f64>) -> Self {
         let r = pose.rotation.to_rotation_matrix();
         Self {

@@ -202,7 +202,7 @@ impl Controller {
         self.with(|own| Ok(own.of.controller().problem().horizon))
     }
 
-    /// What is known of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
+    /// The estimate of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
     /// standard deviation of its logarithm.
     #[getter]
     fn friction(&self) -> PyResult<Option<(f64, f64)>> {

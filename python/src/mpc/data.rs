@@ -224,7 +224,7 @@ impl Goal {
     }
 }
 
-/// What makes an object again, for readers.
+/// The expression that makes an object again, for readers.
 fn named(class: &str, names: &[&str], values: &Bound<PyTuple>) -> PyResult<String> {
     let fields = names.iter().zip(values.iter()).map(|(name, value)| Ok(format!("{name}={}", value.repr()?)));
     Ok(format!("{class}({})", fields.collect::<PyResult<Vec<_>>>()?.join(", ")))

@@ -76,7 +76,7 @@ impl Plant {
         Ok(self.running()?.unsolved)
     }
 
-    /// What is measured now: q (nq,), with noise, and the velocity (nv,), m/s and rad/s, of a plant that has one.
+    /// Measures q (nq,), with noise, and the velocity (nv,), m/s and rad/s, of a plant that has one.
     fn measure(&mut self, py: Python) -> PyResult<(Held, Option<Held>)> {
         let measured = self.running()?.measure().or_raise()?;
         let row = |numbers: &Vec<f64>| held(py, numbers, &[numbers.len()]);

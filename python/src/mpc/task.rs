@@ -26,14 +26,14 @@ pub struct Task {
     changes: Changes,
 }
 
-/// What a task is read from.
+/// The file or text that a task is read from.
 #[derive(Clone)]
 enum Source {
     File(PathBuf),
     Text(String, PathBuf),
 }
 
-/// What `replace` has replaced.
+/// The settings that `replace` has replaced.
 #[derive(Clone, Default)]
 struct Changes {
     method: Option<String>,
@@ -113,7 +113,7 @@ impl Task {
         shipped::Kind::Task.names()
     }
 
-    /// The same task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
+    /// This task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
     /// `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
     /// `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
     /// s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
@@ -239,7 +239,7 @@ impl Task {
         Ok((class.getattr("_remake")?, (make, of, own.changes_as_keywords(py)?).into_pyobject(py)?))
     }
 
-    /// What a pickled task is made of again.
+    /// Makes a pickled task again.
     #[classmethod]
     #[pyo3(name = "_remake")]
     fn remake<'py>(

@@ -107,7 +107,7 @@ struct Api {
     error_create: unsafe extern "C" fn(*mut ErrorCreate) -> *mut c_void,
 }
 
-/// What a function is called with.
+/// The frame that XLA calls a function with.
 #[repr(C)]
 pub struct CallFrame {
     struct_size: usize,
@@ -129,7 +129,7 @@ pub struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// How many numbers there are.
+    /// The number of elements.
     fn length(&self) -> usize {
         self.dims.iter().map(|&n| usize::try_from(n).unwrap_or(0)).product()
     }
@@ -154,11 +154,11 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// What a function computes from and to.
+/// The buffers of one call of a function.
 pub struct Call<'a> {
     /// The arguments.
     pub arguments: Vec<Buffer<'a>>,
-    /// Where the results belong.
+    /// The buffers for the results.
     pub results: Vec<Buffer<'a>>,
     /// The number that the program calls it with.
     pub number: i64,

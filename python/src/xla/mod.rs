@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::pool::Pool;
 use crate::quasidynamic::Quasidynamic;
 
-/// What is computed.
+/// The quantity that a handler computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Step,

@@ -68,7 +68,7 @@ impl<'a> Work<'a> {
         Ok(Self { step, q, u, controls: Var::from_tensor(&controls)? })
     }
 
-    /// The same states and commands, converted to the device and number type of another step.
+    /// These states and commands, converted to the device and number type of another step.
     pub fn with(self, step: &'a Quasidynamic) -> TensorResult<Self> {
         let to = |t: &Tensor| t.to_device(&step.model().device)?.to_dtype(step.model().dtype);
         let controls = Var::from_tensor(&to(&self.controls)?)?;

@@ -126,7 +126,7 @@ pub trait Real:
     /// The number type of each world, `f64` or `f32`.
     type Number: Number;
 
-    /// The same value in every world, rounded to the lane's precision.
+    /// A lane with one value in every world, rounded to the lane's precision.
     fn splat(value: f64) -> Self;
     /// Multiply-add `self · a + b`, fused where the processor has it.
     fn mul_add(self, a: Self, b: Self) -> Self;
@@ -308,7 +308,7 @@ impl<R: Packed> Lane for R {
 
 /// One flag per world.
 pub trait Mask: Copy + Send + Sync {
-    /// The same flag in every world.
+    /// A mask with one flag in every world.
     fn splat(flag: bool) -> Self;
     /// Logical and, world by world.
     fn and(self, other: Self) -> Self;

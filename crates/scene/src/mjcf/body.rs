@@ -175,7 +175,7 @@ impl<'a> Reader<'a, '_> {
         self.children(node, &Around { body, frame: Isometry3::identity(), childclass, suffix })
     }
 
-    /// The same elements again and again, each time moved on.
+    /// Repeats the elements of a `replicate`, each time moved on.
     fn replicate(&mut self, node: &Node<'a>, around: &Around<'a>) -> Result<()> {
         let count = node.number("count")?.unwrap_or(0.0);
         if !(1.0..=MOST_REPLICAS).contains(&count) || count.fract() != 0.0 {

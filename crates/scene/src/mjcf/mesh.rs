@@ -18,7 +18,7 @@ use fingertip_shapes::{Error, Result, unknown, vertices};
 enum Filling {
     /// The solid within the surface.
     Exact,
-    /// The same with all volumes positive, as seen from the middle of the surface: MuJoCo's default.
+    /// Exact, but with all volumes positive, as seen from the middle of the surface: MuJoCo's default.
     Legacy,
     /// The hull.
     Convex,

@@ -45,7 +45,7 @@ impl<'a> Node<'a> {
         attribute(self.element, name)
     }
 
-    /// The same for a note on what is left out: it does not count as read.
+    /// An attribute for a note on what is left out: it does not count as read.
     pub(super) fn named(&self, name: &str) -> Option<&'a str> {
         attribute(self.element, name)
     }
@@ -55,7 +55,7 @@ impl<'a> Node<'a> {
         self.own(name).or_else(|| self.defaults.iter().find_map(|element| attribute(element, name)))
     }
 
-    /// Of several attributes that exclude each other, the one that stands nearest.
+    /// The nearest of several attributes that exclude each other.
     pub(super) fn one_of(&self, names: &[&'static str]) -> Result<Option<(&'static str, &'a str)>> {
         names.iter().for_each(|name| self.document.note_read(&self.element.tag, name));
         for element in std::iter::once(&self.element).chain(&self.defaults) {
@@ -90,7 +90,7 @@ impl<'a> Node<'a> {
         self.text(name).map(|text| self.exactly(name, text)).transpose()
     }
 
-    /// The same of a given text.
+    /// Exactly N numbers of a text, which is the value of the attribute `name`.
     pub(super) fn exactly<const N: usize>(&self, name: &str, text: &str) -> Result<[f64; N]> {
         let numbers = self.parse(name, text)?;
         numbers.try_into().map_err(|numbers: Vec<f64>| {

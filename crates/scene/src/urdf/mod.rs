@@ -44,7 +44,7 @@ impl Articulation {
         Self::from_urdf_in(&Folder::from(""), path, packages)
     }
 
-    /// The same of a file that is named relative to a folder; one of texts has no meshes.
+    /// Reads a URDF file that is named relative to a folder; a folder of texts has no meshes.
     pub(crate) fn from_urdf_in(folder: &Folder, file: impl AsRef<Path>, packages: &[PathBuf]) -> Result<Self> {
         let path = folder.join(&file);
         let text = folder.text(file)?;

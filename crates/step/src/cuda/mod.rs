@@ -117,7 +117,7 @@ impl Gpu {
     /// A kernel by its name, recorded by `record` for numbers of T, compiled and loaded when it is first asked for.
     ///
     /// # Errors
-    /// Of recording; if NVRTC is missing or refuses the text; if the card does not take what it made.
+    /// Errors of recording; if NVRTC is missing or refuses the text; if the card does not take what it made.
     pub(crate) fn kernel<T: Number>(
         &self,
         name: &str,

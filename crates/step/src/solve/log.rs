@@ -141,7 +141,7 @@ pub(super) fn note<R: Real>(head: [R; HEAD], work: &mut Work<&mut [R]>) {
 pub(crate) struct Logged {
     /// The friction law that the phase solves by, if with friction.
     pub(crate) friction: Option<Friction>,
-    /// What each iteration tried, the length of its step, and the error before it.
+    /// Each iteration's attempt, the length of its step, and the error before it.
     pub(crate) heads: Vec<(Attempt, f64, f64)>,
     phase: Phase,
     /// δ in elimination order and η after each.

@@ -34,7 +34,7 @@ pub(super) struct Strand {
     pub(super) terms: Vec<(usize, usize, f64)>,
     /// (entry of P, product of the two ratios).
     entries: Vec<(usize, f64)>,
-    /// Its largest force where a step starts, N·m or N; infinite for none.
+    /// The strand's largest force where a step starts, N·m or N; infinite if it has no bound.
     bound: f64,
 }
 
@@ -51,7 +51,7 @@ impl Strand {
         Self { terms, entries, bound }
     }
 
-    /// Its force where a step starts, and the stiffness by which that changes with q and the target: 0 at its bound.
+    /// The strand's force where a step starts, and the stiffness by which that changes with q and the target: 0 at its bound.
     #[inline(always)]
     pub(super) fn pulls<R: Real>(&self, [stiffness, target]: [R; 2], q: &[R]) -> [R; 2] {
         let force = stiffness * self.short(target, q);
