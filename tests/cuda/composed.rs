@@ -15,10 +15,7 @@ use fingertip::step::{Form, Geometry, Quasidynamic};
 
 use super::support::states::{self, Random};
 use super::support::{apart, numbers};
-use super::{Case, Named, WORLDS, assert_same, cost, gpu, scene, step, with_gradients};
-
-/// Candle's sums on a GPU add in another order than its sums on the CPU, relative to the largest number of a gradient.
-const ROUNDING: f64 = 1e-12;
+use super::{Case, Named, ROUNDING, WORLDS, assert_same, cost, gpu, scene, step, with_gradients};
 
 /// As many values as on the CPU, which differ by rounding at most.
 fn assert_near(name: &str, found: &Named, expected: &Named) {

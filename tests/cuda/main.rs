@@ -21,6 +21,10 @@ const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
 /// More than a block of 32.
 const WORLDS: usize = 37;
+/// Its world with numbers a million times as large.
+const FAR: usize = 36;
+/// Sums on a GPU add in another order than on the CPU, and logarithms and angles end in other bits, relative to the largest number.
+const ROUNDING: f64 = 1e-12;
 
 type Named = Vec<(&'static str, Tensor)>;
 
@@ -58,7 +62,7 @@ impl Case {
         let mut q: Vec<Vec<f64>> = (0..WORLDS).map(|_| states::configuration(&double, 0.02, &mut random)).collect();
         let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(&double, q, &mut random)).collect();
         q[3][0] = f64::NAN;
-        q[36].iter_mut().for_each(|x| *x *= 1e6);
+        q[FAR].iter_mut().for_each(|x| *x *= 1e6);
         let to = |t: &Tensor| t.to_dtype(dtype).unwrap();
         let parameters = states::parameters(&double, WORLDS, &RANGES, &mut random);
         Self {
@@ -130,26 +134,26 @@ fn step(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<(Named
     Ok((all, result.reports))
 }
 
-fn bits(tensor: &Tensor) -> Vec<u64> {
-    // What is not a number is one whatever its bits.
-    // Candle's conversions on a GPU fail without numbers.
-    let tensor = tensor.to_device(&Device::Cpu).unwrap();
-    numbers(&tensor).iter().map(|x| if x.is_nan() { f64::NAN } else { *x }.to_bits()).collect()
-}
-
+/// The bits of the CPU. On a card, logarithms and angles end in other bits in [`FAR`], and so do sums that it is part of.
 fn assert_same(name: &str, found: &[(&'static str, Tensor)], expected: &[(&'static str, Tensor)]) {
     assert_eq!(found.len(), expected.len());
+    let is_emulated = std::env::var_os("EMULATED_CACHE").is_some();
+    // What is not a number is one whatever its bits.
+    let bits = |x: f64| if x.is_nan() { f64::NAN } else { x }.to_bits();
     for ((what, found), (_, expected)) in found.iter().zip(expected) {
         assert_eq!(found.dims(), expected.dims(), "{name}: {what}");
-        let differ = bits(found).iter().zip(bits(expected)).filter(|(a, b)| **a != *b).count();
-        let [a, b] = [found, expected].map(rows_or_none);
-        let first = a.iter().zip(&b).position(|(a, b)| a != b).map(|k| (k, &a[k], &b[k]));
-        assert_eq!(differ, 0, "{name}: {what}: of {} numbers; first row, GPU, CPU: {first:?}", expected.elem_count());
+        // Candle's conversions on a GPU fail without numbers.
+        let [found, of_cpu] = [found, expected].map(|t| numbers(&t.to_device(&Device::Cpu).unwrap()));
+        let n_rows = expected.dims().first().map_or(1, |&n| n.max(1));
+        let width = of_cpu.len() / n_rows;
+        for (i, (&x, &y)) in found.iter().zip(&of_cpu).enumerate().filter(|(_, (x, y))| bits(**x) != bits(**y)) {
+            let row = i / width;
+            let is_exact = is_emulated || (n_rows == WORLDS && row != FAR);
+            let size = of_cpu[row * width..(row + 1) * width].iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+            let is_near = (x - y).abs() <= ROUNDING * size;
+            assert!(!is_exact && is_near, "{name}: {what}: row {row} of {n_rows}, number {i}: GPU {x:e}, CPU {y:e}");
+        }
     }
-}
-
-fn rows_or_none(tensor: &Tensor) -> Vec<Vec<f64>> {
-    if tensor.elem_count() == 0 { Vec::new() } else { rows(tensor) }
 }
 
 fn cases(device: &Device) -> Vec<Case> {
