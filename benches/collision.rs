@@ -31,10 +31,23 @@ fn path(poses: &[[Isometry3<f64>; 2]]) -> Vec<[Isometry3<f64>; 2]> {
     steps.take(PATH).collect()
 }
 
+/// Points all over a ball of 0.1 m, evenly, so that all are on its hull.
+fn globe(n: usize) -> Vec<[f64; 3]> {
+    let golden = std::f64::consts::PI * (3.0 - 5_f64.sqrt());
+    let point = |k: usize| {
+        let z = 1.0 - (2 * k + 1) as f64 / n as f64;
+        let (sin, cos) = (golden * k as f64).sin_cos();
+        let across = 0.1 * (1.0 - z * z).sqrt();
+        [across * cos, across * sin, 0.1 * z]
+    };
+    (0..n).map(point).collect()
+}
+
 fn distances(criterion: &mut Criterion) {
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut points = || (0..20).map(|_| std::array::from_fn(|_| random.random_range(-0.1..0.1))).collect::<Vec<_>>();
     let hull = Shape::hull(&points()).expect("points in space");
+    let round = Shape::hull(&globe(1000)).expect("points in space");
     let (sphere, capsule) = (Shape::sphere(0.08), Shape::capsule(0.05, 0.08));
     let (cuboid, cylinder) = (Shape::cuboid([0.1, 0.08, 0.06]), Shape::cylinder(0.06, 0.08));
     let ellipsoid = Shape::ellipsoid([0.1, 0.08, 0.06]);
@@ -46,6 +59,7 @@ fn distances(criterion: &mut Criterion) {
         ("cylinder-box", &cylinder, &cuboid),
         ("ellipsoid-ellipsoid", &ellipsoid, &ellipsoid),
         ("hull-hull", &hull, &hull),
+        ("sphere-hull of 1000", &sphere, &round),
     ];
     let poses = poses(&mut random);
     let mut group = criterion.benchmark_group("collision");

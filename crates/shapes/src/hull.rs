@@ -2,6 +2,7 @@
 
 use nalgebra::Vector3;
 
+use super::hull_planes::HullPlanes;
 use super::hull_side::{self, HullSide};
 use super::{Inertia, check, quickhull};
 use crate::error::{Error, Result};
@@ -12,8 +13,13 @@ use crate::largest::largest;
 pub struct Hull {
     vertices: Vec<[f64; 3]>,
     faces: Vec<HullFace>,
+    planes: HullPlanes,
+    /// The farthest that a corner is below its face's plane, m.
+    sunk: f64,
     edges: Vec<[usize; 2]>,
     neighbours: Vec<Vec<usize>>,
+    /// For each cell of a cube of directions, the farthest vertex along the cell's middle; empty if no walk is needed.
+    starts: Vec<usize>,
     reach: f64,
     sides: Vec<HullSide>,
     /// The sides that each vertex is in.
@@ -36,6 +42,11 @@ pub struct HullFace {
 /// Vertices this far from a plane, relative to the hull's size, lie in it; and a hull this thin is flat. Above the
 /// rounding of mesh files, which are in single precision.
 const FLAT: f64 = 1e-6;
+
+/// Hulls with more vertices than this find their farthest vertex by walking along edges.
+const WALK: usize = 24;
+/// The cells along each edge of the cube of directions from which walks begin.
+const CELLS: usize = 8;
 
 impl Hull {
     /// The hull of at least four points that are not in one plane. Points inside are dropped.
@@ -86,7 +97,32 @@ impl Hull {
             side.vertices.iter().for_each(|&vertex| sides_at[vertex].push(k));
         }
         let half_width = hull_side::half_width(&vertices, &faces);
-        Self { vertices, faces, edges, neighbours, reach, sides, sides_at, shares, half_width }
+        let planes = HullPlanes::new(&vertices, &faces, reach);
+        let depths = |face: &HullFace| largest(face.corners.iter().map(|&i| -face.height(&vertices[i].into())));
+        let sunk = largest(faces.iter().map(depths));
+        let mut hull = Self {
+            vertices,
+            faces,
+            planes,
+            sunk,
+            edges,
+            neighbours,
+            starts: Vec::new(),
+            reach,
+            sides,
+            sides_at,
+            shares,
+            half_width,
+        };
+        if hull.vertices.len() > WALK {
+            hull.starts = directions()
+                .scan(0, |at, n| {
+                    *at = hull.walk(*at, &n);
+                    Some(*at)
+                })
+                .collect();
+        }
+        hull
     }
 
     /// Euler's formula.
@@ -112,6 +148,47 @@ impl Hull {
     /// The farthest distance of a vertex from the frame's origin, m.
     pub fn reach(&self) -> f64 {
         self.reach
+    }
+
+    /// The index of the vertex that is farthest along a direction (of any length).
+    pub(super) fn farthest(&self, direction: &Vector3<f64>) -> usize {
+        if self.starts.is_empty() {
+            let all = 1..self.vertices.len();
+            return all.fold((0, self.along(0, direction)), |best, i| self.farther(best, i, direction)).0;
+        }
+        self.walk(self.starts[cell(direction)], direction)
+    }
+
+    /// The end of a walk along edges, from a vertex, each time to the neighbour that is farthest along a direction.
+    fn walk(&self, from: usize, direction: &Vector3<f64>) -> usize {
+        let mut best = (from, self.along(from, direction));
+        loop {
+            let next = self.neighbours[best.0].iter().fold(best, |best, &i| self.farther(best, i, direction));
+            if next.0 == best.0 {
+                return best.0;
+            }
+            best = next;
+        }
+    }
+
+    fn along(&self, vertex: usize, direction: &Vector3<f64>) -> f64 {
+        Vector3::from(self.vertices[vertex]).dot(direction)
+    }
+
+    /// The best vertex so far with how far it is along a direction, or another one if that is farther.
+    fn farther(&self, best: (usize, f64), other: usize, direction: &Vector3<f64>) -> (usize, f64) {
+        let along = self.along(other, direction);
+        if along > best.1 { (other, along) } else { best }
+    }
+
+    /// The planes of the faces, to look for those that are near a point.
+    pub(super) fn planes(&self) -> &HullPlanes {
+        &self.planes
+    }
+
+    /// The faces that may have something within `distance`, m, of a point, in ascending order, with the point's heights over them, m.
+    pub(super) fn faces_near(&self, point: &Vector3<f64>, distance: f64) -> Vec<(usize, f64)> {
+        self.planes.above(point, -(distance + self.sunk))
     }
 
     /// The sides that it shows to what touches it.
@@ -161,6 +238,26 @@ impl HullFace {
         let next = self.corners.iter().cycle().skip(1);
         self.corners.iter().zip(next).map(|(&i, &j)| [i, j])
     }
+}
+
+/// The cell of the cube of directions that a direction (of any length) is in.
+fn cell(direction: &Vector3<f64>) -> usize {
+    let axis = direction.iamax();
+    let scale = CELLS as f64 / 2.0 / direction[axis].abs();
+    // What is not a number counts as 0.
+    let place = |k: usize| ((direction[(axis + k) % 3] * scale + CELLS as f64 / 2.0) as usize).min(CELLS - 1);
+    ((2 * axis + usize::from(direction[axis] < 0.0)) * CELLS + place(1)) * CELLS + place(2)
+}
+
+/// The middles of the cells of the cube of directions.
+fn directions() -> impl Iterator<Item = Vector3<f64>> {
+    let middle = |k: usize| (2 * (k % CELLS) + 1) as f64 / CELLS as f64 - 1.0;
+    (0..6 * CELLS * CELLS).map(move |k| {
+        let (axis, sign) = (k / (2 * CELLS * CELLS), if k / (CELLS * CELLS) % 2 == 0 { 1.0 } else { -1.0 });
+        let mut direction = Vector3::ith(axis, sign);
+        (direction[(axis + 1) % 3], direction[(axis + 2) % 3]) = (middle(k / CELLS), middle(k));
+        direction
+    })
 }
 
 /// Length of the diagonal of the points' box.

@@ -16,6 +16,7 @@ pub mod file;
 mod glb;
 mod grid;
 mod hull;
+mod hull_planes;
 mod hull_side;
 mod inertia;
 pub mod largest;

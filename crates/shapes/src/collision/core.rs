@@ -26,9 +26,6 @@ pub(super) enum Core {
     HalfSpace,
 }
 
-/// Hulls with more vertices than this find their farthest vertex by walking along edges.
-const WALK: usize = 24;
-
 impl Core {
     /// The core of a shape whose sizes are `sizes`, as [`Shape::sizes`] orders them, and the radius around it.
     pub(super) fn of(shape: &Shape, sizes: [f64; Shape::SIZES]) -> (Self, f64) {
@@ -75,7 +72,7 @@ impl Core {
                 let length = scaled.norm();
                 if length > 0.0 { radii.component_mul(&scaled) / length } else { Vector3::new(radii.x, 0.0, 0.0) }
             }
-            Self::Hull(hull) => Vector3::from(hull.vertices()[farthest(hull, direction)]),
+            Self::Hull(hull) => Vector3::from(hull.vertices()[hull.farthest(direction)]),
         }
     }
 
@@ -93,7 +90,7 @@ impl Core {
                 let length = p.component_div(radii).norm();
                 p.norm() * (length - 1.0) <= tolerance * length
             }
-            Self::Hull(hull) => hull.faces().iter().all(|face| face.height(p) <= tolerance),
+            Self::Hull(hull) => hull.planes().contain(p, tolerance),
             Self::HalfSpace => p.z <= tolerance,
         }
     }
@@ -162,25 +159,4 @@ pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
         }
     }
     a.len().cmp(&b.len())
-}
-
-/// The index of the hull's vertex that is farthest along a direction.
-pub(super) fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
-    let height = |i: usize| Vector3::from(hull.vertices()[i]).dot(direction);
-    let higher = |best: (usize, f64), i: usize| {
-        let height = height(i);
-        if height > best.1 { (i, height) } else { best }
-    };
-    let n = hull.vertices().len();
-    if n <= WALK {
-        return (1..n).fold((0, height(0)), higher).0;
-    }
-    let mut best = (0, height(0));
-    loop {
-        let next = hull.neighbours(best.0).iter().fold(best, |best, &i| higher(best, i));
-        if next.0 == best.0 {
-            return best.0;
-        }
-        best = next;
-    }
 }

@@ -287,16 +287,15 @@ fn part_of_cylinder(
 /// The feature of lowest dimension of a hull near a surface point.
 fn of_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
     let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
-    let heights = || hull.faces().iter().map(|face| face.height(p));
-    let top = heights().fold(f64::NEG_INFINITY, f64::max);
-    let active = || hull.faces().iter().zip(heights()).filter(|(_, height)| *height >= top - tolerance);
-    for (face, _) in active() {
+    let active = hull.planes().highest(p, tolerance);
+    for (face, _) in &active {
+        let face = &hull.faces()[*face];
         if let Some(&corner) = face.corners.iter().find(|&&i| (vertex(i) - p).norm() <= tolerance) {
             return Feature::vertex(vertex(corner));
         }
     }
-    for (face, _) in active() {
-        for [i, j] in face.edges() {
+    for (face, _) in &active {
+        for [i, j] in hull.faces()[*face].edges() {
             let along = (vertex(j) - vertex(i)).normalize();
             let from = p - vertex(i);
             let across = from - along * along.dot(&from);
@@ -305,19 +304,27 @@ fn of_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
             }
         }
     }
-    let top = active().max_by(|x, y| x.1.total_cmp(&y.1));
+    let top = active.into_iter().max_by(|x, y| x.1.total_cmp(&y.1));
     top.map_or(Feature::vertex(*p), |(face, height)| {
-        let normal = Vector3::from(face.normal);
+        let normal = Vector3::from(hull.faces()[face].normal);
         Feature::plane(p - normal * height, &normal)
     })
 }
 
-/// All features of a hull within a tolerance of a point.
+/// All features of a hull within a tolerance of a point, and of all planes of faces that the point is above but for the tolerance.
 fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feature> {
     let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
-    let mut all: Vec<Feature> =
-        (0..hull.vertices().len()).map(vertex).filter(|v| (v - p).norm() <= tolerance).map(Feature::vertex).collect();
-    all.extend(hull.edges().iter().filter_map(|&[i, j]| {
+    // A point that is beside an edge and beyond its end is nearer than twice the tolerance.
+    let near = hull.faces_near(p, 2.0 * tolerance);
+    let faces = || near.iter().map(|&(face, _)| &hull.faces()[face]);
+    let mut corners: Vec<usize> = faces().flat_map(|face| &face.corners).copied().collect();
+    corners.sort_unstable();
+    corners.dedup();
+    let mut edges: Vec<[usize; 2]> = faces().flat_map(crate::HullFace::edges).filter(|[i, j]| i < j).collect();
+    edges.sort_unstable();
+    let corners = corners.into_iter().map(vertex).filter(|v| (v - p).norm() <= tolerance);
+    let mut all: Vec<Feature> = corners.map(Feature::vertex).collect();
+    all.extend(edges.into_iter().filter_map(|[i, j]| {
         let (from, edge) = (p - vertex(i), vertex(j) - vertex(i));
         let along = edge.normalize();
         let reach = along.dot(&from);
@@ -325,10 +332,49 @@ fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feat
         let is_near = across.norm() <= tolerance && reach >= -tolerance && reach <= edge.norm() + tolerance;
         is_near.then(|| Feature::flat(p - across, &[along]))
     }));
-    all.extend(hull.faces().iter().filter_map(|face| {
-        let height = face.height(p);
-        let normal = Vector3::from(face.normal);
-        (height >= -tolerance).then(|| Feature::plane(p - normal * height, &normal))
+    all.extend(near.iter().filter(|(_, height)| *height >= -tolerance).map(|&(face, height)| {
+        let normal = Vector3::from(hull.faces()[face].normal);
+        Feature::plane(p - normal * height, &normal)
     }));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hull_planes::tests::{TOLERANCES, hulls, place};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// All vertices, edges and faces within a tolerance of a point, by a look at each.
+    fn by_a_look_at_all(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feature> {
+        let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
+        let vertices = (0..hull.vertices().len()).map(vertex).filter(|v| (v - p).norm() <= tolerance);
+        let edges = hull.edges().iter().filter_map(|&[i, j]| {
+            let (from, edge) = (p - vertex(i), vertex(j) - vertex(i));
+            let along = edge.normalize();
+            let reach = along.dot(&from);
+            let across = from - along * reach;
+            let is_near = across.norm() <= tolerance && reach >= -tolerance && reach <= edge.norm() + tolerance;
+            is_near.then(|| Feature::flat(p - across, &[along]))
+        });
+        let faces = hull.faces().iter().filter(|face| face.height(p) >= -tolerance);
+        let plane = |face: &crate::HullFace| {
+            let normal = Vector3::from(face.normal);
+            Feature::plane(p - normal * face.height(p), &normal)
+        };
+        vertices.map(Feature::vertex).chain(edges).chain(faces.map(plane)).collect()
+    }
+
+    #[test]
+    fn features_near_a_point_of_a_hull() {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let hulls = hulls(&mut random);
+        for hull in &hulls {
+            for _ in 0..30_000 / hulls.len() {
+                let (p, tolerance) = (place(hull, &mut random), TOLERANCES[random.random_range(0..6)] * hull.reach());
+                assert_eq!(around_hull(hull, &p, tolerance), by_a_look_at_all(hull, &p, tolerance), "{p} {tolerance}");
+            }
+        }
+    }
 }

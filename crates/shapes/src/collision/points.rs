@@ -70,7 +70,12 @@ impl<'a, S: Number> View<'a, S> {
     pub(super) fn new(bodies: [&'a Body<'a, S>; 2], n: Vector3<S>, phi: S, distance: &'a Distance) -> Self {
         let out = [n, -n];
         let closest = [distance.point_a, distance.point_b];
+        // Where a body is round, the closest points are the only contact.
+        let flat = !bodies.iter().any(|body| is_round(body.core));
         let sides = [0, 1].map(|k| {
+            if !flat {
+                return None;
+            }
             let radius = bodies[k].radius.value();
             Side::of(bodies[k], &out[k], &(closest[k] - values(&out[k]) * radius))
         });
@@ -90,7 +95,7 @@ impl<'a, S: Number> View<'a, S> {
         let corners = |side: usize| {
             (0..if flat { self.bodies[side].n_corners() } else { 0 }).map(move |k| Place::Corner(side, k))
         };
-        let edges = |side: usize| self.sides[side].as_ref().filter(|_| flat).map_or(0, Side::n_edges);
+        let edges = |side: usize| self.sides[side].as_ref().map_or(0, Side::n_edges);
         let of_b = edges(1);
         let crossings = (0..edges(0)).flat_map(move |i| (0..of_b).map(move |j| Place::Crossing(i, j)));
         [Place::Closest].into_iter().chain(corners(0)).chain(corners(1)).chain(crossings)

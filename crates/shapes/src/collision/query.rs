@@ -9,7 +9,7 @@ use parry3d_f64::shape::SupportMap;
 use super::axes::Axis;
 use super::core::Core;
 use super::cylinder;
-use super::frame::column;
+use super::frame::{column, turned};
 use super::nearest::{CLOSE, nearest};
 use super::polish::polish;
 use super::relative::{ClosestPoints, Relative};
@@ -55,7 +55,12 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     let mut simplex = simplex(&units, &pose, &towards);
     let found = match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
         GJKResult::ClosestPoints(p, q, n) => Some((p, q, n)),
-        _ => EPA::new().closest_points(&pose, &units[0], &units[1], &simplex),
+        _ => {
+            if let Some(points) = out_of_hull(a, b, relative) {
+                return points;
+            }
+            EPA::new().closest_points(&pose, &units[0], &units[1], &simplex)
+        }
     };
     let found = found.map(|(p, q, n)| ClosestPoints {
         normal: vector(n),
@@ -81,6 +86,14 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
         (None, Some(found)) => found,
         (best, _) => climb(a, b, relative, best.map_or(Vector3::z(), |(_, axis)| axis), size),
     }
+}
+
+/// The closest points of a point and a hull that it is in: it leaves through the face whose plane is nearest. `None` for other cores.
+fn out_of_hull(a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
+    let (Core::Point, Core::Hull(hull)) = (a, b) else { return None };
+    let &(face, height) = hull.planes().highest(&relative.in_b(&Vector3::zeros()), 0.0).last()?;
+    let normal = -turned(&relative.rotation, &hull.faces()[face].normal.into());
+    (height <= 0.0).then_some(ClosestPoints { normal, point_a: Vector3::zeros(), point_b: normal * height })
 }
 
 /// Extra directions for round bodies whose axes nearly coincide: from each one's axis to the middle and the ends of the other's,

@@ -3,7 +3,7 @@
 use nalgebra::Vector3;
 
 use super::body::{Body, RIM};
-use super::core::{Core, farthest};
+use super::core::Core;
 use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::step::rise;
 use crate::{HullFace, HullSide};
@@ -103,7 +103,7 @@ impl<'a, S: Number> Side<'a, S> {
                 Some(Self { normal, planes, corners, bends, strength, settled, members })
             }
             Core::Hull(hull) => {
-                let top = farthest(hull, &local);
+                let top = hull.farthest(&local);
                 // Prefers sides that the closest point is on: where edges cross, the edges are borders of such sides.
                 let depth = body.seen(&(closest - values(&body.vertex(hull, top))));
                 let face = |&k: &usize| &hull.faces()[k];
