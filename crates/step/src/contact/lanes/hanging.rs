@@ -1,5 +1,10 @@
 //! The stiffness by which gravity pulls a body back that hangs: one that its contacts hold above its centre of mass. `docs/rolling.md`
-//! derives it.
+//! derives it:
+//!
+//! ```text
+//! M = Σ F c z + (W − Σ F c) Σ a z/(Σ a + W/10)        a = F (1 − c²)
+//! B = ε/h² (1/tr I⁻¹ + M²/(m |g|²))                   f(M − B) (1 − u uᵀ)        f(x) = x²/(x + B/10) for x > 0, else 0
+//! ```
 
 use std::sync::LazyLock;
 
