@@ -21,6 +21,8 @@ use support::{largest, rows, sets};
 const SUMS: [&str; 3] = ["q", "sizes", "offsets"];
 /// The same of scenes with ellipsoids or fixed lines, by what resists rolling there.
 const SUMS_OF_ROLLING: [&str; 3] = ["kappa", "mass", "gravity"];
+/// The same of scenes with steps so long that what hangs would overshoot.
+const SUMS_OF_HANGING: [&str; 6] = ["kappa", "mass", "gravity", "inertia", "epsilon", "h"];
 /// Relative rounding of those sums: 4e-15 is seen.
 const ROUNDING: f64 = 1e-13;
 /// Where multiply-adds are not fused, all numbers are off by their rounding times the problem's condition: 1.3e-10 is seen, where points
@@ -145,7 +147,10 @@ fn compare_batch(name: &str, batch: &Batch, cancel: bool) -> Result<()> {
         Shape::Cylinder { .. } | Shape::Capsule { .. } => tree.path(shape.body).is_empty(),
         _ => false,
     });
-    let is_sum = |what: &str| SUMS.contains(&what) || (rolls && SUMS_OF_ROLLING.contains(&what));
+    let hangs = model.params.h >= 0.1;
+    let is_sum = |what: &str| {
+        SUMS.contains(&what) || (rolls && SUMS_OF_ROLLING.contains(&what)) || (hangs && SUMS_OF_HANGING.contains(&what))
+    };
     let mut first: Option<Vec<Vec<Vec<f64>>>> = None;
     for set in sets() {
         let (_, found) = everything(&fused.on(set)?, &variables)?;
@@ -250,6 +255,16 @@ fn things_on_a_line() -> Result<()> {
         for under in solids::lines() {
             compare_scene(&format!("{name} on a line"), &solids::on_a_line(name, shape, under), 0.02, false)?;
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_hangs() -> Result<()> {
+    for friction in Friction::ALL {
+        let mut scene = solids::hanging();
+        scene.params.friction = friction;
+        compare_scene(&format!("what hangs, {friction:?}"), &scene, 0.01, false)?;
     }
     Ok(())
 }

@@ -402,6 +402,16 @@ fn things_on_a_line() {
     }
 }
 
+/// What hangs from a grip, where the step knows how gravity pulls it back.
+#[test]
+fn what_hangs() {
+    for friction in Friction::ALL {
+        let mut scene = solids::hanging();
+        scene.params.friction = friction;
+        check_scene(&format!("hanging, {friction:?}"), &scene, 0.01, 8, 26);
+    }
+}
+
 #[test]
 fn a_mimic_joint() {
     check_scene("mimic", &jointed::mimic(), 0.02, 8, 14);

@@ -120,6 +120,15 @@ fn things_on_a_line() {
 }
 
 #[test]
+fn what_hangs() {
+    for friction in Friction::ALL {
+        let mut scene = solids::hanging();
+        scene.params.friction = friction;
+        compare_scene(&format!("what hangs, {friction:?}"), &scene, 0.01, 9);
+    }
+}
+
+#[test]
 fn a_mimic_joint() {
     let mut scene = jointed::mimic();
     compare_scene("mimic", &scene, 0.02, 9);

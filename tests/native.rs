@@ -126,6 +126,13 @@ fn joints_with_elements_have_the_bits_of_the_lanes() {
 }
 
 #[test]
+fn what_hangs_has_the_bits_of_the_lanes() {
+    let model = Model::new(&support::solids::hanging(), DType::F64, &Device::Cpu).unwrap();
+    let batch = Batch::strange(&model, WORLDS, &mut Random::new(69));
+    compare("what hangs", &step_of(&batch), Quasidynamic::native, &batch);
+}
+
+#[test]
 fn boxes_on_boxes_have_the_bits_of_the_lanes() {
     let model = Model::new(&states::bricks(), DType::F64, &Device::Cpu).unwrap();
     let batch = Batch::strange(&model, WORLDS, &mut Random::new(67));

@@ -106,6 +106,13 @@ fn recordings_of_joints_with_elements_compute_what_lanes_compute() {
 }
 
 #[test]
+fn recordings_of_what_hangs_compute_what_lanes_compute() {
+    let mut random = Random::new(49);
+    let model = Model::new(&support::solids::hanging(), DType::F64, &Device::Cpu).unwrap();
+    compare("what hangs", &Batch::strange(&model, WORLDS, &mut random), &mut random);
+}
+
+#[test]
 fn recordings_by_coulombs_law_compute_what_lanes_compute() {
     let mut random = Random::new(43);
     for name in ["hand_ball", "cube_fingertips", "push", "allegro_cube"] {

@@ -11,6 +11,7 @@ mod cases;
 mod defaults;
 mod drop;
 mod forms;
+mod hang;
 mod run;
 mod table;
 

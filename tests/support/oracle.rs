@@ -8,7 +8,7 @@ use fingertip::Model;
 use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::{Body, Coordinate};
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
-use rolling::{Curved, Rolling};
+use rolling::{Curved, Hanging, Rolling};
 
 /// A world's numbers: q, u, and the parameters by name.
 pub struct World<'a> {
@@ -283,6 +283,35 @@ fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witn
     more
 }
 
+/// What hanging from the contacts adds to P.
+fn hanging(model: &Model, world: &World, poses: &Poses, witnesses: &[Witness]) -> DMatrix<f64> {
+    let (tree, parameter) = (&model.tree, world.parameter);
+    let mut more = DMatrix::zeros(model.nv(), model.nv());
+    let factor = parameter("epsilon")[0] / parameter("h")[0].powi(2);
+    for (n, &body) in model.inertial.iter().enumerate().filter(|&(_, &body)| Hanging::is_one(model, body)) {
+        let (rotation, position) = &poses.0[body];
+        let of_body = |(i, w): (usize, &Witness)| {
+            let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
+            let at = |k: usize| Vector3::from_column_slice(&w.geometry[k..k + 3]);
+            let side = [pair.a, pair.b].iter().position(|&shape| model.shapes[shape].body == body)?;
+            let (sign, point) = [(1.0, 3), (-1.0, 6)][side];
+            Some((at(0) * sign, at(point), w.phi, w.weight))
+        };
+        let i = &parameter("inertia")[6 * n..6 * n + 6];
+        let hanging = Hanging {
+            centre: position + rotation * tree.bodies[body].inertia.as_ref().unwrap().com,
+            mass: parameter("mass")[n],
+            gravity: Vector3::from_vec(parameter("gravity")),
+            inertia: Matrix3::new(i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]),
+            contacts: witnesses.iter().enumerate().filter_map(of_body).collect(),
+        };
+        let turns = jacobians(model, poses, body, &hanging.centre).1;
+        let stiffness = hanging.stiffness(model.params.friction, parameter("kappa")[0], factor);
+        more += turns.transpose() * stiffness * &turns;
+    }
+    more
+}
+
 impl Problem {
     /// The problem of one world, given its contacts as the step reports them.
     pub fn new(model: &Model, world: &World, witnesses: &[Witness]) -> Self {
@@ -314,6 +343,7 @@ impl Problem {
         for (i, w) in witnesses.iter().enumerate() {
             p += rolling(model, world, &poses, i, w);
         }
+        p += hanging(model, world, &poses, witnesses);
         let stiffness = parameter("stiffness");
         for c in tree.coordinates.iter() {
             if let Some(k) = c.u {

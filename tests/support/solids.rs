@@ -56,6 +56,11 @@ pub fn on_a_line(name: &str, shape: &Shape, under: Shape) -> Scene {
         .object(Object::rigid(name, shape.clone(), 0.4).at([0.0, 0.0, 0.05]).with_freedom(Freedom::Free))
 }
 
+/// A plate between two round fingertips, which hangs and would overshoot.
+pub fn hanging() -> Scene {
+    Scene::load("tests/rest/cases/hanging_plate.toml").unwrap()
+}
+
 /// Lines to put things on.
 pub fn lines() -> [Shape; 2] {
     [Shape::cylinder(0.15, 0.4), Shape::capsule(0.15, 0.3)]

@@ -108,8 +108,8 @@ pub struct Params {
     /// pull as hard as their springs do, and `Quasidynamic::beyond_efforts` says which pull harder than they may.
     pub effort_limits: bool,
     /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
-    /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
-    /// lies on fixed cylinders and capsules, differ.
+    /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, what
+    /// lies on fixed cylinders and capsules, and what hangs from a grip in long steps differ.
     pub rolling: bool,
     /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
     /// holds for each of its solves.

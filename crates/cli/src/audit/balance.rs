@@ -1,14 +1,18 @@
 //! The balance of forces of a step without its contacts, recomputed in plain loops.
 
 use candle_core::Result;
+use fingertip::Model;
 use fingertip::description::Shape;
 use fingertip::kinematics::{Coordinate, POSE, SCREW};
 use fingertip::step::Quasidynamic;
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use super::optimality::{numbers, vectors};
-use super::rolling::{Curved, Rolling};
+use super::rolling::{Curved, Hanging, Rolling};
 use super::states::State;
+
+/// A contact's normal, points on A and B, φ and weight.
+pub type Geometry = (Vector3<f64>, [Vector3<f64>; 2], f64, f64);
 
 /// P, g, and the screws (ω, m) at a state.
 #[derive(Clone)]
@@ -105,7 +109,7 @@ impl Balance {
         &self,
         step: &Quasidynamic,
         i: usize,
-        (normal, points, phi, weight): (Vector3<f64>, [Vector3<f64>; 2], f64, f64),
+        (normal, points, phi, weight): Geometry,
     ) -> Result<DMatrix<f64>> {
         let (model, parameters) = (step.model(), step.parameters());
         let (tree, passive) = (&model.tree, model.tree.passive());
@@ -123,18 +127,53 @@ impl Balance {
             let on = tree.path(on.body).is_empty().then(|| (&on.shape, turn(other), sizes(other)));
             let curved = Curved::of((&shape.shape, turn(index), sizes(index)), on);
             let Some(curved) = curved.filter(|_| model.params.rolling) else { continue };
-            let contact = Rolling {
-                normal,
-                point,
-                phi,
-                weight,
-                centre: Vector3::from_column_slice(&pose(model.shapes.len() + n)[..3]),
-                curved,
-                load: mass[n] * gravity,
-            };
+            let contact =
+                Rolling { normal, point, phi, weight, centre: self.centre(model, n), curved, load: mass[n] * gravity };
             let stiffness = contact.stiffness(model.params.friction, kappa);
             let free = |screw: &usize| passive.contains(&tree.screw_dof[*screw]);
             let path: Vec<usize> = tree.path(shape.body).into_iter().filter(free).collect();
+            for &i in &path {
+                for &j in &path {
+                    let entry = self.screws[i].0.dot(&(stiffness * self.screws[j].0));
+                    more[(tree.screw_dof[i], tree.screw_dof[j])] += entry;
+                }
+            }
+        }
+        Ok(more)
+    }
+
+    /// The centre of mass of an inertial body, whose frames come after those of shapes and connections.
+    fn centre(&self, model: &Model, body: usize) -> Vector3<f64> {
+        let frame = model.shapes.len() + 2 * model.tree.connections.len() + body;
+        Vector3::from_column_slice(&self.poses[POSE * frame..POSE * frame + 3])
+    }
+
+    /// The stiffness of what hangs that is added to P. `contacts` are the normals, points on A and B, φ and weights of all contacts that
+    /// have a weight, after their indices.
+    pub fn hanging(&self, step: &Quasidynamic, contacts: &[(usize, Geometry)]) -> Result<DMatrix<f64>> {
+        let (model, parameters) = (step.model(), step.parameters());
+        let tree = &model.tree;
+        let (mass, six) = (numbers(&parameters.mass)?, numbers(&parameters.inertia)?);
+        let (gravity, kappa) = (vectors(&parameters.gravity)?[0], numbers(&parameters.kappa)?[0]);
+        let factor = numbers(&parameters.epsilon)?[0] / numbers(&parameters.h)?[0].powi(2);
+        let mut more = DMatrix::zeros(model.nv(), model.nv());
+        for (n, &body) in model.inertial.iter().enumerate().filter(|&(_, &body)| Hanging::is_one(model, body)) {
+            let of_body = |&(i, (normal, points, phi, weight)): &(usize, Geometry)| {
+                let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
+                let [on_a, on_b] = [pair.a, pair.b].map(|shape| model.shapes[shape].body == body);
+                let side = on_a.then_some((normal, points[0]));
+                side.or(on_b.then_some((-normal, points[1]))).map(|(normal, point)| (normal, point, phi, weight))
+            };
+            let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * n + k]);
+            let hanging = Hanging {
+                centre: self.centre(model, n),
+                mass: mass[n],
+                gravity,
+                inertia: Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz),
+                contacts: contacts.iter().filter_map(of_body).collect(),
+            };
+            let stiffness = hanging.stiffness(model.params.friction, kappa, factor);
+            let path = tree.path(body);
             for &i in &path {
                 for &j in &path {
                     let entry = self.screws[i].0.dot(&(stiffness * self.screws[j].0));

@@ -75,6 +75,7 @@ impl Optimality {
         let (normals, forces) = (vectors(&result.contacts.normal)?, vectors(&result.force)?);
         let (torsion, torques) = (Torsion::of(step)?, numbers(&result.torque)?);
         let (points_a, points_b) = (vectors(&result.contacts.point_a)?, vectors(&result.contacts.point_b)?);
+        let mut held = Vec::new();
         for i in 0..model.nc() {
             let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
             let (mu, n, f) = (mu[model.pairs.pair_of_contact[i]], normals[i], forces[i]);
@@ -88,6 +89,7 @@ impl Optimality {
             let rolling = free.rolling(step, i, geometry)?;
             p += &rolling;
             balance += rolling * &delta;
+            held.push((i, geometry));
             let mut jacobian = Matrix3xX::zeros(model.nv());
             let mut turning = jacobian.clone();
             for (shape, point, sign) in [(pair.b, points_b[i], 1.0), (pair.a, points_a[i], -1.0)] {
@@ -139,6 +141,9 @@ impl Optimality {
             own.force += f.norm();
             own.distant_force += if phi[i] > DISTANCE { f.norm() } else { 0.0 };
         }
+        let hanging = free.hanging(step, &held)?;
+        p += &hanging;
+        balance += hanging * &delta;
         self::limits(step, state, result, |dof, sign, force, gap| {
             balance[dof] -= sign * force;
             scale = scale.max(force);

@@ -1,6 +1,8 @@
-//! The stiffness against rolling of a contact, by eigenvalues: with docs/rolling.md as the only thing in common with the step's.
+//! The stiffness against rolling of a contact, and of what hangs from its contacts, by eigenvalues: with docs/rolling.md as the only thing in
+//! common with the step's.
 
-use fingertip::description::{Friction, Shape};
+use fingertip::Model;
+use fingertip::description::{Friction, JointKind, Shape};
 use nalgebra::{Matrix3, Matrix3x2, SymmetricEigen, Vector3};
 
 /// The curved surface of a rolling contact, in world axes: a rolling ellipsoid, or a fixed line.
@@ -84,22 +86,74 @@ impl Rolling {
                 about * about.transpose() * (upright * held(1.0 / (1.0 / radius + own), radius))
             }
         };
-        holds * self.force(friction, kappa)
+        holds * force(self.phi, self.weight, self.load, friction, kappa)
+    }
+}
+
+/// The force that balances the gap, at most ten times the load, N.
+fn force(phi: f64, weight: f64, load: f64, friction: Friction, kappa: f64) -> f64 {
+    if weight <= 0.0 {
+        return 0.0;
+    }
+    let most = 10.0 * load;
+    let share = weight * if friction == Friction::Coulomb { 1.0 } else { 2.0 };
+    let pressed = kappa * phi * most;
+    let gap = if pressed < 0.0 {
+        0.5 * share * share / (pressed.hypot(share) - pressed)
+    } else {
+        0.5 * (pressed + pressed.hypot(share))
+    };
+    share * most / share.hypot(gap)
+}
+
+/// A body that may hang.
+pub struct Hanging {
+    /// Centre of mass, m.
+    pub centre: Vector3<f64>,
+    pub mass: f64,
+    pub gravity: Vector3<f64>,
+    /// Inertia about the centre of mass, along any axes, kg·m².
+    pub inertia: Matrix3<f64>,
+    /// Its contacts: normal out of the body, point on it, φ, weight.
+    pub contacts: Vec<(Vector3<f64>, Vector3<f64>, f64, f64)>,
+}
+
+impl Hanging {
+    /// May a body of a model hang from its contacts? One that moves freely, with no others on it, and is no ball.
+    pub fn is_one(model: &Model, body: usize) -> bool {
+        let tree = &model.tree;
+        let shapes: Vec<_> = model.shapes.iter().filter(|shape| shape.body == body).map(|shape| &shape.shape).collect();
+        let is_ball = matches!(shapes[..], [Shape::Sphere { .. }]);
+        let is_free = matches!(tree.bodies[body].kind, JointKind::Floating | JointKind::Planar);
+        let is_alone = tree.bodies[body].parent == 0 && (1..tree.bodies.len()).all(|k| tree.bodies[k].parent != body);
+        let path = tree.path(body);
+        let passive = tree.passive();
+        let is_passive = path.iter().all(|&screw| passive.contains(&tree.screw_dof[screw]));
+        model.params.rolling && is_free && is_alone && is_passive && !is_ball
     }
 
-    /// The force that balances the gap, at most ten times the weight, N.
-    fn force(&self, friction: Friction, kappa: f64) -> f64 {
-        if self.weight <= 0.0 {
-            return 0.0;
+    /// Torque per rotation, N·m/rad; `factor` is ε/h².
+    pub fn stiffness(&self, friction: Friction, kappa: f64, factor: f64) -> Matrix3<f64> {
+        let pull = self.gravity.norm();
+        if pull == 0.0 {
+            return Matrix3::zeros();
         }
-        let most = 10.0 * self.load;
-        let share = self.weight * if friction == Friction::Coulomb { 1.0 } else { 2.0 };
-        let pressed = kappa * self.phi * most;
-        let gap = if pressed < 0.0 {
-            0.5 * share * share / (pressed.hypot(share) - pressed)
-        } else {
-            0.5 * (pressed + pressed.hypot(share))
-        };
-        share * most / share.hypot(gap)
+        let (up, weight) = (-self.gravity / pull, self.mass * pull);
+        let (mut carried, mut moment, mut friction_height, mut across) = (0.0, 0.0, 0.0, 0.1 * weight);
+        for (normal, point, phi, part) in &self.contacts {
+            let pressed = force(*phi, *part, weight, friction, kappa);
+            let (vertical, height) = (-pressed * normal.dot(&up), (point - self.centre).dot(&up));
+            carried += vertical;
+            moment += vertical * height;
+            let level = pressed * normal.cross(&up).norm_squared();
+            across += level;
+            friction_height += level * height;
+        }
+        moment += (weight - carried) * friction_height / across;
+        let axes = SymmetricEigen::new(self.inertia).eigenvalues;
+        let inertia = 1.0 / axes.map(|of| 1.0 / of).sum();
+        let borne = factor * (inertia + moment * moment / (weight * pull));
+        let lacks = (moment - borne).max(0.0);
+        (Matrix3::identity() - up * up.transpose()) * (lacks * lacks / (lacks + 0.1 * borne))
     }
 }

@@ -9,6 +9,7 @@ pub mod control;
 mod dynamic;
 mod fused;
 mod gaps;
+mod hanging;
 mod limits;
 mod numbers;
 mod operands;

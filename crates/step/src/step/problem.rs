@@ -301,8 +301,8 @@ impl ProblemTables {
             grad_factor += grad_p[entry] * par[at.armature + k];
             to_par[at.armature + k] += grad_p[entry] * factor;
         }
-        to_par[at.epsilon] = grad_factor / (h * h);
-        to_par[at.h] = -(grad_factor * epsilon / (h * h * h)).scale(2.0);
+        to_par[at.epsilon] += grad_factor / (h * h);
+        to_par[at.h] -= (grad_factor * epsilon / (h * h * h)).scale(2.0);
         for &(k, entry) in &self.damped {
             to_par[at.damping + k] += grad_p[entry] / h;
             to_par[at.h] -= grad_p[entry] * par[at.damping + k] / (h * h);

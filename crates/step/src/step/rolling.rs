@@ -1,5 +1,5 @@
 //! The stiffness against rolling of ellipsoids, and of what rests on fixed round supports: see [`crate::contact::lanes::rolling`]. It is
-//! added to P.
+//! added to P, and so is that of what [hangs](super::hanging).
 //!
 //! P_ij += ωᵢ · M ωⱼ for the degrees of freedom without a command that turn the body, M summed over its contacts.
 
@@ -19,12 +19,15 @@ use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::vector::{Mat3, Vec3, add_vec3, dot, rotate, scale, vec3_at};
 use fingertip_scene::{Friction, Shape};
 
+use super::hanging::Hanger;
 use super::problem::ProblemTables;
 
-/// The contacts that resist rolling, and the entries of P to which their rolling stiffness is added.
+/// The contacts that resist rolling and the bodies that may hang, and the entries of P to which their stiffness is added.
 #[derive(Debug)]
 pub(super) struct RollingTables {
     pub(super) contacts: Vec<Roller>,
+    /// The bodies that may hang from their contacts.
+    pub(super) hangers: Vec<Hanger>,
     /// Entries of P that are stiffened, among all.
     pub(super) entries: Vec<usize>,
     /// The factor k of the rolling stiffness, which depends on the friction law: see [`rolling`].
@@ -91,7 +94,8 @@ impl RollingTables {
             Friction::Relaxed => 2.0,
             Friction::Coulomb => 1.0,
         };
-        let mut tables = Self { contacts: Vec::new(), entries: Vec::new(), k, at: problem.at, screws: problem.screws };
+        let (contacts, hangers, entries) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tables = Self { contacts, hangers, entries, k, at: problem.at, screws: problem.screws };
         let all = model.pairs.pair_of_contact.iter().enumerate();
         for (contact, &pair) in all.filter(|_| model.params.rolling) {
             let pair = &model.pairs.pairs[pair];
@@ -99,7 +103,24 @@ impl RollingTables {
                 tables.add(model, problem, (contact, on_b), [shape, other]);
             }
         }
+        for body in (0..model.inertial.len()).filter(|_| model.params.rolling) {
+            let hanger = Hanger::new(model, problem, body, |entry| tables.place(entry));
+            tables.hangers.extend(hanger);
+        }
         tables
+    }
+
+    /// Does nothing stiffen P?
+    pub(super) fn is_empty(&self) -> bool {
+        self.contacts.is_empty() && self.hangers.is_empty()
+    }
+
+    /// The place of an entry of P among those that are stiffened, which it joins.
+    fn place(&mut self, entry: usize) -> usize {
+        self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
+            self.entries.push(entry);
+            self.entries.len() - 1
+        })
     }
 
     fn add(
@@ -121,14 +142,8 @@ impl RollingTables {
             }
             _ => return,
         };
-        let terms = problem.turning(&model.tree, body).into_iter().map(|(left, right, entry)| {
-            let place = self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
-                self.entries.push(entry);
-                self.entries.len() - 1
-            });
-            (left, right, place)
-        });
-        let terms: Vec<_> = terms.collect();
+        let turning = problem.turning(&model.tree, body);
+        let terms: Vec<_> = turning.into_iter().map(|(left, right, entry)| (left, right, self.place(entry))).collect();
         if !terms.is_empty() {
             self.contacts.push(Roller { contact, on_b, shape, line, body, centre: problem.pose(body), terms });
         }
@@ -193,6 +208,7 @@ impl RollingTables {
                 },
             );
         }
+        self.hold([kin, par], &of, out);
     }
 
     /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
@@ -222,14 +238,15 @@ impl RollingTables {
                         let (x, y) = (self.turn(kin, left), self.turn(kin, right));
                         let grad = grad_p(self.entries[place]);
                         add_outer(grad, x, y, &mut grad_m);
-                        add_vec3(to_kin, self.screws + SCREW * left, scale(grad, rotate(&m, y)));
-                        add_vec3(to_kin, self.screws + SCREW * right, scale(grad, rotate(&m, x)));
+                        self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
+                        self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
                     }
                     let [by] = rolling::pull(roller.curved(), self.k, &v, [&grad_m]);
                     self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
                 },
             );
         }
+        self.pull_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
     }
 
     /// Adds gradients by [`RollingTables::operands`] to those of the numbers that these were gathered from.
@@ -290,6 +307,12 @@ impl RollingTables {
     pub(super) fn turn<R: Real>(&self, kin: &[R], screw: usize) -> Vec3<R> {
         vec3_at(kin, self.screws + SCREW * screw)
     }
+
+    /// Adds to the gradient of [`RollingTables::turn`].
+    #[inline(always)]
+    pub(super) fn add_turn<R: Real>(&self, to_kin: &mut [R], screw: usize, grad: Vec3<R>) {
+        add_vec3(to_kin, self.screws + SCREW * screw, grad);
+    }
 }
 
 /// Layout of a contact's numbers: how many there are, and the offset of the weight. The geometry comes first.
@@ -301,7 +324,7 @@ pub(super) struct ContactLayout {
 
 /// Adds `factor` times the gradient of x · M y by the six numbers of the symmetric M.
 #[inline(always)]
-fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
+pub(super) fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
     for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
         let product = x[i] * y[j];
         to[k] += factor * if i == j { product } else { product + x[j] * y[i] };

@@ -25,6 +25,7 @@ mod formula;
 mod frame;
 mod half_space;
 mod half_space_cylinder;
+pub(crate) mod hanging;
 mod penetration;
 pub(crate) mod rolling;
 mod scalar;
@@ -39,6 +40,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 mod total;
+mod traced;
 mod weight;
 
 use crate::kinematics::Pose;

@@ -1,20 +1,17 @@
 //! The rolling stiffness of contacts at rest: how strongly gravity holds a body against rolling if one of the two surfaces is
 //! curved. `docs/rolling.md` derives it.
 
-use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use super::scalar::{Scalar, Traced, V3, cross, dot};
-use super::tape::{Place, Slopes, Structure, Tape};
-use fingertip_lanes::lane::{Mask, Real, Single, copy, inlined};
+use super::scalar::{Scalar, V3, cross, dot};
+use super::traced::{self, Formula, Places};
+use fingertip_lanes::lane::{Mask, Real, inlined};
 
 /// The number of operands of the stiffness: the contact's normal (out of what rolls), its point, φ and weight w; the centre of
 /// mass; nine and three numbers that [`Curved`] explains; κ, mass, gravity.
 pub(crate) const OPERANDS: usize = 28;
 /// The number of entries of the symmetric stiffness matrix: xx, yy, zz, xy, xz, yz.
 pub(crate) const STIFFNESS: usize = 6;
-/// The most numbers that the tape of the stiffness has.
-const NUMBERS: usize = 256;
 
 /// The smoothing e of the function f as a fraction of s: below e, f(x) falls off faster than x.
 const SMOOTH: f64 = 1e-3;
@@ -32,30 +29,41 @@ pub(crate) enum Curved {
     Line,
 }
 
+/// The formula of the stiffness, and k: 2 for the relaxed contact law and 1 for Coulomb's.
+struct Rolling(Curved, f64);
+
+impl Formula<OPERANDS, STIFFNESS> for Rolling {
+    #[inline(always)]
+    fn of<S: Scalar>(&self, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
+        match self.0 {
+            Curved::Ellipsoid => ellipsoid(self.1, v),
+            Curved::Line => line(self.1, v),
+        }
+    }
+
+    #[inline(always)]
+    fn places(&self) -> &'static Places<STIFFNESS> {
+        match self.0 {
+            Curved::Ellipsoid => &OF_ELLIPSOID,
+            Curved::Line => &OF_LINE,
+        }
+    }
+}
+
 /// The rolling stiffness about the world's axes, N·m/rad. `k` is 2 for the relaxed contact law and 1 for Coulomb's: the force on a
 /// contact at rest is k w/(κ φ).
 #[inline(always)]
 pub(crate) fn stiffness<R: Real>(curved: Curved, k: f64, v: &[R; OPERANDS]) -> [R; STIFFNESS] {
-    formula(curved, k, v)
+    Rolling(curved, k).of(v)
 }
 
-/// [`stiffness`] for numbers that may be on a tape.
+/// The normal force on a contact at rest, N, limited smoothly to at most L, from its φ and weight, κ, and its body's mass and gravity.
 #[inline(always)]
-fn formula<S: Scalar>(curved: Curved, k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
-    match curved {
-        Curved::Ellipsoid => ellipsoid(k, v),
-        Curved::Line => line(k, v),
-    }
-}
-
-/// The normal force on a contact at rest, N, limited smoothly to at most L.
-#[inline(always)]
-fn force<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
-    let (phi, weight, kappa, mass, gravity) = (v[6], v[7], v[23], v[24], [v[25], v[26], v[27]]);
+pub(super) fn force<S: Scalar>(k: f64, [phi, weight]: [S; 2], kappa: S, mass: S, gravity: V3<S>) -> S {
     let splat = S::Lane::splat;
     let constant = inlined(
         #[inline(always)]
-        |x: f64| v[0].constant(splat(x)),
+        |x: f64| phi.constant(splat(x)),
     );
     let squared = dot(gravity, gravity);
     let weighs = squared.value().gt(splat(0.0));
@@ -66,6 +74,12 @@ fn force<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
     let z = kappa * phi * most;
     let z = (z + (z * z + share * share).root()).times(splat(0.5));
     S::choose(counts, share * most / (share * share + z * z).root(), constant(0.0))
+}
+
+/// [`force`] from the operands of the stiffness.
+#[inline(always)]
+fn force_of<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
+    force(k, [v[6], v[7]], v[23], v[24], [v[25], v[26], v[27]])
 }
 
 /// The stiffness for [`Curved::Line`]: about the line's axis a across the normal n, a − n (a·n).
@@ -93,7 +107,7 @@ fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     let lacks = one / curvature - height;
     let holds = lacks.value().gt(splat(0.0));
     let lacks = S::choose(holds, lacks, constant(0.0));
-    let held = lacks * lacks / (lacks + radius.times(splat(SMOOTH))) * upright * force(k, v);
+    let held = lacks * lacks / (lacks + radius.times(splat(SMOOTH))) * upright * force_of(k, v);
     let entry = inlined(
         #[inline(always)]
         |(i, j): (usize, usize)| held * across[i] * across[j],
@@ -115,7 +129,7 @@ fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
         #[inline(always)]
         |x: f64| v[0].constant(splat(x)),
     );
-    let force = force(k, v);
+    let force = force_of(k, v);
 
     // A² n, along the ellipsoid's axes; below also in the world.
     let squares = [radii[0] * radii[0], radii[1] * radii[1], radii[2] * radii[2]];
@@ -187,53 +201,10 @@ pub(crate) fn pull<R: Real, const N: usize>(
     v: &[R; OPERANDS],
     grads: [&[R; STIFFNESS]; N],
 ) -> [[R; OPERANDS]; N] {
-    let Places { structure, results } = match curved {
-        Curved::Ellipsoid => &*OF_ELLIPSOID,
-        Curved::Line => &*OF_LINE,
-    };
-    let slopes = Slopes::new();
-    let tape = Tape::new(&slopes);
-    let mut traced = [tape.variable(R::zero()); OPERANDS];
-    for i in 0..OPERANDS {
-        traced[i] = tape.variable(v[i]);
-    }
-    formula(curved, k, &traced);
-    let mut all = [[R::zero(); OPERANDS]; N];
-    for i in 0..N {
-        let mut by = [R::zero(); NUMBERS];
-        for j in 0..STIFFNESS {
-            by[results[j]] += grads[i][j];
-        }
-        tape.pull(structure, 1, &mut by);
-        copy(&mut all[i], &by[1..=OPERANDS]);
-    }
-    all
-}
-
-/// The structure of the tape and the places of the results on it, which are the same for all inputs.
-struct Places {
-    structure: Structure,
-    results: [usize; STIFFNESS],
+    traced::pull(&Rolling(curved, k), v, grads)
 }
 
 /// The tape of the stiffness for [`Curved::Ellipsoid`].
-static OF_ELLIPSOID: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Ellipsoid));
+static OF_ELLIPSOID: LazyLock<Places<STIFFNESS>> = LazyLock::new(|| Places::new(&Rolling(Curved::Ellipsoid, 1.0)));
 /// The tape of the stiffness for [`Curved::Line`].
-static OF_LINE: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Line));
-
-impl Places {
-    /// Traces the formula of the stiffness once, on arbitrary numbers: places do not depend on them.
-    fn new(curved: Curved) -> Self {
-        let structure = RefCell::default();
-        let results = {
-            let one = Single::<f64, false>::one();
-            let traced = std::array::from_fn(|_| Traced { value: one, origin: Place::variable(&structure) });
-            formula(curved, 1.0, &traced).map(|number| number.origin.place)
-        };
-        let mut structure = structure.into_inner();
-        structure.set_results(std::iter::once(results));
-        let places = Self { structure, results };
-        assert!(places.results.iter().all(|&place| place < NUMBERS));
-        places
-    }
-}
+static OF_LINE: LazyLock<Places<STIFFNESS>> = LazyLock::new(|| Places::new(&Rolling(Curved::Line, 1.0)));

@@ -83,7 +83,7 @@ impl Quasidynamic {
         let weights = self.contacts.weights(&contacts.phi)?;
         let placed = ContactTables::placed(&contacts, &contacts.phi, &weights)?;
         let mut operand = self.problem.operand(&self.structure, [q, u], &frames, parameters)?;
-        if !self.rolling.contacts.is_empty() {
+        if !self.rolling.is_empty() {
             operand = (operand + self.rolling.operand(&self.structure, &frames, &placed, parameters)?)?;
         }
         // NaN in the problem makes it one of bad input.

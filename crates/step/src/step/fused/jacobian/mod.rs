@@ -15,6 +15,7 @@
 mod balance;
 mod connections;
 mod contact_rates;
+mod hanging;
 mod respond;
 mod rolling;
 
@@ -103,7 +104,7 @@ impl Program for Linearize<'_> {
         if !plan.paths.connections.is_empty() {
             group.run(&Connections(plan));
         }
-        if !plan.rolling.contacts.is_empty() {
+        if !plan.rolling.is_empty() {
             group.run(&Rolling(plan));
         }
         group.run(&Respond(plan));

@@ -15,7 +15,7 @@ use super::super::plan::Plan;
 use super::super::stages::share;
 use super::balance::sum_up;
 
-/// Adds the rolling stiffness's part of −∂r/∂q; runs after [`Balance`](super::balance::Balance).
+/// Adds the part of −∂r/∂q of the stiffness against rolling and of what hangs; runs after [`Balance`](super::balance::Balance).
 pub(super) struct Rolling<'a>(pub(super) &'a Plan);
 
 impl Stage for Rolling<'_> {
@@ -26,12 +26,15 @@ impl Stage for Rolling<'_> {
         for roller in R::parts(&plan.rolling.contacts) {
             plan.push_roller(roller, &m, work.delta, &mut to);
         }
+        for hanger in R::parts(&plan.rolling.hangers) {
+            plan.push_hanger(hanger, &m, work.delta, &mut to);
+        }
     }
 }
 
 /// Derivatives of M ω by the numbers of M, for each component.
 #[inline(always)]
-fn by_stiffness<R: Real>([x, y, z]: Vec3<R>) -> [[R; STIFFNESS]; 3] {
+pub(super) fn by_stiffness<R: Real>([x, y, z]: Vec3<R>) -> [[R; STIFFNESS]; 3] {
     let o = R::zero();
     [[x, o, o, y, z, o], [o, y, o, x, o, z], [o, o, z, o, x, y]]
 }

@@ -1,0 +1,159 @@
+//! The stiffness by which gravity pulls a body back that hangs: one that its contacts hold above its centre of mass. `docs/rolling.md`
+//! derives it:
+//!
+//! ```text
+//! M = Σ F c z + (W − Σ F c) Σ a z/(Σ a + W/10)        a = F (1 − c²)
+//! B = ε/h² (1/tr I⁻¹ + M²/(m |g|²))                   f(M − B) (1 − u uᵀ)        f(x) = x²/(x + B/10) for x > 0, else 0
+//! ```
+
+use std::sync::LazyLock;
+
+use super::rolling::{self, STIFFNESS};
+use super::scalar::{Scalar, V3, dot};
+use super::traced::{self, Formula, Places};
+use fingertip_lanes::lane::{Mask, Real, inlined};
+
+/// The number of operands of a contact's part: the contact's normal (out of the body), its point, φ and weight; the centre of mass; κ,
+/// mass, gravity.
+pub(crate) const OF_CONTACT: usize = 16;
+/// The number of sums over a body's contacts: with F a contact's force, c = −n·u and r its height above the centre of mass, of F c,
+/// F c r, F (1 − c²) and F (1 − c²) r.
+pub(crate) const SUMS: usize = 4;
+/// The number of operands of a body's stiffness: the sums, mass, gravity, inertia about the centre of mass (xx, yy, zz, xy, xz, yz), ε, h.
+pub(crate) const OF_BODY: usize = SUMS + 12;
+
+/// Friction carries nothing where the contacts' forces are far below this part of the weight.
+const LEAST: f64 = 0.1;
+/// The smoothing e of the stiffness's onset, as a fraction of what the step bears without it.
+const SMOOTH: f64 = 0.1;
+
+/// A contact's parts of the sums; k as in [`rolling`].
+struct Part(f64);
+
+impl Formula<OF_CONTACT, SUMS> for Part {
+    #[inline(always)]
+    fn of<S: Scalar>(&self, v: &[S; OF_CONTACT]) -> [S; SUMS] {
+        let three = inlined(
+            #[inline(always)]
+            |at: usize| [v[at], v[at + 1], v[at + 2]],
+        );
+        let (n, point, centre, gravity) = (three(0), three(3), three(8), three(13));
+        let (up, _) = up(gravity);
+        let force = rolling::force(self.0, [v[6], v[7]], v[11], v[12], gravity);
+        let carried = -dot(n, up);
+        let height = dot([point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]], up);
+        let one = v[0].constant(S::Lane::splat(1.0));
+        let (normal, across) = (force * carried, force * (one - carried * carried));
+        [normal, normal * height, across, across * height]
+    }
+
+    #[inline(always)]
+    fn places(&self) -> &'static Places<SUMS> {
+        static OF_PART: LazyLock<Places<SUMS>> = LazyLock::new(|| Places::new(&Part(1.0)));
+        &OF_PART
+    }
+}
+
+/// The body's stiffness from the sums.
+struct Whole;
+
+impl Formula<OF_BODY, STIFFNESS> for Whole {
+    #[inline(always)]
+    fn of<S: Scalar>(&self, v: &[S; OF_BODY]) -> [S; STIFFNESS] {
+        let [normal, normal_height, across, across_height] = [v[0], v[1], v[2], v[3]];
+        let (mass, gravity) = (v[4], [v[5], v[6], v[7]]);
+        let splat = S::Lane::splat;
+        let constant = inlined(
+            #[inline(always)]
+            |x: f64| v[0].constant(splat(x)),
+        );
+        let (up, pull) = up(gravity);
+        let weight = mass * pull;
+        let moment = normal_height + (weight - normal) * across_height / (across + weight.times(splat(LEAST)));
+        let (inertia, epsilon, h) = (least_inertia(v), v[14], v[15]);
+        let borne = epsilon * (inertia + moment * moment / (weight * pull)) / (h * h);
+        let lacks = moment - borne;
+        let holds = lacks.value().gt(splat(0.0)).and(overshoots(v));
+        let lacks = S::choose(holds, lacks, constant(0.0));
+        let held = lacks * lacks / (lacks + S::choose(holds, borne, constant(1.0)).times(splat(SMOOTH)));
+        let entry = inlined(
+            #[inline(always)]
+            |(i, j): (usize, usize)| held * (constant(if i == j { 1.0 } else { 0.0 }) - up[i] * up[j]),
+        );
+        [entry((0, 0)), entry((1, 1)), entry((2, 2)), entry((0, 1)), entry((0, 2)), entry((1, 2))]
+    }
+
+    #[inline(always)]
+    fn places(&self) -> &'static Places<STIFFNESS> {
+        static OF_WHOLE: LazyLock<Places<STIFFNESS>> = LazyLock::new(|| Places::new(&Whole));
+        &OF_WHOLE
+    }
+}
+
+/// The direction against gravity, and gravity's length. Without gravity they are 0 and 1.
+#[inline(always)]
+fn up<S: Scalar>(gravity: V3<S>) -> (V3<S>, S) {
+    let squared = dot(gravity, gravity);
+    let one = squared.constant(S::Lane::splat(1.0));
+    let pull = S::choose(squared.value().gt(S::Lane::splat(0.0)), squared, one).root();
+    ([-(gravity[0] / pull), -(gravity[1] / pull), -(gravity[2] / pull)], pull)
+}
+
+/// 1/tr I⁻¹, which is at most the least moment of inertia, kg·m², from the operands of a body's stiffness. 0 where I is none.
+#[inline(always)]
+fn least_inertia<S: Scalar>(v: &[S; OF_BODY]) -> S {
+    let [xx, yy, zz, xy, xz, yz] = [v[8], v[9], v[10], v[11], v[12], v[13]];
+    let yy_zz = yy * zz - yz * yz;
+    let determinant = xx * yy_zz - xy * (xy * zz - xz * yz) + xz * (xy * yz - xz * yy);
+    let minors = yy_zz + (xx * zz - xz * xz) + (xx * yy - xy * xy);
+    let there = minors.value().gt(S::Lane::splat(0.0));
+    let constant = inlined(
+        #[inline(always)]
+        |x: f64| xx.constant(S::Lane::splat(x)),
+    );
+    S::choose(there, determinant, constant(0.0)) / S::choose(there, minors, constant(1.0))
+}
+
+/// Would a body overshoot if it were held at the worst height above its centre of mass? Elsewhere its [`stiffness`] is 0, whatever
+/// holds it. The operands may lack the sums.
+#[inline(always)]
+fn overshoots<S: Scalar>(v: &[S; OF_BODY]) -> <S::Lane as Real>::Mask {
+    let gravity = [v[5].value(), v[6].value(), v[7].value()];
+    let (mass, inertia, epsilon, h) = (v[4].value(), least_inertia(v).value(), v[14].value(), v[15].value());
+    let h2 = h * h;
+    (epsilon * epsilon * inertia).scale(4.0).lt(mass * dot(gravity, gravity) * (h2 * h2))
+}
+
+/// A contact's parts of the [sums](SUMS). `k` is 2 for the relaxed contact law and 1 for Coulomb's.
+#[inline(always)]
+pub(crate) fn part<R: Real>(k: f64, v: &[R; OF_CONTACT]) -> [R; SUMS] {
+    Part(k).of(v)
+}
+
+/// Vector-Jacobian products of [`part`]: the gradients of the operands, for each of N gradients of the sums.
+#[inline(always)]
+pub(crate) fn pull_part<R: Real, const N: usize>(
+    k: f64,
+    v: &[R; OF_CONTACT],
+    grads: [&[R; SUMS]; N],
+) -> [[R; OF_CONTACT]; N] {
+    traced::pull(&Part(k), v, grads)
+}
+
+/// The stiffness of a body about the world's axes, N·m/rad.
+#[inline(always)]
+pub(crate) fn stiffness<R: Real>(v: &[R; OF_BODY]) -> [R; STIFFNESS] {
+    Whole.of(v)
+}
+
+/// Vector-Jacobian products of [`stiffness`].
+#[inline(always)]
+pub(crate) fn pull<R: Real, const N: usize>(v: &[R; OF_BODY], grads: [&[R; STIFFNESS]; N]) -> [[R; OF_BODY]; N] {
+    traced::pull(&Whole, v, grads)
+}
+
+/// [`overshoots`] for plain lanes.
+#[inline(always)]
+pub(crate) fn may_swing<R: Real>(v: &[R; OF_BODY]) -> R::Mask {
+    overshoots(v)
+}

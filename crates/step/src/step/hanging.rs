@@ -1,0 +1,200 @@
+//! The stiffness of bodies that hang from their contacts: see [`crate::contact::lanes::hanging`]. It is added to P as that of
+//! [rolling](super::rolling), whose entries it shares.
+
+use crate::contact::lanes::hanging::{self, OF_BODY, OF_CONTACT, SUMS};
+use crate::contact::lanes::rolling::STIFFNESS;
+use crate::model::Model;
+use fingertip_lanes::lane::{Real, copy};
+use fingertip_lanes::vector::{add_vec3, dot, rotate, scale, vec3_at};
+use fingertip_scene::{JointKind, Shape};
+
+use super::problem::ProblemTables;
+use super::rolling::{ContactLayout, RollingTables, add_outer, matrix};
+
+/// A body that may hang: one that moves freely by itself, and is no ball.
+#[derive(Debug)]
+pub(super) struct Hanger {
+    /// Its contacts, and whether it is their side B.
+    pub(super) contacts: Vec<(usize, bool)>,
+    /// Index among the inertial bodies, and the offset of its centre of mass in the kinematics' results.
+    body: usize,
+    centre: usize,
+    /// As those of a [`Roller`](super::rolling::Roller).
+    terms: Vec<(usize, usize, usize)>,
+}
+
+impl Hanger {
+    /// An inertial body of a model, if it may hang. `place` gives an entry of P its place among those that are stiffened.
+    pub(super) fn new(
+        model: &Model,
+        problem: &ProblemTables,
+        body: usize,
+        mut place: impl FnMut(usize) -> usize,
+    ) -> Option<Self> {
+        let (index, tree) = (model.inertial[body], &model.tree);
+        let moves = &tree.bodies[index];
+        let alone = moves.parent == 0 && tree.bodies.iter().skip(1).all(|other| other.parent != index);
+        let shapes: Vec<_> = model.shapes.iter().filter(|shape| shape.body == index).collect();
+        let is_ball = matches!(shapes[..], [one] if matches!(one.shape, Shape::Sphere { .. }));
+        let floats = matches!(moves.kind, JointKind::Floating | JointKind::Planar);
+        let passive = tree.passive();
+        let free = tree.path(index).iter().all(|&screw| passive.contains(&tree.screw_dof[screw]));
+        if !(alone && floats && free) || is_ball {
+            return None;
+        }
+        let sides = |(contact, &pair): (usize, &usize)| {
+            let pair = &model.pairs.pairs[pair];
+            let on_b = [pair.a, pair.b].iter().position(|&shape| model.shapes[shape].body == index)?;
+            Some((contact, on_b == 1))
+        };
+        let contacts: Vec<_> = model.pairs.pair_of_contact.iter().enumerate().filter_map(sides).collect();
+        let turning = problem.turning(tree, body);
+        let terms: Vec<_> = turning.into_iter().map(|(left, right, entry)| (left, right, place(entry))).collect();
+        let hangs = !contacts.is_empty() && !terms.is_empty();
+        hangs.then(|| Self { contacts, body, centre: problem.pose(body), terms })
+    }
+}
+
+impl RollingTables {
+    /// Gathers the operands of a body's [`hanging::stiffness`]; the sums are left 0.
+    #[inline(always)]
+    pub(super) fn weighed<R: Real>(&self, hanger: &Hanger, par: &[R]) -> [R; OF_BODY] {
+        let (at, mut v) = (&self.at, [R::zero(); OF_BODY]);
+        v[SUMS] = par[at.mass + hanger.body];
+        copy(&mut v[5..8], &vec3_at(par, at.gravity));
+        copy(&mut v[8..14], &par[at.inertia + 6 * hanger.body..at.inertia + 6 * (hanger.body + 1)]);
+        (v[14], v[15]) = (par[at.epsilon], par[at.h]);
+        v
+    }
+
+    /// Gathers the operands of a contact's [`hanging::part`].
+    #[inline(always)]
+    pub(super) fn holding<R: Real>(
+        &self,
+        (hanger, on_b): (&Hanger, bool),
+        [kin, par]: [&[R]; 2],
+        (geometry, weight): (&[R], R),
+    ) -> [R; OF_CONTACT] {
+        let (at, mut v) = (&self.at, [R::zero(); OF_CONTACT]);
+        let normal = vec3_at(geometry, 0);
+        copy(&mut v[..3], &if on_b { scale(-R::one(), normal) } else { normal });
+        copy(&mut v[3..6], &vec3_at(geometry, if on_b { 6 } else { 3 }));
+        (v[6], v[7]) = (geometry[9], weight);
+        copy(&mut v[8..11], &vec3_at(kin, hanger.centre));
+        (v[11], v[12]) = (par[at.kappa], par[at.mass + hanger.body]);
+        copy(&mut v[13..], &vec3_at(par, at.gravity));
+        v
+    }
+
+    /// Adds a body's contacts to the sums among the operands of its stiffness.
+    #[inline(always)]
+    pub(super) fn sum_up<'a, R: Real>(
+        &self,
+        hanger: &Hanger,
+        [kin, par]: [&[R]; 2],
+        of: &impl Fn(usize) -> (&'a [R], R),
+        v: &mut [R; OF_BODY],
+    ) {
+        for &(contact, on_b) in R::parts(&hanger.contacts) {
+            let numbers = of(contact);
+            R::when(
+                numbers.1.gt(R::zero()),
+                v,
+                #[inline(always)]
+                |v| {
+                    let part = hanging::part(self.k, &self.holding((hanger, on_b), [kin, par], numbers));
+                    for i in 0..SUMS {
+                        v[i] += part[i];
+                    }
+                },
+            );
+        }
+    }
+
+    /// Adds the stiffness of what hangs to that of rolling: see [`RollingTables::fill`].
+    #[inline(always)]
+    pub(super) fn hold<'a, R: Real>(&self, [kin, par]: [&[R]; 2], of: &impl Fn(usize) -> (&'a [R], R), out: &mut [R]) {
+        for hanger in R::parts(&self.hangers) {
+            let weighed = self.weighed(hanger, par);
+            R::when(
+                hanging::may_swing(&weighed),
+                out,
+                #[inline(always)]
+                |out| {
+                    let mut v = weighed;
+                    self.sum_up(hanger, [kin, par], of, &mut v);
+                    let m = matrix(hanging::stiffness(&v));
+                    for &(left, right, place) in &hanger.terms {
+                        out[place] += dot(self.turn(kin, left), rotate(&m, self.turn(kin, right)));
+                    }
+                },
+            );
+        }
+    }
+
+    /// The vector-Jacobian product of [`RollingTables::hold`]: see [`RollingTables::pull`].
+    #[inline(always)]
+    pub(super) fn pull_hold<'a, R: Real>(
+        &self,
+        [kin, par]: [&[R]; 2],
+        of: &impl Fn(usize) -> (&'a [R], R),
+        grad_p: &impl Fn(usize) -> R,
+        (to_kin, to_par): (&mut [R], &mut [R]),
+        (to_contacts, layout): (&mut [R], ContactLayout),
+    ) {
+        for hanger in R::parts(&self.hangers) {
+            let weighed = self.weighed(hanger, par);
+            R::when(
+                hanging::may_swing(&weighed),
+                &mut (&mut *to_kin, &mut *to_par, &mut *to_contacts),
+                #[inline(always)]
+                |(to_kin, to_par, to_contacts)| {
+                    let mut v = weighed;
+                    self.sum_up(hanger, [kin, par], of, &mut v);
+                    let m = matrix(hanging::stiffness(&v));
+                    let mut grad_m = [R::zero(); STIFFNESS];
+                    for &(left, right, place) in &hanger.terms {
+                        let (x, y) = (self.turn(kin, left), self.turn(kin, right));
+                        let grad = grad_p(self.entries[place]);
+                        add_outer(grad, x, y, &mut grad_m);
+                        self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
+                        self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
+                    }
+                    let [by] = hanging::pull(&v, [&grad_m]);
+                    let at = &self.at;
+                    to_par[at.mass + hanger.body] += by[SUMS];
+                    add_vec3(to_par, at.gravity, vec3_at(&by, 5));
+                    for i in 0..6 {
+                        to_par[at.inertia + 6 * hanger.body + i] += by[8 + i];
+                    }
+                    to_par[at.epsilon] += by[14];
+                    to_par[at.h] += by[15];
+                    let mut grads = [R::zero(); SUMS];
+                    copy(&mut grads, &by[..SUMS]);
+                    for &(contact, on_b) in R::parts(&hanger.contacts) {
+                        let numbers = of(contact);
+                        let to_contact = &mut to_contacts[layout.numbers * contact..layout.numbers * (contact + 1)];
+                        R::when(
+                            numbers.1.gt(R::zero()),
+                            &mut (&mut **to_kin, &mut **to_par, to_contact),
+                            #[inline(always)]
+                            |(to_kin, to_par, to_contact)| {
+                                let v = self.holding((hanger, on_b), [kin, par], numbers);
+                                let [by] = hanging::pull_part(self.k, &v, [&grads]);
+                                let normal = vec3_at(&by, 0);
+                                add_vec3(to_contact, 0, if on_b { scale(-R::one(), normal) } else { normal });
+                                add_vec3(to_contact, if on_b { 6 } else { 3 }, vec3_at(&by, 3));
+                                to_contact[9] += by[6];
+                                to_contact[layout.weight] += by[7];
+                                add_vec3(to_kin, hanger.centre, vec3_at(&by, 8));
+                                to_par[at.kappa] += by[11];
+                                to_par[at.mass + hanger.body] += by[12];
+                                add_vec3(to_par, at.gravity, vec3_at(&by, 13));
+                            },
+                        );
+                    }
+                },
+            );
+        }
+    }
+}
