@@ -256,6 +256,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scene", type=Path, help="the plant's scene, where it is not the planner's")
     parser.add_argument("--table", type=float, default=TABLE, help="friction coefficient under objects in the plane")
+    parser.add_argument("--standing", action="store_true", help="planar objects stand on a ground by contacts, see plant.py")
     parser.add_argument("--soft", action="store_true", help="contacts as soft as MuJoCo's default, see plant.py")
     parser.add_argument("--json", type=Path, help="every episode, for programs")
     parser.add_argument("--record", type=Path, help="every control period: q, u, the next q and the predicted one, as JSON lines")
@@ -272,7 +273,8 @@ def main() -> None:
         scene = arguments.scene or path.parent / task["scene"]
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
         first = planner.ask({"episode": arguments.first, "seed": arguments.seed})
-        plant = Plant(scene, arguments.binary, first["period"], table=arguments.table, contact=SOFT if arguments.soft else HARD)
+        contact = SOFT if arguments.soft else HARD
+        plant = Plant(scene, arguments.binary, first["period"], table=arguments.table, contact=contact, standing=arguments.standing)
         perturbed.change(plant, arguments)
         count = arguments.episodes or (first["episodes"] or 20) - arguments.first
         episodes = []

@@ -9,7 +9,9 @@ here, by rules that need no figure of a task but its control period:
   t = 5.8 √(I/kp): `settling` gives it, and a scene should have stiffness enough for it to be within a control period.
 - Robots carry themselves (`gravcomp`), as in our step; joint limits act, joint friction and the URDF's damping do not.
 - Objects in the plane lie on a table that our scenes do not have: dry friction of 0.3 m g along x and y, and about z at two
-  thirds of their radius. Our step holds them by ε M/h² alone, so that this is friction that the planner does not know.
+  thirds of their radius. Each axis resists on its own: what slides along y is moved along x by no less than 0.3 m g. `standing` lets
+  them stand on the table by contacts, whose friction is one force against the motion. Our step holds them by ε M/h² alone, so that
+  either is friction that the planner does not know.
 - Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
   as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
   impratio 10 keep grips from creeping. Spinning is resisted where our scene has torsional friction; rolling is not.
@@ -115,11 +117,13 @@ def urdf_shapes(file: Path) -> list[tuple[str, Shape]]:
 class Plant:
     """A scene in MuJoCo, in our order of q and u."""
 
-    def __init__(self, scene: Path, binary: str, period: float, *, table: float = TABLE, contact: float = HARD) -> None:
+    def __init__(
+        self, scene: Path, binary: str, period: float, *, table: float = TABLE, contact: float = HARD, standing: bool = False
+    ) -> None:
         said = subprocess.run([binary, "inspect", str(scene), "--json"], stdout=subprocess.PIPE, check=True)
         self.contents = json.loads(said.stdout)
         self.scene = tomllib.loads(scene.read_text())
-        self.folder, self.period, self.table, self.contact = scene.parent, period, table, contact
+        self.folder, self.period, self.table, self.contact, self.standing = scene.parent, period, table, contact, standing
         self.model = self._compile()
         self.data = mujoco.MjData(self.model)
         self.steps = round(period / TIME_STEP)
@@ -224,14 +228,28 @@ class Plant:
         slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
         x, y, z = np.eye(3)
         kinds = [("x", slide, x), ("y", slide, y), ("yaw", hinge, z) if freedom == "planar" else ("z", slide, z)]
+        if freedom == "planar" and self.standing:
+            self._stand(spec, body, name, shape)
         for part, kind, axis in kinds:
             joint = body.add_joint(name=f"{name}.{part}", type=kind, axis=axis)
             joint.ref = 0.0
-            if freedom == "planar":
+            if freedom == "planar" and not self.standing:
                 joint.frictionloss = self.table * mass["mass"] * GRAVITY * (2 / 3 * shape.sizes[0] if kind == hinge else 1.0)
         # Slides count from the body's own place, our q from the world's origin.
         body.pos = [0.0, 0.0, body.pos[2] if freedom == "planar" else 0.0]
         assert freedom != "planar" or body.quat[0] == 1.0, "a planar object's own turn is its q"
+
+    def _stand(self, spec: mujoco.MjSpec, body: "mujoco.MjsBody", name: str, shape: Shape) -> None:
+        """A planar object stands on a ground by contacts, which its weight loads: their friction is one force against the motion and a moment,
+        where dry friction of the joints resists along each axis on its own."""
+        spec.option.gravity = [0.0, 0.0, -GRAVITY]
+        half = shape.sizes[{"sphere": 0, "cylinder": 1, "box": 2}[shape.kind]]
+        body.add_joint(name=f"{name}.height", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0.0, 0.0, 1.0])
+        spec.worldbody.add_geom(
+            name=f"{name}.ground", type=GEOMS.mjGEOM_PLANE, size=HALF_SPACE_SIZE, pos=[0.0, 0.0, body.pos[2] - half], contype=0, conaffinity=0
+        )
+        friction = [self.table, self.table, 0.0, 0.0, 0.0]
+        spec.add_pair(geomname1=f"{name}.ground", geomname2=f"{name}#0", condim=3, friction=friction, solref=[self.contact, 1.0])
 
     def _pairs(self, spec: mujoco.MjSpec) -> None:
         """The pairs of our scene, each of a body's shapes with each of the other's."""

@@ -254,7 +254,7 @@ def test_a_scene_in_mujoco(name):
     assert np.allclose(back.T @ (theirs - np.diag(compiled.dof_armature)) @ back, ours, atol=tolerance)
 
 
-@pytest.mark.parametrize(("name", "cap"), [("tips_ground", 60), ("planar_push", 60)])
+@pytest.mark.parametrize(("name", "cap"), [("tips_ground", 60), ("planar_push", 120)])
 def test_plans_in_mujoco(name, cap):
     """What is planned with the step brings objects to their goals in MuJoCo."""
     task = ft.Task.load(name).replace(cap=cap)
