@@ -253,7 +253,7 @@ fn cell(direction: &Vector3<f64>) -> usize {
 fn directions() -> impl Iterator<Item = Vector3<f64>> {
     let middle = |k: usize| (2 * (k % CELLS) + 1) as f64 / CELLS as f64 - 1.0;
     (0..6 * CELLS * CELLS).map(move |k| {
-        let (axis, sign) = (k / (2 * CELLS * CELLS), if k / (CELLS * CELLS) % 2 == 0 { 1.0 } else { -1.0 });
+        let (axis, sign) = (k / (2 * CELLS * CELLS), if (k / (CELLS * CELLS)).is_multiple_of(2) { 1.0 } else { -1.0 });
         let mut direction = Vector3::ith(axis, sign);
         (direction[(axis + 1) % 3], direction[(axis + 2) % 3]) = (middle(k / CELLS), middle(k));
         direction
