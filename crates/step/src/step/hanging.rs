@@ -151,48 +151,70 @@ impl RollingTables {
                 |(to_kin, to_par, to_contacts)| {
                     let mut v = weighed;
                     self.sum_up(hanger, [kin, par], of, &mut v);
-                    let m = matrix(hanging::stiffness(&v));
-                    let mut grad_m = [R::zero(); STIFFNESS];
-                    for &(left, right, place) in &hanger.terms {
-                        let (x, y) = (self.turn(kin, left), self.turn(kin, right));
-                        let grad = grad_p(self.entries[place]);
-                        add_outer(grad, x, y, &mut grad_m);
-                        self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
-                        self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
-                    }
-                    let [by] = hanging::pull(&v, [&grad_m]);
-                    let at = &self.at;
-                    to_par[at.mass + hanger.body] += by[SUMS];
-                    add_vec3(to_par, at.gravity, vec3_at(&by, 5));
-                    for i in 0..6 {
-                        to_par[at.inertia + 6 * hanger.body + i] += by[8 + i];
-                    }
-                    to_par[at.epsilon] += by[14];
-                    to_par[at.h] += by[15];
-                    let mut grads = [R::zero(); SUMS];
-                    copy(&mut grads, &by[..SUMS]);
-                    for &(contact, on_b) in R::parts(&hanger.contacts) {
-                        let numbers = of(contact);
-                        let to_contact = &mut to_contacts[layout.numbers * contact..layout.numbers * (contact + 1)];
-                        R::when(
-                            numbers.1.gt(R::zero()),
-                            &mut (&mut **to_kin, &mut **to_par, to_contact),
-                            #[inline(always)]
-                            |(to_kin, to_par, to_contact)| {
-                                let v = self.holding((hanger, on_b), [kin, par], numbers);
-                                let [by] = hanging::pull_part(self.k, &v, [&grads]);
-                                let normal = vec3_at(&by, 0);
-                                add_vec3(to_contact, 0, if on_b { scale(-R::one(), normal) } else { normal });
-                                add_vec3(to_contact, if on_b { 6 } else { 3 }, vec3_at(&by, 3));
-                                to_contact[9] += by[6];
-                                to_contact[layout.weight] += by[7];
-                                add_vec3(to_kin, hanger.centre, vec3_at(&by, 8));
-                                to_par[at.kappa] += by[11];
-                                to_par[at.mass + hanger.body] += by[12];
-                                add_vec3(to_par, at.gravity, vec3_at(&by, 13));
-                            },
-                        );
-                    }
+                    R::when(
+                        hanging::holds(&v),
+                        &mut (&mut **to_kin, &mut **to_par, &mut **to_contacts),
+                        #[inline(always)]
+                        |(to_kin, to_par, to_contacts)| {
+                            let to = (&mut **to_kin, &mut **to_par);
+                            self.pull_held((hanger, &v), [kin, par], of, grad_p, to, (to_contacts, layout));
+                        },
+                    );
+                },
+            );
+        }
+    }
+
+    /// A body's part of [`RollingTables::pull_hold`], from the operands of its stiffness.
+    #[inline(always)]
+    fn pull_held<'a, R: Real>(
+        &self,
+        (hanger, v): (&Hanger, &[R; OF_BODY]),
+        [kin, par]: [&[R]; 2],
+        of: &impl Fn(usize) -> (&'a [R], R),
+        grad_p: &impl Fn(usize) -> R,
+        (to_kin, to_par): (&mut [R], &mut [R]),
+        (to_contacts, layout): (&mut [R], ContactLayout),
+    ) {
+        let m = matrix(hanging::stiffness(v));
+        let mut grad_m = [R::zero(); STIFFNESS];
+        for &(left, right, place) in &hanger.terms {
+            let (x, y) = (self.turn(kin, left), self.turn(kin, right));
+            let grad = grad_p(self.entries[place]);
+            add_outer(grad, x, y, &mut grad_m);
+            self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
+            self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
+        }
+        let [by] = hanging::pull(v, [&grad_m]);
+        let at = &self.at;
+        to_par[at.mass + hanger.body] += by[SUMS];
+        add_vec3(to_par, at.gravity, vec3_at(&by, 5));
+        for i in 0..6 {
+            to_par[at.inertia + 6 * hanger.body + i] += by[8 + i];
+        }
+        to_par[at.epsilon] += by[14];
+        to_par[at.h] += by[15];
+        let mut grads = [R::zero(); SUMS];
+        copy(&mut grads, &by[..SUMS]);
+        for &(contact, on_b) in R::parts(&hanger.contacts) {
+            let numbers = of(contact);
+            let to_contact = &mut to_contacts[layout.numbers * contact..layout.numbers * (contact + 1)];
+            R::when(
+                numbers.1.gt(R::zero()),
+                &mut (&mut *to_kin, &mut *to_par, to_contact),
+                #[inline(always)]
+                |(to_kin, to_par, to_contact)| {
+                    let v = self.holding((hanger, on_b), [kin, par], numbers);
+                    let [by] = hanging::pull_part(self.k, &v, [&grads]);
+                    let normal = vec3_at(&by, 0);
+                    add_vec3(to_contact, 0, if on_b { scale(-R::one(), normal) } else { normal });
+                    add_vec3(to_contact, if on_b { 6 } else { 3 }, vec3_at(&by, 3));
+                    to_contact[9] += by[6];
+                    to_contact[layout.weight] += by[7];
+                    add_vec3(to_kin, hanger.centre, vec3_at(&by, 8));
+                    to_par[at.kappa] += by[11];
+                    to_par[at.mass + hanger.body] += by[12];
+                    add_vec3(to_par, at.gravity, vec3_at(&by, 13));
                 },
             );
         }

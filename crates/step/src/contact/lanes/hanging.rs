@@ -60,22 +60,15 @@ struct Whole;
 impl Formula<OF_BODY, STIFFNESS> for Whole {
     #[inline(always)]
     fn of<S: Scalar>(&self, v: &[S; OF_BODY]) -> [S; STIFFNESS] {
-        let [normal, normal_height, across, across_height] = [v[0], v[1], v[2], v[3]];
-        let (mass, gravity) = (v[4], [v[5], v[6], v[7]]);
-        let splat = S::Lane::splat;
         let constant = inlined(
             #[inline(always)]
-            |x: f64| v[0].constant(splat(x)),
+            |x: f64| v[0].constant(S::Lane::splat(x)),
         );
-        let (up, pull) = up(gravity);
-        let weight = mass * pull;
-        let moment = normal_height + (weight - normal) * across_height / (across + weight.times(splat(LEAST)));
-        let (inertia, epsilon, h) = (least_inertia(v), v[14], v[15]);
-        let borne = epsilon * (inertia + moment * moment / (weight * pull)) / (h * h);
-        let lacks = moment - borne;
-        let holds = lacks.value().gt(splat(0.0)).and(overshoots(v));
+        let (up, _) = up([v[5], v[6], v[7]]);
+        let [lacks, borne] = lacks(v);
+        let holds = lacks.value().gt(S::Lane::splat(0.0)).and(overshoots(v));
         let lacks = S::choose(holds, lacks, constant(0.0));
-        let held = lacks * lacks / (lacks + S::choose(holds, borne, constant(1.0)).times(splat(SMOOTH)));
+        let held = lacks * lacks / (lacks + S::choose(holds, borne, constant(1.0)).times(S::Lane::splat(SMOOTH)));
         let entry = inlined(
             #[inline(always)]
             |(i, j): (usize, usize)| held * (constant(if i == j { 1.0 } else { 0.0 }) - up[i] * up[j]),
@@ -88,6 +81,18 @@ impl Formula<OF_BODY, STIFFNESS> for Whole {
         static OF_WHOLE: LazyLock<Places<STIFFNESS>> = LazyLock::new(|| Places::new(&Whole));
         &OF_WHOLE
     }
+}
+
+/// The moment by which gravity pulls the body back beyond what the step bears without the stiffness, and what it bears, N·m/rad.
+#[inline(always)]
+fn lacks<S: Scalar>(v: &[S; OF_BODY]) -> [S; 2] {
+    let [normal, normal_height, across, across_height] = [v[0], v[1], v[2], v[3]];
+    let (mass, (_, pull)) = (v[4], up([v[5], v[6], v[7]]));
+    let weight = mass * pull;
+    let moment = normal_height + (weight - normal) * across_height / (across + weight.times(S::Lane::splat(LEAST)));
+    let (inertia, epsilon, h) = (least_inertia(v), v[14], v[15]);
+    let borne = epsilon * (inertia + moment * moment / (weight * pull)) / (h * h);
+    [moment - borne, borne]
 }
 
 /// The direction against gravity, and gravity's length. Without gravity they are 0 and 1.
@@ -150,6 +155,12 @@ pub(crate) fn stiffness<R: Real>(v: &[R; OF_BODY]) -> [R; STIFFNESS] {
 #[inline(always)]
 pub(crate) fn pull<R: Real, const N: usize>(v: &[R; OF_BODY], grads: [&[R; STIFFNESS]; N]) -> [[R; OF_BODY]; N] {
     traced::pull(&Whole, v, grads)
+}
+
+/// Is the body's [`stiffness`] more than 0? Elsewhere its derivatives are 0, too.
+#[inline(always)]
+pub(crate) fn holds<R: Real>(v: &[R; OF_BODY]) -> R::Mask {
+    lacks(v)[0].gt(R::zero())
 }
 
 /// [`overshoots`] for plain lanes.

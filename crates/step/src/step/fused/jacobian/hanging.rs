@@ -34,18 +34,25 @@ impl Plan {
             |(x, sums)| {
                 let mut v = weighed;
                 self.rolling.sum_up(hanger, [m.kin, m.par], &self.placed(m.geometry, m.share), &mut v);
-                let (first, on_b) = hanger.contacts[0];
-                let path = &self.paths.contacts[first][usize::from(on_b)];
-                sum_up(path, self.screws(m.kin), delta, true, sums);
-                let turn = Twist::read(sums, 0).omega;
-                let by = hanging::pull(&v, by_stiffness(turn).each_ref());
-                let mut by_sums = [[R::zero(); SUMS]; 3];
-                for i in 0..3 {
-                    copy(&mut by_sums[i], &by[i][..SUMS]);
-                }
-                for &held in R::parts(&hanger.contacts) {
-                    self.push_held((hanger, held), m, &by_sums, rates, x);
-                }
+                R::when(
+                    hanging::holds(&v),
+                    &mut (&mut **x, &mut **sums),
+                    #[inline(always)]
+                    |(x, sums)| {
+                        let (first, on_b) = hanger.contacts[0];
+                        let path = &self.paths.contacts[first][usize::from(on_b)];
+                        sum_up(path, self.screws(m.kin), delta, true, sums);
+                        let turn = Twist::read(sums, 0).omega;
+                        let by = hanging::pull(&v, by_stiffness(turn).each_ref());
+                        let mut by_sums = [[R::zero(); SUMS]; 3];
+                        for i in 0..3 {
+                            copy(&mut by_sums[i], &by[i][..SUMS]);
+                        }
+                        for &held in R::parts(&hanger.contacts) {
+                            self.push_held((hanger, held), m, &by_sums, rates, x);
+                        }
+                    },
+                );
             },
         );
     }
