@@ -153,11 +153,11 @@ impl Quasidynamic {
     ) -> PyResult<Bound<'py, Step>> {
         let (q, u, worlds) = self.state(q, u)?;
         let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
-        let out = Out::of(out, &[("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
+        let out = Out::of(out, || [("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
         let warm = self.warm(warm, worlds)?;
         let of = {
             let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
-            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm)))?
+            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm).map(Box::new)))?
         };
         drop((q, u, warm));
         let step = Bound::new(py, Step::new(of, (self.owner, model), worlds))?;
@@ -233,8 +233,8 @@ impl Quasidynamic {
         self.check(worlds)?;
         let (u, n_steps) = Numbers::over_time("u", u, worlds, self.of.model().nu())?;
         let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
-        let known = [("q", axes(&[n_steps + 1, model.nq()])), ("force", axes(&[n_steps, model.nc(), 3]))];
-        let out = Out::of(out, &known)?;
+        let known = || [("q", axes(&[n_steps + 1, model.nq()])), ("force", axes(&[n_steps, model.nc(), 3]))];
+        let out = Out::of(out, known)?;
         let of = {
             let (q0, u) = (q0.as_slice(), u.as_slice());
             detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?
