@@ -174,7 +174,7 @@ class RotateInHand(Worlds):
         self._observe(moved)
         away = np.sqrt((self._tips()[0] ** 2).sum(-1))
         terms = rotate_reward_terms(turn, speed, fallen, torque, v, away, s)
-        rewards: _Floats = s.reward_scale * sum(terms.values())
+        rewards: _Floats = s.reward_scale * np.sum(list(terms.values()), axis=0)
         return rewards, fallen | success, success
 
     def _tips(self) -> tuple[_Floats, _Floats]:

@@ -74,7 +74,7 @@ def shadow_model(path: str | os.PathLike[str]) -> Model:
     for world in tree.iter("worldbody"):
         for body in [body for body in world.iterfind("body") if body.get("name") == "target"]:
             world.remove(body)
-    overrides = {"params": {"joint_damping": True, "effort_limits": True, "contact_distance": 0.005}}
+    overrides: dict[str, Mapping[str, Any]] = {"params": {"joint_damping": True, "effort_limits": True, "contact_distance": 0.005}}
     return Model.from_mjcf(ElementTree.tostring(tree.getroot(), "unicode"), path.parent, overrides)
 
 
@@ -135,7 +135,9 @@ class ShadowBlock(Worlds):
         self._action = np.zeros((num_envs, len(acted)))
         self._info["is_success"] = np.zeros(num_envs, np.float32)
         self._spaces(75, len(acted))
-        boxes = {name: gymnasium.spaces.Box(-np.inf, np.inf, (n,), np.float32) for name, n in self._parts}
+        boxes: dict[str, gymnasium.spaces.Space[Any]] = {}
+        for name, n in self._parts:
+            boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, (n,), np.float32)
         self.single_observation_space = gymnasium.spaces.Dict(boxes)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
@@ -144,9 +146,9 @@ class ShadowBlock(Worlds):
     def compute_reward(self, achieved: ArrayLike, desired: ArrayLike, info: Any = None) -> _Floats:
         """Rewards (…,) of achieved poses (…, 7) for desired ones (…, 7)."""
         away, turn = goal_distance(np.asarray(achieved, np.float64), np.asarray(desired, np.float64), self.settings)
-        if self.settings.reward == "dense":
-            return -(10.0 * away + turn)
-        return self._is_reached(away, turn) - 1.0
+        is_dense = self.settings.reward == "dense"
+        made: _Floats = -(10.0 * away + turn) if is_dense else self._is_reached(away, turn) - np.float64(1.0)
+        return made
 
     def _is_reached(self, away: _Floats, turn: _Floats) -> _Bools:
         return (away < self.settings.distance) & (turn < self.settings.angle)
