@@ -12,6 +12,11 @@ __all__ = [
     "Controller",
     "Coordinate",
     "Cost",
+    "DeviceArray",
+    "DeviceGradient",
+    "DeviceLinearization",
+    "DeviceRollout",
+    "DeviceStep",
     "Distance",
     "Dynamic",
     "DynamicGradient",
@@ -29,6 +34,7 @@ __all__ = [
     "Hold",
     "Linearization",
     "Model",
+    "OnDevice",
     "Outcome",
     "PARAMETERS",
     "Plan",
@@ -44,6 +50,7 @@ __all__ = [
     "Step",
     "Task",
     "Unsolved",
+    "_CUDA",
     "__version__",
     "_panic",
     "_parts",
@@ -62,6 +69,7 @@ __all__ = [
 _Array: TypeAlias = NDArray[np.float64]
 _Overrides: TypeAlias = dict[str, Mapping[str, Any]]
 
+_CUDA: Final[bool]
 __version__: Final[str]
 STATUSES: Final[tuple[str, ...]]
 PARAMETERS: Final[tuple[str, ...]]
@@ -402,6 +410,99 @@ class DynamicGradient:
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
+class OnDevice:
+    """ """
+
+    def with_params(self, **params: Any) -> OnDevice: ...
+    @property
+    def device_name(self) -> str: ...
+    def step(self, q: Any, u: Any, warm: Any | None = None) -> DeviceStep: ...
+    def vjp(
+        self,
+        q: Any,
+        u: Any,
+        *,
+        q_next_bar: Any | None = None,
+        force_bar: Any | None = None,
+        torque_bar: Any | None = None,
+        phi_bar: Any | None = None,
+    ) -> DeviceGradient: ...
+    def rollout(self, q0: Any, u: Any) -> DeviceRollout: ...
+    def rollout_vjp(
+        self, u: Any, rollout: DeviceRollout, *, q_bar: Any | None = None, force_bar: Any | None = None
+    ) -> DeviceGradient: ...
+    def linearize(self, q: Any, u: Any) -> DeviceLinearization: ...
+
+@final
+class DeviceArray:
+    """ """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def numpy(self) -> _Array: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any | None = None,
+        max_version: Any | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+@final
+class DeviceStep(Solves):
+    """ """
+
+    @property
+    def q_next(self) -> DeviceArray: ...
+    @property
+    def delta(self) -> DeviceArray: ...
+    @property
+    def force(self) -> DeviceArray: ...
+    @property
+    def torque(self) -> DeviceArray: ...
+    @property
+    def phi(self) -> DeviceArray: ...
+    @property
+    def warm(self) -> DeviceArray: ...
+
+@final
+class DeviceRollout(Solves):
+    """ """
+
+    @property
+    def q(self) -> DeviceArray: ...
+    @property
+    def force(self) -> DeviceArray: ...
+    @property
+    def torque(self) -> DeviceArray: ...
+
+@final
+class DeviceLinearization:
+    """ """
+
+    @property
+    def A(self) -> DeviceArray: ...
+    @property
+    def B(self) -> DeviceArray: ...
+    @property
+    def C(self) -> DeviceArray: ...
+    @property
+    def D(self) -> DeviceArray: ...
+
+@final
+class DeviceGradient:
+    """ """
+
+    @property
+    def q(self) -> DeviceArray: ...
+    @property
+    def u(self) -> DeviceArray: ...
+    @property
+    def params(self) -> dict[str, DeviceArray]: ...
+
+@final
 class Quasidynamic:
     """The quasi-dynamic step of a model: a balance of forces, without velocities. Springs pull commanded joints to u, and
     objects have regularised inertia.
@@ -416,6 +517,7 @@ class Quasidynamic:
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:
         """This step with some parameters replaced. It uses the same threads."""
+    def on(self, device: str) -> OnDevice: ...
     @property
     def model(self) -> Model:
         """The model."""
@@ -1175,7 +1277,7 @@ def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
-def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str]) -> int:
+def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str], device: OnDevice | None = None) -> int:
     """A function that JAX's programs can call: the number by which they do. It stays as long as the process, as a compiled program may."""
 def _xla_handler() -> Any:
     """The handler, as JAX takes it."""

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Array, Numbers, Out, Worlds, array, count, or_none};
+use crate::device::OnDevice;
 use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
@@ -115,9 +116,15 @@ impl Quasidynamic {
         })
     }
 
+    /// The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the feature `cuda`
+    /// (docs/cuda.md); `"cpu"` takes and makes the same arrays.
+    fn on(&self, py: Python, device: &str) -> PyResult<OnDevice> {
+        OnDevice::new(py, self, device)
+    }
+
     /// The model.
     #[getter]
-    fn model(&self, py: Python) -> Py<Model> {
+    pub fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)
     }
 
