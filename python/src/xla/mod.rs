@@ -1,6 +1,8 @@
 //! Steps and rollouts as functions that XLA calls, without Python.
 
 mod abi;
+#[cfg(feature = "cuda")]
+mod gpu;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,6 +17,7 @@ use fingertip::{Parameters, message};
 use pyo3::prelude::*;
 
 use self::abi::{Buffer, Call, CallFrame};
+use crate::device::OnDevice;
 use crate::error::Error;
 use crate::pool::Pool;
 use crate::quasidynamic::Quasidynamic;
@@ -41,9 +44,16 @@ struct Function {
 /// must not find a function of this one.
 static FUNCTIONS: LazyLock<RwLock<HashMap<i64, Arc<Function>>>> = LazyLock::new(Default::default);
 
-/// A function that JAX's programs can call: the number by which they do. It stays as long as the process, as a compiled program may.
+/// A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long as the process, as a
+/// compiled program may.
 #[pyfunction]
-pub fn _xla_function(sim: &Bound<Quasidynamic>, kind: &str, names: Vec<String>) -> PyResult<i64> {
+#[pyo3(signature = (sim, kind, names, device=None))]
+pub fn _xla_function(
+    sim: &Bound<Quasidynamic>,
+    kind: &str,
+    names: Vec<String>,
+    device: Option<&Bound<OnDevice>>,
+) -> PyResult<i64> {
     let kind = match kind {
         "step" => Kind::Step,
         "step_pull" => Kind::StepPull,
@@ -54,7 +64,8 @@ pub fn _xla_function(sim: &Bound<Quasidynamic>, kind: &str, names: Vec<String>) 
     let place = |name: &String| Parameters::NAMES.iter().position(|own| own == name);
     let names: Option<Vec<usize>> = names.iter().map(place).collect();
     let names = names.ok_or_else(|| Error::new_err("names: expected those of parameters"))?;
-    let (step, pool) = sim.get().parts();
+    let (own, pool) = sim.get().parts();
+    let step = device.map_or(own, |device| device.get().compiled().clone());
     let number = RandomState::new().build_hasher().finish().cast_signed();
     let function = Arc::new(Function { step, pool, kind, names });
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(number, function);
@@ -86,7 +97,12 @@ unsafe extern "C" fn handle(frame: *mut CallFrame) -> *mut c_void {
 }
 
 impl Function {
-    fn run(&self, Call { arguments, results, .. }: Call) -> Result<(), String> {
+    fn run(&self, call: Call) -> Result<(), String> {
+        #[cfg(feature = "cuda")]
+        if self.step.model().device.is_cuda() {
+            return self.run_on_gpu(call);
+        }
+        let Call { arguments, results, .. } = call;
         let model = self.step.model();
         let (nq, nu, nc, nt) = (model.nq(), model.nu(), model.nc(), model.pairs.torsional.len());
         let (is_rollout, pulls) = (
