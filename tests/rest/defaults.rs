@@ -11,8 +11,17 @@ use super::{BATCH, cases::faults, conclude, number};
 
 /// Things that are dropped if nobody asks for another number.
 const THINGS: usize = 172;
-const KINDS: [&str; 4] = ["box", "hull", "cylinder", "capsule"];
-const ON: [&str; 3] = ["half-space", "box", "hull"];
+/// What holds things up by itself.
+const ON: [&str; 8] = [
+    "half-space",
+    "box",
+    "hull",
+    "standing cylinder",
+    "lying cylinder",
+    "round rails",
+    "square rails",
+    "bowl of hulls",
+];
 
 /// A thing that was dropped.
 struct Dropped {
@@ -23,8 +32,8 @@ struct Dropped {
 /// The things of a scene, which differ in poses, sizes and masses.
 fn scene(number: usize) -> Vec<Dropped> {
     let mut random = Random::new(7_000_003 + number as u64);
-    let kind = KINDS[number % KINDS.len()];
-    let on = ON[number / KINDS.len() % ON.len()];
+    let kind = FAMILIES[number % FAMILIES.len()];
+    let on = ON[number / FAMILIES.len() % ON.len()];
     let place = |of: &[&str], name: &str| of.iter().position(|x| *x == name).unwrap();
     let size = random.scale(0.015, 0.06);
     let draw = Draw::of(number, [place(&SUPPORTS, on), place(&FAMILIES, kind)], size, Friction::default(), &mut random);
@@ -34,7 +43,11 @@ fn scene(number: usize) -> Vec<Dropped> {
     if super::number("FINGERTIP_SCENE") == Some(number) {
         texts.iter().for_each(|text| println!("{text}"));
     }
-    names.zip(worlds.run()).map(|(name, outcome)| Dropped { name, outcome }).collect()
+    let noisy = |mut outcome: Outcome| {
+        outcome.hover += draw.noise;
+        outcome
+    };
+    names.zip(worlds.run()).map(|(name, outcome)| Dropped { name, outcome: noisy(outcome) }).collect()
 }
 
 fn world(draw: &Draw, random: &mut Random) -> String {
