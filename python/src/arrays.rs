@@ -12,7 +12,7 @@ use crate::error::Error;
 /// An array for Python.
 pub type Array<'py, T = f64> = Bound<'py, PyArrayDyn<T>>;
 
-/// So few numbers are copied: that takes less than to note in a table of numpy's that they are being read, a µs for two arrays.
+/// So few numbers are copied: that takes less than to note in rust-numpy's table, which has a lock, that they are being read.
 const FEW: usize = 1024;
 
 /// Numbers that were given: double precision, row after row.
