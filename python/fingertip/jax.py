@@ -145,7 +145,7 @@ class _Node:
         @jax.custom_jvp
         def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
-            return self._call(f"{kind}_pull", pull, like, q, u, params, bars)
+            return self._call(f"{kind}_vjp", pull, like, q, u, params, bars)
 
         @pulled.defjvp
         def once(_primals: Any, _tangents: Any) -> Any:

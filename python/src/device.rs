@@ -169,7 +169,7 @@ impl OnDevice {
             self.maybe("torque_bar", torque_bar, worlds, &[model.pairs.torsional.len()])?,
             self.maybe("phi_bar", phi_bar, worlds, &[model.nc()])?,
         ];
-        driven(py, || DeviceGradient::new(step_pull(&self.of, &q, &u, &bars)?, worlds))
+        driven(py, || DeviceGradient::new(step_vjp(&self.of, &q, &u, &bars)?, worlds))
     }
 
     /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu).
@@ -219,7 +219,7 @@ impl OnDevice {
         driven(py, || {
             let q = rollout.q.0.reshape((worlds.count(), n_steps + 1, model.nq()))?;
             let q0 = q.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
-            DeviceGradient::new(rollout_pull(&self.of, &q0, &u, &bars)?, worlds)
+            DeviceGradient::new(rollout_vjp(&self.of, &q0, &u, &bars)?, worlds)
         })
     }
 
@@ -255,16 +255,16 @@ pub fn by_world(steps: &[Vec<Report>]) -> Vec<Report> {
 pub type Gradients = (Tensor, Tensor, Vec<Tensor>);
 
 /// Of a cost with these gradients by a step's q₊, forces, torques and distances.
-pub fn step_pull(of: &Compiled, q: &Tensor, u: &Tensor, bars: &[Option<Tensor>; 4]) -> Result<Gradients> {
-    pull(of, q, u, |of, q, u| {
+pub fn step_vjp(of: &Compiled, q: &Tensor, u: &Tensor, bars: &[Option<Tensor>; 4]) -> Result<Gradients> {
+    vjp(of, q, u, |of, q, u| {
         let step = of.step(q, u)?;
         dot([&step.q_next, &step.force, &step.torque, &step.contacts.phi], bars)
     })
 }
 
 /// Of a cost with these gradients by a rollout's states and forces.
-pub fn rollout_pull(of: &Compiled, q0: &Tensor, u: &Tensor, bars: &[Option<Tensor>; 2]) -> Result<Gradients> {
-    pull(of, q0, u, |of, q0, u| {
+pub fn rollout_vjp(of: &Compiled, q0: &Tensor, u: &Tensor, bars: &[Option<Tensor>; 2]) -> Result<Gradients> {
+    vjp(of, q0, u, |of, q0, u| {
         let made = rollout(of, q0, u)?;
         dot([&made.q, &made.force], bars)
     })
@@ -281,7 +281,7 @@ fn dot<const N: usize>(results: [&Tensor; N], bars: &[Option<Tensor>; N]) -> Res
     Ok(cost)
 }
 
-fn pull(
+fn vjp(
     of: &Compiled,
     q: &Tensor,
     u: &Tensor,

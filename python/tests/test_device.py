@@ -358,14 +358,14 @@ def test_jaxs_functions_on_a_gpu(given, driver):
         assert np.array_equal(array, getattr(own, name)), name
 
     results = [empty(nq), empty(STEPS, nu), empty(mass.shape[1])]
-    made = call(driver, function("rollout_pull"), [q, commands, mass, *bars.values()], results)
+    made = call(driver, function("rollout_vjp"), [q, commands, mass, *bars.values()], results)
     own = sim.rollout_vjp(commands, own, **bars)
     for array, expected in zip(made, (own.q, own.u, own.params["mass"]), strict=True):
         assert np.allclose(array, expected, rtol=1e-11, atol=1e-11)
 
     bar = np.ones((WORLDS, nq))
     arguments = [q, u, mass, bar, empty(nc, 3), empty(nt), empty(nc)]
-    made, own = call(driver, function("step_pull"), arguments, [empty(nq), empty(nu), empty(mass.shape[1])]), sim.vjp(q, u, q_next_bar=bar)
+    made, own = call(driver, function("step_vjp"), arguments, [empty(nq), empty(nu), empty(mass.shape[1])]), sim.vjp(q, u, q_next_bar=bar)
     for array, expected in zip(made, (own.q, own.u, own.params["mass"]), strict=True):
         assert np.allclose(array, expected, rtol=1e-11, atol=1e-11)
 

@@ -8,7 +8,7 @@ use fingertip::solve::Report;
 use super::abi::{Buffer, Call};
 use super::{Function, Kind, plain};
 use crate::device::gpu::{copied, copy, pointer, wait};
-use crate::device::{Gradients, alone, by_world, rollout_pull, step_pull};
+use crate::device::{Gradients, alone, by_world, rollout_vjp, step_vjp};
 
 /// The axes of a buffer.
 fn dims(buffer: &Buffer) -> Vec<usize> {
@@ -29,7 +29,7 @@ impl Function {
     fn on_stream(&self, Call { arguments, results, .. }: Call, stream: sys::CUstream) -> Result<()> {
         let (of, model) = (&self.step, self.step.model());
         let device = &model.device;
-        let pulls = matches!(self.kind, Kind::StepPull | Kind::RolloutPull);
+        let pulls = matches!(self.kind, Kind::StepVjp | Kind::RolloutVjp);
         let Some(first) = results.first() else { bail!("expected results") };
         let n_own = if self.kind == Kind::Rollout { 2 } else { 1 };
         let mut lead = dims(first);
@@ -52,7 +52,7 @@ impl Function {
             Ok((given, of_each.reshape([&[worlds], &axes[..]].concat())?))
         };
         let q = next(1)?.1;
-        let u = next(if matches!(self.kind, Kind::Rollout | Kind::RolloutPull) { 2 } else { 1 })?.1;
+        let u = next(if matches!(self.kind, Kind::Rollout | Kind::RolloutVjp) { 2 } else { 1 })?.1;
         let mut parameters = of.parameters().clone();
         for &name in &self.names {
             let n = parameters.tensors()[name].dim(1)?;
@@ -77,14 +77,14 @@ impl Function {
                 put(device, &mut results, &made.force)?;
                 put_statuses(&mut results, &by_world(&made.reports))?;
             }
-            Kind::StepPull => {
+            Kind::StepVjp => {
                 let [q_next, force, torque, phi] = [1, 2, 1, 1].map(|rank| next(rank).map(|(_, bar)| Some(bar)));
                 let bars = [q_next?, force?, torque?, phi?];
-                self.put_gradients(device, &mut results, step_pull(of, &q, &u, &bars)?)?;
+                self.put_gradients(device, &mut results, step_vjp(of, &q, &u, &bars)?)?;
             }
-            Kind::RolloutPull => {
+            Kind::RolloutVjp => {
                 let bars = [Some(next(2)?.1), Some(next(3)?.1)];
-                self.put_gradients(device, &mut results, rollout_pull(of, &q, &u, &bars)?)?;
+                self.put_gradients(device, &mut results, rollout_vjp(of, &q, &u, &bars)?)?;
             }
         }
         device.synchronize()

@@ -26,9 +26,9 @@ use crate::quasidynamic::Quasidynamic;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Step,
-    StepPull,
+    StepVjp,
     Rollout,
-    RolloutPull,
+    RolloutVjp,
 }
 
 /// A function of q, u, the parameters with these names, and on the way back the gradients by its results.
@@ -56,9 +56,9 @@ pub fn _xla_function(
 ) -> PyResult<i64> {
     let kind = match kind {
         "step" => Kind::Step,
-        "step_pull" => Kind::StepPull,
+        "step_vjp" => Kind::StepVjp,
         "rollout" => Kind::Rollout,
-        "rollout_pull" => Kind::RolloutPull,
+        "rollout_vjp" => Kind::RolloutVjp,
         other => return Err(Error::new_err(format!("kind: expected a step or a rollout, got \"{other}\""))),
     };
     let place = |name: &String| Parameters::NAMES.iter().position(|own| own == name);
@@ -106,8 +106,8 @@ impl Function {
         let model = self.step.model();
         let (nq, nu, nc, nt) = (model.nq(), model.nu(), model.nc(), model.pairs.torsional.len());
         let (is_rollout, pulls) = (
-            matches!(self.kind, Kind::Rollout | Kind::RolloutPull),
-            matches!(self.kind, Kind::StepPull | Kind::RolloutPull),
+            matches!(self.kind, Kind::Rollout | Kind::RolloutVjp),
+            matches!(self.kind, Kind::StepVjp | Kind::RolloutVjp),
         );
         let first = results.first().ok_or("expected results")?;
         let own = if self.kind == Kind::Rollout { 2 } else { 1 };
@@ -163,14 +163,14 @@ impl Function {
                 put(&mut results, &made.force)?;
                 put_statuses(&mut results, made.reports.iter().map(|report| report.status as u8))
             }
-            Kind::StepPull => {
+            Kind::StepVjp => {
                 let (q_next, force) = (next(&[nq])?.of_each(&lead)?, next(&[nc, 3])?.of_each(&lead)?);
                 let (torque, phi) = (next(&[nt])?.of_each(&lead)?, next(&[nc])?.of_each(&lead)?);
                 let by = StepCotangent { q_next: &q_next, v_next: &[], force: &force, torque: &torque, phi: &phi };
                 let pull = || step.vjp(q, u, &step.step_numbers(q, u, &[])?, &by);
                 self.put_gradient(&mut results, &self.pool.run(worlds, pull).map_err(plain)?)
             }
-            Kind::RolloutPull => {
+            Kind::RolloutVjp => {
                 let by_q = next(&[n_steps + 1, nq])?.of_each(&lead)?;
                 let by_force = next(&[n_steps, nc, 3])?.of_each(&lead)?;
                 let pull = || step.rollout_vjp(u, &step.rollout_numbers(q, u, n_steps)?, &by_q, &by_force);

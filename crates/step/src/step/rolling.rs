@@ -216,7 +216,7 @@ impl RollingTables {
     /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
     /// contacts' geometry and weights, given the gradients of P's entries.
     #[inline(always)]
-    pub(super) fn pull<'a, R: Real>(
+    pub(super) fn vjp<'a, R: Real>(
         &self,
         [kin, par]: [&[R]; 2],
         of: impl Fn(usize) -> (&'a [R], R),
@@ -240,20 +240,20 @@ impl RollingTables {
                         &mut (&mut **to_kin, &mut **to_par, &mut **to_contact),
                         #[inline(always)]
                         |(to_kin, to_par, to_contact)| {
-                            let grad_m = self.pull_terms(&roller.terms, kin, matrix(m), &grad_p, to_kin);
-                            let [by] = rolling::pull(roller.curved(), self.k, &v, [&grad_m]);
+                            let grad_m = self.vjp_terms(&roller.terms, kin, matrix(m), &grad_p, to_kin);
+                            let [by] = rolling::vjp(roller.curved(), self.k, &v, [&grad_m]);
                             self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
                         },
                     );
                 },
             );
         }
-        self.pull_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
+        self.vjp_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
     }
 
     /// The gradient of a matrix M of which ωᵢ · M ωⱼ are added to entries of P. Adds to the gradients of the axes ω.
     #[inline(always)]
-    pub(super) fn pull_terms<R: Real>(
+    pub(super) fn vjp_terms<R: Real>(
         &self,
         terms: &[(usize, usize, usize)],
         kin: &[R],
@@ -405,13 +405,13 @@ impl Function<3> for RollingOp {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+    fn vjp<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
         let [to_kin, to_contacts, to_par] = to;
         let grad_p = inlined(
             #[inline(always)]
             |entry: usize| grad[entry],
         );
         let contacts = placed(contacts);
-        self.tables.pull([kin, par], contacts, grad_p, (to_kin, to_par), (to_contacts, Self::LAYOUT));
+        self.tables.vjp([kin, par], contacts, grad_p, (to_kin, to_par), (to_contacts, Self::LAYOUT));
     }
 }

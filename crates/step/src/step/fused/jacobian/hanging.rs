@@ -42,7 +42,7 @@ impl Plan {
                         let path = &self.paths.contacts[first][usize::from(on_b)];
                         sum_up(path, self.screws(m.kin), delta, true, sums);
                         let turn = Twist::read(sums, 0).omega;
-                        let by = hanging::pull(&v, by_stiffness(turn).each_ref());
+                        let by = hanging::vjp(&v, by_stiffness(turn).each_ref());
                         let mut by_sums = [[R::zero(); SUMS]; 3];
                         for i in 0..3 {
                             copy(&mut by_sums[i], &by[i][..SUMS]);
@@ -75,7 +75,7 @@ impl Plan {
             |x| {
                 let path = &*self.paths.contacts[contact][usize::from(on_b)];
                 let v = self.rolling.holding((hanger, on_b), [m.kin, m.par], numbers);
-                let by = hanging::pull_part(self.rolling.k, &v, by_sums.each_ref());
+                let by = hanging::vjp_part(self.rolling.k, &v, by_sums.each_ref());
                 for (slot, &place) in R::parts(self.structure.contacts[contact].dofs.iter().enumerate()) {
                     let rates = self.rates_of((contact, on_b, path), slot, &v, m, rates);
                     self.push_change(path, place, self.screws(m.kin), sum_of(&by, &rates, zero()), x);

@@ -83,7 +83,7 @@ impl Plan {
         sum_up(path, screws, delta, true, sums);
         let turn = Twist::read(sums, 0).omega;
         let moment = rotate(&stiffness, turn);
-        let by = rolling::pull(roller.curved(), self.rolling.k, v, by_stiffness(turn).each_ref());
+        let by = rolling::vjp(roller.curved(), self.rolling.k, v, by_stiffness(turn).each_ref());
         for (slot, &place) in R::parts(of.dofs.iter().enumerate()) {
             let held = (roller.contact, roller.on_b, &**path);
             let mut rates = self.rates_of(held, slot, v, m, rates);

@@ -10,8 +10,8 @@
 //! quasi-dynamic step's own.
 
 mod assembly;
-mod pulls;
 mod stages;
+mod vjp;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::solve::Structure;
 use fingertip_lanes::program::Group;
 
 pub(in super::super) use assembly::{Assembly, CONTACT};
-use pulls::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
+use vjp::{PullFinish, PullParameters, PullProblem};
 
 /// The second-order step's own inputs to a [`Plan`]: dynamics, joint forces, bound, stiction speed and P's entries.
 pub(in super::super) struct Choices<'a> {
@@ -145,22 +145,22 @@ impl Plan {
     }
 
     /// The adjoint of [`Plan::finish_second_order`].
-    pub(super) fn pull_finish_second_order(&self, group: &mut Group) {
+    pub(super) fn vjp_finish_second_order(&self, group: &mut Group) {
         if let Some(of) = self.of_second_order() {
             group.run(&PullFinish(of));
         }
     }
 
     /// The adjoint of [`Plan::assemble_second_order`]. False if the plan is of a quasi-dynamic step.
-    pub(super) fn pull_second_order(&self, group: &mut Group) -> bool {
+    pub(super) fn vjp_second_order(&self, group: &mut Group) -> bool {
         let Some(of) = self.of_second_order() else { return false };
         group.run(&PullProblem(of));
-        of.more.mass.pull(group);
+        of.more.mass.vjp(group);
         true
     }
 
     /// The adjoint of [`Plan::set_up_second_order`].
-    pub(super) fn pull_set_up_second_order(&self, group: &mut Group) {
+    pub(super) fn vjp_set_up_second_order(&self, group: &mut Group) {
         if let Some(of) = self.of_second_order() {
             group.run(&PullParameters(of));
         }
