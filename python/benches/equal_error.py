@@ -3,10 +3,11 @@
     python python/benches/equal_error.py
 
 Each scene follows its script, and the truth is its path in steps of 1 ms, κ and ε by the rule of `Params::with_step` (κ h and ε/h are the
-same for every step length). From every state of that path that is a start, each way goes on for 0.2 s in steps of 5 to 100 ms. An error is how far the
-objects are from the truth then, as a share of their motion, root mean square over starts. "Before" keeps κ and ε as they are for steps of 10 ms, with
+same for every step length). From states of that path, 25 ms apart, each way goes on for 0.2 s in steps of 5 to 100 ms. An error is how far the
+objects are from the truth then, as a share of their motion, root mean square over these starts. "Before" keeps κ and ε as they are for steps of 10 ms, with
 `rolling = false`; "now" is the rule. The cost is that of a rollout from all starts, per start and second of motion, on one thread: processor time, so
 that what else runs counts less.
+
 "At equal error" is now's time over before's for the error that before has with the steps in the table, along straight lines between now's points on
 logarithmic scales. "< x" says that now's longest steps are better still, "> x" that its shortest are not as good.
 """
@@ -32,7 +33,10 @@ GROUND = '[[object]]\nname = "ground"\nhalfspace = [0.0, 0.0, 1.0, 0.0]\n'
 
 def tips(home, *script):
     """Round fingertips of 1 cm on three slides each, pressed and moved by a script of times and slides."""
-    said = lambda of, name: ", ".join(f"\"{name}{slide}\" = {x}" for slide, x in of.items())
+
+    def said(of, name):
+        return ", ".join(f"\"{name}{slide}\" = {x}" for slide, x in of.items())
+
     robot = f'[[robot]]\nname = "tips"\nurdf = "../robots/fingertips.urdf"\nstiffness = 300.0\nhome = {{ {said(home, "")} }}\n'
     lines = (f'[[script]]\ntime = {t}\nu = {{ {said(u, "tips/")} }}\n' for t, u in script)
     return robot + "".join(lines)
