@@ -125,8 +125,7 @@ impl Scene {
             let needs = needs.min(Rest::HARDEST);
             self.params.kappa = needs;
             self.notes.push(format!(
-                "params: kappa is {needs:.1e} 1/J, so that {name}, of {size:.1e} m, rests no higher than a twentieth of that; give kappa or hover to \
-                 choose"
+                "params: without kappa or hover, kappa is {needs:.1e} 1/J, so that {name}, of {size:.1e} m, rests no higher than a twentieth of that"
             ));
         }
         self
