@@ -18,7 +18,7 @@ const SURE: [&str; 5] = ["half-space", "box", "hull", "standing cylinder", "bowl
 /// Where some go back and forth for ever, by up to 3 mm and 0.3 rad a step: their edges or rims lie on edges, or they lie between cylinder and floor.
 const UNSURE: [&str; 3] = ["lying cylinder", "round rails", "square rails"];
 /// What is not right there, at most.
-const NOT_YET: f64 = 0.1;
+const NOT_YET: f64 = 0.08;
 
 /// A thing that was dropped.
 struct Dropped {
