@@ -2,6 +2,7 @@
 //! `docs/contact_points.md` derives them.
 
 use std::cmp::Ordering;
+use std::f64::consts::SQRT_2;
 
 use nalgebra::Vector3;
 
@@ -9,7 +10,7 @@ use super::Distance;
 use super::body::{Body, Corner};
 use super::core::Core;
 use super::number::{Number, along, cross, dot, sub, unit, values};
-use super::side::{Side, TINY};
+use super::side::{Circle, Side, TINY};
 use super::step::{rise, step};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
@@ -158,6 +159,9 @@ impl<'a, S: Number> View<'a, S> {
         let mut is_inside = true;
         if let Some(length) = self.fading {
             // A corner of the shown side may be beyond the border; other corners fade before it.
+            if side.is_beyond(&there, if own.is_some() { length.value() } else { 0.0 }) {
+                return None;
+            }
             let (mut here, mut inner) = (one, one);
             let own = own.map_or(S::constant(0.0), |own| own.strength);
             for inside in side.inside(&there) {
@@ -253,10 +257,13 @@ impl View<'_, f64> {
                 best[at] = matters;
             }
         };
+        let windows = [1, 0].map(|other: usize| self.sides[other].as_ref().and_then(Side::around));
         let mut corners: Vec<(usize, Place, f64)> = Vec::new();
         for (number, place) in self.places().enumerate() {
             match place {
-                Place::Corner(of, k) => corners.push((number, place, self.most(of, k))),
+                Place::Corner(of, k) => {
+                    corners.extend(self.most(of, k, windows[of].as_ref()).map(|most| (number, place, most)));
+                }
                 _ => consider(number, place, &mut best),
             }
         }
@@ -281,12 +288,26 @@ impl View<'_, f64> {
     }
 
     /// The most that corner `k` of a body may matter: as if it were over the other's side, and that no higher than the other's closest
-    /// point.
-    fn most(&self, of: usize, k: usize) -> f64 {
+    /// point. `None` if it does not matter: if its share is too small, or if it is not over the circle around the other's side, or beyond it
+    /// by more than contacts fade.
+    fn most(&self, of: usize, k: usize, around: Option<&Circle>) -> Option<f64> {
         let n = &self.out[of];
-        let Some(Corner { at, share, .. }) = self.bodies[of].corner(k, n) else { return 0.0 };
+        let Corner { at, share, .. } = self.bodies[of].corner(k, n)?;
+        if share < NONE {
+            return None;
+        }
+        if let (Some(length), Some(circle)) = (self.fading, around) {
+            let from = at - circle.middle;
+            let along = n.dot(&from);
+            // Of a line's four borders two are at most `length` away.
+            let beyond = (from.norm_squared() - along * along).max(0.0).sqrt() - circle.radius * (1.0 + ROUNDING);
+            let is_own = || self.sides[of].as_ref().is_some_and(|own| own.holds(k));
+            if beyond > 0.0 && (beyond > SQRT_2 * length || !is_own()) {
+                return None;
+            }
+        }
         let closest = [self.distance.point_b, self.distance.point_a][of];
-        share * self.lowness(n.dot(&(closest - at)) - self.bodies[of].radius)
+        Some(share * self.lowness(n.dot(&(closest - at)) - self.bodies[of].radius))
     }
 }
 
@@ -343,4 +364,65 @@ pub(super) fn room(cores: [&Core; 2]) -> usize {
     };
     let crossings = if cores.iter().any(|core| matches!(core, Core::HalfSpace)) { 0 } else { 8 };
     (corners(cores[0]) + corners(cores[1]) + crossings + 1).min(MANIFOLD)
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
+    use rand::{Rng, RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::Shape;
+    use crate::collision::Collider;
+    use crate::collision::collider::Posed;
+
+    fn vector(random: &mut impl Rng, least: f64) -> Vector3<f64> {
+        Vector3::from_fn(|_, _| random.random_range(least..1.0))
+    }
+
+    /// A shape of any family with flat sides or lines, about 1 m large.
+    fn shape(random: &mut impl Rng) -> Shape {
+        let size: [f64; 3] = vector(random, 0.1).into();
+        match random.random_range(0..4) {
+            0 => Shape::cuboid(size),
+            1 => Shape::cylinder(size[0], size[1]),
+            2 => Shape::capsule(size[0], size[1]),
+            _ => {
+                let n = random.random_range(8..60);
+                let points: Vec<[f64; 3]> =
+                    (0..n).map(|_| vector(random, -1.0).component_mul(&size.into()).into()).collect();
+                Shape::hull(&points).unwrap()
+            }
+        }
+    }
+
+    #[test]
+    fn corners_that_are_not_looked_at_are_no_contacts() {
+        let mut random = ChaCha8Rng::seed_from_u64(4);
+        let mut looked_at = [0_usize; 2];
+        for _ in 0..3000 {
+            let colliders = [shape(&mut random), shape(&mut random)].map(|shape| Collider::new(&shape));
+            let mut pose = || {
+                let turn = Quaternion::from_vector(
+                    Vector3::from(vector(&mut random, -1.0)).push(random.random_range(-1.0..1.0)),
+                );
+                Isometry3::from_parts(vector(&mut random, -1.0).into(), UnitQuaternion::from_quaternion(turn))
+            };
+            let poses = [pose(), pose()];
+            let [a, b] = [0, 1].map(|k| Posed(&colliders[k], &poses[k]));
+            let distance = a.distance(&b).unwrap();
+            let (a, b) = (Body::fixed(a), Body::fixed(b));
+            let view = View::new([&a, &b], distance.normal, distance.phi, &distance);
+            for place in view.places() {
+                let Place::Corner(of, k) = place else { continue };
+                let circle = view.sides[1 - of].as_ref().and_then(Side::around);
+                let most = view.most(of, k, circle.as_ref());
+                looked_at[usize::from(most.is_some())] += 1;
+                let matters = view.spot(place).map(|spot| view.matters(place, &spot));
+                assert!(matters.is_none_or(|matters| most.is_some_and(|most| matters <= most * (1.0 + ROUNDING))));
+            }
+        }
+        assert!(looked_at.iter().all(|&n| n > 1000), "{looked_at:?}");
+    }
 }

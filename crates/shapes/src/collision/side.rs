@@ -1,5 +1,7 @@
 //! The flat side that a body shows to another one: a polygon, a line or a plane.
 
+use std::cell::OnceCell;
+
 use nalgebra::Vector3;
 
 use super::body::{Body, RIM};
@@ -24,6 +26,16 @@ pub(super) struct Side<'a, S> {
     /// A factor that falls from 1 to 0 as another side is about to face that direction as much.
     pub(super) settled: S,
     members: Members<'a>,
+    /// The lines of the border, each as a point and the inward direction, once somebody asks.
+    lines: OnceCell<Vec<[Vector3<S>; 2]>>,
+}
+
+/// A circle around a side's border.
+pub(super) struct Circle {
+    /// The mean of its corners, m.
+    pub(super) middle: Vector3<f64>,
+    /// m.
+    pub(super) radius: f64,
 }
 
 /// The body's corners that are on a side.
@@ -63,6 +75,7 @@ impl<'a, S: Number> Side<'a, S> {
                     strength,
                     settled: strength,
                     members: Members::All,
+                    lines: OnceCell::new(),
                 })
             }
             Core::Segment(_) => Self::line(body, n, body.origin, body.sizes[0]),
@@ -74,7 +87,7 @@ impl<'a, S: Number> Side<'a, S> {
                     let normal = body.axes[2] * S::constant(1_f64.copysign(end));
                     let (planes, strength) = (vec![[normal, corners[0]]], rise(dot(&normal, n), STEEP));
                     let (settled, bends, members) = (strength, vec![1.0; RIM], Members::All);
-                    Self { normal, planes, corners, bends, strength, settled, members }
+                    Self { normal, planes, corners, bends, strength, settled, members, lines: OnceCell::new() }
                 } else {
                     let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
                     Self::line(body, n, along(&body.origin, &out, body.sizes[0]), body.sizes[1])?
@@ -100,7 +113,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let next = body.axes[next] * S::constant(1_f64.copysign(local[next]));
                 let (planes, bends, members) = (vec![[normal, corners[0]]], vec![1.0; 4], Members::OfBox(k, sign));
                 let (strength, settled) = (rise(dot(&normal, n), STEEP), rise(dot(&sub(&normal, &next), n), SETTLED));
-                Some(Self { normal, planes, corners, bends, strength, settled, members })
+                Some(Self { normal, planes, corners, bends, strength, settled, members, lines: OnceCell::new() })
             }
             Core::Hull(hull) => {
                 let top = hull.farthest(&local);
@@ -130,7 +143,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
                 let (strength, bends) = (rise(dot(&normal, n), STEEP), side.bends.clone());
                 let members = Members::OfHull(side);
-                Some(Self { normal, planes, corners, bends, strength, settled, members })
+                Some(Self { normal, planes, corners, bends, strength, settled, members, lines: OnceCell::new() })
             }
         }
     }
@@ -149,7 +162,16 @@ impl<'a, S: Number> Side<'a, S> {
             strength,
             settled: S::constant(1.0),
             members: Members::All,
+            lines: OnceCell::new(),
         })
+    }
+
+    /// A circle around the border; `None` for a plane without one.
+    pub(super) fn around(&self) -> Option<Circle> {
+        let sum = self.corners.iter().map(values).reduce(|x, y| x + y)?;
+        let middle = sum / self.corners.len() as f64;
+        let away = self.corners.iter().map(|corner| (values(corner) - middle).norm());
+        Some(Circle { middle, radius: away.fold(0.0, f64::max) })
     }
 
     /// Is the body's corner `k` on this side?
@@ -182,7 +204,7 @@ impl<'a, S: Number> Side<'a, S> {
     /// How far a point of the plane is inside the border, m; negative outside. If several edges are equally near, it is their mean.
     /// A line has four borders: on both sides of it and at its ends. For a line there is one number for each.
     pub(super) fn inside(&self, p: &Vector3<S>) -> Vec<S> {
-        let all: Vec<S> = self.borders(p).into_iter().map(|(inside, _)| inside).collect();
+        let all: Vec<S> = self.borders(p).map(|(inside, _)| inside).collect();
         if self.corners.len() == 2 {
             return all;
         }
@@ -200,20 +222,30 @@ impl<'a, S: Number> Side<'a, S> {
         vec![near.into_iter().fold(S::constant(0.0), |sum, inside| sum + inside * share)]
     }
 
+    /// Is a point of the plane beyond a line of the border by more than a length, m? If so, it is as far from the side.
+    pub(super) fn is_beyond(&self, p: &Vector3<S>, length: f64) -> bool {
+        self.borders(p).any(|(inside, _)| inside.value() < -length)
+    }
+
     /// For each line of the border, how far a point of the plane is inside of it, m, and the inward direction.
-    fn borders(&self, p: &Vector3<S>) -> Vec<(S, Vector3<S>)> {
-        let from = |from: &Vector3<S>, inward: Vector3<S>| (dot(&inward, &sub(p, from)), inward);
+    fn borders(&self, p: &Vector3<S>) -> impl Iterator<Item = (S, Vector3<S>)> {
+        let lines = self.lines.get_or_init(|| self.border());
+        lines.iter().map(|[from, inward]| (dot(inward, &sub(p, from)), *inward))
+    }
+
+    /// The lines of the border, each as a point and the inward direction.
+    fn border(&self) -> Vec<[Vector3<S>; 2]> {
         let of_edge = |k: usize| {
             let [start, end] = self.edge(k);
-            from(start, unit(&cross(&self.normal, &sub(end, start))))
+            [*start, unit(&cross(&self.normal, &sub(end, start)))]
         };
         let of_end = |k: usize| {
             let [start, end] = [&self.corners[k], &self.corners[1 - k]];
-            from(start, unit(&sub(end, start)))
+            [*start, unit(&sub(end, start))]
         };
         if self.corners.len() == 2 {
-            let (across, inward) = of_edge(0);
-            return vec![of_end(0), of_end(1), (across, inward), (-across, -inward)];
+            let [start, inward] = of_edge(0);
+            return vec![of_end(0), of_end(1), [start, inward], [start, -inward]];
         }
         (0..self.corners.len()).map(of_edge).collect()
     }
@@ -221,11 +253,10 @@ impl<'a, S: Number> Side<'a, S> {
     /// Moves a point of the plane that is beyond the border or on it to the nearest point of the border. For a point on the border,
     /// half of its motion across the border remains: the mean of both sides.
     pub(super) fn bounded(&self, p: &Vector3<S>) -> Vector3<S> {
-        let borders = self.borders(p);
-        if borders.iter().any(|(inside, _)| inside.value() < -TINY) {
+        if self.borders(p).any(|(inside, _)| inside.value() < -TINY) {
             return self.nearest(p);
         }
-        let on = borders.into_iter().filter(|(inside, _)| inside.value() < TINY);
+        let on = self.borders(p).filter(|(inside, _)| inside.value() < TINY);
         on.fold(*p, |p, (inside, inward)| along(&p, &inward, -(inside * S::constant(0.5))))
     }
 
