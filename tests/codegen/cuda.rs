@@ -75,7 +75,7 @@ fn the_text_for_cuda_has_the_bits_of_the_lanes() {
     let object = folder.join("cuda.o");
     let source = folder.join(format!("{name}.cpp"));
     let mut command = Command::new(&compiler);
-    command.args(["-x", "c++", "-std=c++14", "-O1", "-ffp-contract=off", "-c"]).arg(source).arg("-o").arg(&object);
+    command.args(["-x", "c++", "-std=c++14", "-O0", "-ffp-contract=off", "-c"]).arg(source).arg("-o").arg(&object);
     let output = command.output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     if words.contains("cc1plus") {
@@ -85,7 +85,7 @@ fn the_text_for_cuda_has_the_bits_of_the_lanes() {
     assert!(output.status.success(), "{words}");
     let program = folder.join("check");
     let mut command = Command::new(&compiler);
-    command.args(["-std=c99", "-O1"]).arg(folder.join("main.c")).arg(&object).arg("-o").arg(&program).arg("-lm");
+    command.args(["-std=c99", "-O0"]).arg(folder.join("main.c")).arg(&object).arg("-o").arg(&program).arg("-lm");
     assert!(command.status().unwrap().success());
     let (status, words) = run(&program);
     assert_eq!(status, Some(0), "{words}");

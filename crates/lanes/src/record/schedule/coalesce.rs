@@ -38,6 +38,8 @@ pub(super) struct Events<'a> {
     of_region: Vec<Vec<usize>>,
     /// For each region of the driver, the region around it.
     parent: Vec<usize>,
+    /// For each node, the variables that are this node or take its value: the region and the index among its variables.
+    variables: Vec<Vec<(usize, usize)>>,
 }
 
 /// Disjoint sets of nodes; the nodes of a set share one place.
@@ -75,7 +77,13 @@ impl<'a> Events<'a> {
             of: vec![Vec::new(); trace.nodes.len()],
             of_region: vec![Vec::new(); trace.regions.len()],
             parent: vec![0; trace.regions.len()],
+            variables: vec![Vec::new(); trace.nodes.len()],
         };
+        for (region, of) in trace.regions.iter().enumerate() {
+            for (k, &Variable { id, start, exit, end }) in of.variables.iter().enumerate() {
+                [id, start, exit, end].into_iter().for_each(|node| events.variables[node as usize].push((region, k)));
+            }
+        }
         events.follow(steps, 0);
         events.read_late(false, 0);
         events
@@ -247,7 +255,13 @@ impl<'a> Events<'a> {
         }
         events.sort_unstable();
         events.dedup();
-        let mut walk = Walk { events: self, set, path: &events, at: 0 };
+        let mut set = set.to_vec();
+        set.sort_unstable();
+        let mut variables: Vec<(usize, usize)> =
+            set.iter().flat_map(|&id| self.variables[id as usize].iter().copied()).collect();
+        variables.sort_unstable();
+        variables.dedup();
+        let mut walk = Walk { events: self, set, variables, path: &events, at: 0 };
         walk.until_close(None).is_some()
     }
 }
@@ -264,7 +278,10 @@ fn source(event: Event) -> fn(&Variable) -> Id {
 /// A walk over the events that touch a set of nodes. It tracks which node of the set, if any, the shared place holds.
 struct Walk<'a> {
     events: &'a Events<'a>,
-    set: &'a [Id],
+    /// The nodes, ascending.
+    set: Vec<Id>,
+    /// The variables that are one of the nodes or take its value: region and index among its variables, ascending.
+    variables: Vec<(usize, usize)>,
     path: &'a [usize],
     /// The position in `path`.
     at: usize,
@@ -320,9 +337,12 @@ impl Walk<'_> {
     fn set_variables(&self, event: Event, region: usize, holds: Option<Id>) -> Option<Option<(Id, bool)>> {
         let from = source(event);
         let (mut own, mut is_read) = (None, false);
-        for variable in &self.events.trace.regions[region].variables {
+        let first = self.variables.partition_point(|&(other, _)| other < region);
+        let touched = self.variables[first..].iter().take_while(|&&(other, _)| other == region);
+        for &(_, k) in touched {
+            let variable = &self.events.trace.regions[region].variables[k];
             let source = from(variable);
-            let [is_own, is_here] = [variable.id, source].map(|id| self.set.contains(&id));
+            let [is_own, is_here] = [variable.id, source].map(|id| self.set.binary_search(&id).is_ok());
             if is_here && holds != Some(source) {
                 return None;
             }
