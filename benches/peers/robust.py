@@ -47,7 +47,7 @@ def cell(task: Path, plant: str, given: argparse.Namespace, options: list[str]) 
         command += ["--episodes", str(given.episodes), "--seed", str(given.seed), *perturbation, "--", *options]
         environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         with Path(f"{file}.log").open("w") as log:
-            if subprocess.run(command, env=environment, stdout=log, stderr=log, preexec_fn=lambda: os.nice(10)).returncode != 0:
+            if subprocess.run(command, env=environment, stdout=log, stderr=log, preexec_fn=lambda: os.nice(2)).returncode != 0:
                 return f"failed, see {log.name}"
         Path(f"{file}.new").rename(file)
     row = json.loads(file.read_text())["tasks"][0]["summary"]

@@ -28,6 +28,7 @@ pub(super) struct TaskFile {
     pub latency: Option<f64>,
     pub lead: Option<f64>,
     pub margin: Option<f64>,
+    pub noise: Option<NoiseFile>,
     #[serde(default)]
     pub estimate: Vec<String>,
     pub tolerance: Option<f64>,
@@ -319,6 +320,14 @@ pub(super) struct SamplingFile {
     pub samples: Option<usize>,
     pub rounds: Option<usize>,
     pub spread: Option<f64>,
+}
+
+/// Standard deviations of measured coordinates of objects, m and rad.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoiseFile {
+    pub position: f64,
+    pub rotation: f64,
 }
 
 /// Worlds beside the believed one, for which a plan is made too.
