@@ -107,7 +107,8 @@ class Push:
         angle = np.random.default_rng(seed).uniform(0.0, 2.0 * math.pi)
         weight = GRAVITY * plant.model.body_mass[self.body]
         self.force = weights * weight * np.array([math.cos(angle), math.sin(angle), 0.0])
-        self.periods = range(round(begin / plant.period), round((begin + self.LENGTH) / plant.period))
+        length = round(self.LENGTH / plant.period) if weights else 0
+        self.periods = range(round(begin / plant.period), round(begin / plant.period) + length)
 
     def apply(self, period: int) -> None:
         """The force of the control period with this number."""

@@ -442,8 +442,8 @@ fn noise_is_filtered() {
     for (noise, expected) in [
         ("noise = { position = -0.001, rotation = 0.02 }\n", "noise.position: expected a positive number, got -0.001"),
         ("noise = { position = 0.001, rotation = nan }\n", "noise.rotation: expected a positive number, got NaN"),
-        ("noise = { position = 0.001 }\n", "missing field `rotation`"),
-        ("noise = 0.001\n", "noise"),
+        ("noise = { position = 0.001 }\n", "expected { position = 0.001, rotation = 0.02 }, m and rad"),
+        ("noise = 0.001\n", "expected { position = 0.001, rotation = 0.02 }, m and rad, got 0.001"),
     ] {
         let error = Task::from_toml(&format!("{noise}{DISC}"), Path::new("assets/scenes")).unwrap_err().to_string();
         assert!(error.contains(expected), "{noise}: {error}");

@@ -47,8 +47,7 @@ fn the_model_may_have_another_law_of_friction_than_the_scene() {
 fn goals_from_a_list() {
     let text = DISC.replace("position = [0.145, 0.01]\nyaw = 0.2", "file = \"goals.csv\"\nstart = true");
     let list = |csv: &str| listed("goals", &text, csv);
-    let task =
-        list("id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n").unwrap();
+    let task = list("id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n").unwrap();
     assert_eq!(task.n_goals(), Some(2));
     let episode = task.episode(0, 3).unwrap();
     assert_eq!((episode.goal.position, episode.goal.turn), (Some([7.0, 8.0, 0.0]), Some(Turn::Yaw(9.0))));
@@ -282,9 +281,15 @@ fn goals_of_several_objects_from_a_list() {
     let episode = pucks(tips, csv).unwrap().episode(0, 0).unwrap();
     let joints: Vec<_> = episode.goal.others["tips"].joints.iter().map(|(name, x)| (name.as_str(), *x)).collect();
     assert_eq!(joints, [("x0", 0.01), ("z2", 0.06)]);
-    let row = |header: &str, row: &str| format!("goal_x,goal_y,goal_theta,init_x,init_y,init_theta,{header}\n1,2,3,4,5,6,{row}\n");
+    let row = |header: &str, row: &str| {
+        format!("goal_x,goal_y,goal_theta,init_x,init_y,init_theta,{header}\n1,2,3,4,5,6,{row}\n")
+    };
     for (others, csv, expected) in [
-        ("[goal.others.blue]", row("blue.goal_x,blue.goal_y", "1,2"), "goals.csv: line 1: expected a column \"blue.goal_theta\""),
+        (
+            "[goal.others.blue]",
+            row("blue.goal_x,blue.goal_y", "1,2"),
+            "goals.csv: line 1: expected a column \"blue.goal_theta\"",
+        ),
         (
             "[goal.others.blue]",
             row("blue.goal_x,blue.goal_y,blue.goal_thta", "1,2,3"),
@@ -315,7 +320,11 @@ fn goals_of_several_objects_from_a_list() {
             row("blue.goal_x", "1"),
             "goals.csv: line 1: column \"blue.goal_x\": there is no table in goal.others \"blue\"",
         ),
-        ("[goal.others.blue]", row("id", "1"), "goal.others.blue: expected a position, a rotation or joints, or columns in the file"),
+        (
+            "[goal.others.blue]",
+            row("id", "1"),
+            "goal.others.blue: expected a position, a rotation or joints, or columns in the file",
+        ),
         ("[goal.others.tips]", row("tips.goal_z3", "1"), "column \"tips.goal_z3\": there is no coordinate \"z3\""),
     ] {
         let message = pucks(others, &csv).unwrap_err().to_string();

@@ -324,7 +324,7 @@ pub(super) struct SamplingFile {
 
 /// Standard deviations of measured coordinates of objects, m and rad.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "toml::Value")]
 pub(super) struct NoiseFile {
     pub position: f64,
     pub rotation: f64,
@@ -403,6 +403,17 @@ impl TryFrom<toml::Value> for BoundFile {
         let all = table.iter().map(|(name, x)| Ok((name.clone(), number(x).ok_or_else(expected)?)));
         let mut joints = all.collect::<std::result::Result<BTreeMap<_, _>, String>>()?;
         Ok(Self { default: joints.remove("default"), joints })
+    }
+}
+
+impl TryFrom<toml::Value> for NoiseFile {
+    type Error = String;
+    fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
+        let read = || -> Option<Self> {
+            let table = keys(&value, &["position", "rotation"])?;
+            Some(Self { position: number(table.get("position")?)?, rotation: number(table.get("rotation")?)? })
+        };
+        read().ok_or_else(|| format!("expected {{ position = 0.001, rotation = 0.02 }}, m and rad, got {value}"))
     }
 }
 

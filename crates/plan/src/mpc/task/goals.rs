@@ -39,7 +39,9 @@ pub(super) fn read(
             found.push((object, columns));
         }
         for other in others {
-            found.extend(table.columns(model, other, &format!("{other}.{part}"), false)?.map(|columns| (*other, columns)));
+            found.extend(
+                table.columns(model, other, &format!("{other}.{part}"), false)?.map(|columns| (*other, columns)),
+            );
         }
         Ok(found)
     };
@@ -118,14 +120,16 @@ impl Table<'_> {
     fn columns(&self, model: &Model, object: &str, prefix: &str, is_needed: bool) -> Result<Option<Columns>> {
         let find = |name: &str| {
             let name = format!("{prefix}{name}");
-            self.names.iter().position(|own| *own == name).ok_or_else(|| self.bad(0, format!("expected a column \"{name}\"")))
+            self.names
+                .iter()
+                .position(|own| *own == name)
+                .ok_or_else(|| self.bad(0, format!("expected a column \"{name}\"")))
         };
         let (kind, names) = pose_names(model, object);
         let all = object_joints(model, object);
         let joints: Vec<(String, usize)> =
             all.iter().filter_map(|(joint, _)| Some(((*joint).to_owned(), find(joint).ok()?))).collect();
-        let is_here = |name: &&str| find(name).is_ok();
-        let pose = if names.iter().any(|name| is_here(&name)) || (is_needed && joints.is_empty()) {
+        let pose = if names.iter().any(|name| find(name).is_ok()) || (is_needed && joints.is_empty()) {
             names.iter().map(|name| find(name)).collect::<Result<_>>()?
         } else {
             Vec::new()

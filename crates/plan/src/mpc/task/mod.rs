@@ -352,10 +352,15 @@ impl Task {
             let is_given = other.pose.has_pose() || !other.pose.joints.is_empty() || other.from.is_some();
             let is_listed = self.goals.iter().flatten().any(|(goal, _)| goal.others.contains_key(other.object));
             match (is_given, is_listed) {
-                (true, true) => return Err(Error::invalid(other.place, "expected a goal or columns in the file, got both")),
+                (true, true) => {
+                    return Err(Error::invalid(other.place, "expected a goal or columns in the file, got both"));
+                }
                 (false, false) => {
                     let file = if goal.file.is_some() { ", or columns in the file" } else { "" };
-                    return Err(Error::invalid(other.place, format!("expected a position, a rotation or joints{file}")));
+                    return Err(Error::invalid(
+                        other.place,
+                        format!("expected a position, a rotation or joints{file}"),
+                    ));
                 }
                 (false, true) => {}
                 (true, false) => self.check_state(other.object, &other.pose, &other.place)?,
