@@ -137,6 +137,7 @@ def run(
     result = Episode(number, measure.errors(plant.q()))
     sensor = perturbed.Sensor(plant, begin["goal"]["object"], given, 1000 + number)
     late = perturbed.Late(u, given.latency)
+    push = perturbed.Push(plant, begin["goal"]["object"], given, 2000 + number)
     is_exact = sensor.is_exact
     while True:
         q = plant.q()
@@ -152,11 +153,13 @@ def run(
         told = [answer["errors"].get(key) for key in errors if is_exact]
         result.disagreement = max([result.disagreement, *(abs(a - b) for a, b in zip(told, errors.values()) if a is not None)])
         result.dropped |= errors.get("position", 0.0) > result.start.get("position", 0.0) + DROPPED
-        result.success = measure.success
+        # What was reached before a push, and is not held beyond it, is nothing that withstands it.
+        result.success = (result.success and result.steps != push.periods.stop) or measure.run >= measure.held
         if is_exact and answer["success"] != measure.success:
             raise RuntimeError(f"episode {number}: the planner's success is {answer['success']}, computed here {measure.success}")
         if answer.get("done"):
             break
+        push.apply(result.steps)
         result.steps += 1
         result.ms.append(answer["ms"])
         result.iterations += answer["iterations"]

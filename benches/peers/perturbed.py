@@ -1,4 +1,4 @@
-"""A plant that is not what the planner believes: other parameters, late commands, wrong and noisy measurements.
+"""A plant that is not what the planner believes: other parameters, late commands, wrong and noisy measurements, pushes.
 
 Factors scale what MuJoCo's model has of our scene; the planner is not told. Errors are those of the measured pose of the goal's object.
 """
@@ -10,7 +10,7 @@ from collections import deque
 import mujoco
 import numpy as np
 
-from plant import Plant
+from plant import GRAVITY, Plant
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--offset", type=float, nargs=2, default=[0.0, 0.0], metavar=("MM", "DEGREES"), help="constant error, in a direction drawn for each episode")
     group.add_argument("--latency", type=int, default=0, metavar="PERIODS", help="control periods until a command takes effect")
     group.add_argument("--untold", action="store_true", help="the planner is not told of the latency")
+    group.add_argument("--push", type=float, nargs=2, default=[0.0, 0.0], metavar=("WEIGHTS", "SECONDS"), help="so many of its weights push the object to a side, drawn for each episode, for 0.1 s from then on")
     group.add_argument("--velocity", action="store_true", help="the planner is told velocities")
 
 
@@ -93,6 +94,25 @@ class Late:
         """What is in effect in the period for which u was given."""
         self.queue.append(u)
         return self.queue.popleft()
+
+
+class Push:
+    """A horizontal force on one object for a short time, in a direction drawn for each episode."""
+
+    LENGTH = 0.1  # s
+
+    def __init__(self, plant: Plant, name: str, given: argparse.Namespace, seed: int) -> None:
+        self.plant, self.body = plant, plant.model.body(name).id
+        weights, begin = given.push
+        angle = np.random.default_rng(seed).uniform(0.0, 2.0 * math.pi)
+        weight = GRAVITY * plant.model.body_mass[self.body]
+        self.force = weights * weight * np.array([math.cos(angle), math.sin(angle), 0.0])
+        length = round(self.LENGTH / plant.period) if weights else 0
+        self.periods = range(round(begin / plant.period), round(begin / plant.period) + length)
+
+    def apply(self, period: int) -> None:
+        """The force of the control period with this number."""
+        self.plant.data.xfrc_applied[self.body, :3] = self.force if period in self.periods else 0.0
 
 
 def velocity(plant: Plant) -> list[float]:

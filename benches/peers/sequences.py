@@ -29,6 +29,7 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
         plant.hold(u)
     sensor = perturbed.Sensor(plant, begin["goal"]["object"], given, 1000 + number)
     late = perturbed.Late(u, given.latency)
+    push = perturbed.Push(plant, begin["goal"]["object"], given, 2000 + number)
     times, ms, does, retreats, periods, before = [], [], {}, [], 0, None
     place = [i for i, name in enumerate(begin["q_names"]) if name.rpartition(".")[0] == begin["goal"]["object"]][:3]
     while True:
@@ -50,6 +51,7 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
         if answer["done"] or len(times) >= (given.goals or len(times) + 1):
             break
         periods += 1
+        push.apply(len(ms) - 1)
         plant.hold(late.take(np.array(answer["u"])))
     return {"sequence": number, "goals": len(times), "ended": answer["ended"] or "all goals", "seconds": times,
             "errors": answer["errors"], "ms": statistics.median(ms), "does": does,

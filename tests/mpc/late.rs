@@ -7,7 +7,7 @@ use fingertip::Overrides;
 use fingertip::mpc::task::{Episode, Progress};
 use fingertip::mpc::{Controller, Estimate, Measured, Outcome, Task, UnderWay};
 
-use super::{DISC, disc, largest, task};
+use super::{DISC, Random, disc, largest, task};
 
 /// A control period of the disc's task, s, and the steps in it.
 const PERIOD: f64 = 0.1;
@@ -390,6 +390,63 @@ fn several_quantities_are_estimated_at_once() {
     for ([less, same, more], unknown) in all.into_iter().zip([0.3, 0.2, 0.003]) {
         assert!(less.value < same.value && same.value < more.value, "{less:?} {same:?} {more:?}");
         assert!([less, same, more].iter().all(|of| of.deviation < unknown), "{less:?} {same:?} {more:?}");
+    }
+}
+
+/// Where plans begin if the disc is measured at these x, m, one each period, while nothing touches it.
+fn begun(noise: &str, measured: &[f64]) -> Vec<f64> {
+    let task = task(&format!("{noise}iterations = 1\n{DISC}"));
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let mut q = episode.start.q.clone();
+    q[1] = 1.0;
+    let at = |x: &f64| {
+        q[0] = *x;
+        controller.command(&q, None).unwrap().from[0]
+    };
+    measured.iter().map(at).collect()
+}
+
+/// Of a disc at rest the gain is that of the scalar recursion, so that most of the noise is gone; a jump and a drift are followed.
+#[test]
+fn noise_is_filtered() {
+    const SIGMA: f64 = 1e-3;
+    let noise = "noise = { position = 0.001, rotation = 0.02 }\n";
+    // Three even numbers make a deviate of σ: their variance is 1/3 each.
+    let mut random = Random(7);
+    let mut measured: Vec<f64> = (0..120).map(|_| 0.5 + random.vec(3, SIGMA).iter().sum::<f64>()).collect();
+    measured.extend([0.6, 0.6, 0.6]);
+    let last = measured.len();
+    measured.extend((0..60).map(|k| 0.6 + 0.3 * SIGMA * f64::from(k)));
+    let from = begun(noise, &measured);
+    assert_eq!(from[0], measured[0]);
+    let (mut x, mut p) = (measured[0], SIGMA * SIGMA);
+    for (k, (&measured, &from)) in measured.iter().zip(&from).enumerate().take(120).skip(1) {
+        p += 0.01 * SIGMA * SIGMA;
+        let gain = p / (p + SIGMA * SIGMA);
+        (x, p) = (x + gain * (measured - x), (1.0 - gain) * p);
+        // What the model moves the disc by, from 0.9 m away, is the rest.
+        assert!((from - x).abs() < 0.05 * SIGMA, "{k}: {from} {x}");
+    }
+    // √(K/(2 − K)) of the gain of the steady state, 0.095, is 0.22.
+    let off = (from[40..120].iter().map(|x| (x - 0.5).powi(2)).sum::<f64>() / 80.0).sqrt();
+    assert!(off < 0.35 * SIGMA, "{off} m off");
+    assert_eq!(from[120], 0.6);
+    for (from, measured) in from[last..].iter().zip(&measured[last..]) {
+        assert!((from - measured).abs() < 2.5 * SIGMA, "{from} {measured}");
+    }
+    // What is not measured is begun anew.
+    let from = begun(noise, &[0.5, 0.5, f64::NAN, 0.502]);
+    assert_eq!(from[3], 0.502);
+    assert_eq!(begun("", &measured[..5]), measured[..5]);
+    for (noise, expected) in [
+        ("noise = { position = -0.001, rotation = 0.02 }\n", "noise.position: expected a positive number, got -0.001"),
+        ("noise = { position = 0.001, rotation = nan }\n", "noise.rotation: expected a positive number, got NaN"),
+        ("noise = { position = 0.001 }\n", "expected { position = 0.001, rotation = 0.02 }, m and rad"),
+        ("noise = 0.001\n", "expected { position = 0.001, rotation = 0.02 }, m and rad, got 0.001"),
+    ] {
+        let error = Task::from_toml(&format!("{noise}{DISC}"), Path::new("assets/scenes")).unwrap_err().to_string();
+        assert!(error.contains(expected), "{noise}: {error}");
     }
 }
 

@@ -45,26 +45,15 @@ fn the_model_may_have_another_law_of_friction_than_the_scene() {
 
 #[test]
 fn goals_from_a_list() {
-    let folder = std::env::temp_dir().join(format!("fingertip-goals-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(
-        folder.join("goals.csv"),
-        "id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n",
-    )
-    .unwrap();
-    let scene = std::fs::canonicalize("assets/scenes/two_fingers.toml").unwrap();
-    let text = DISC
-        .replace("two_fingers.toml", scene.to_str().unwrap())
-        .replace("position = [0.145, 0.01]\nyaw = 0.2", "file = \"goals.csv\"\nstart = true");
-    let task = Task::from_toml(&text, &folder).unwrap();
+    let text = DISC.replace("position = [0.145, 0.01]\nyaw = 0.2", "file = \"goals.csv\"\nstart = true");
+    let list = |csv: &str| listed("goals", &text, csv);
+    let task = list("id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n").unwrap();
     assert_eq!(task.n_goals(), Some(2));
     let episode = task.episode(0, 3).unwrap();
     assert_eq!((episode.goal.position, episode.goal.turn), (Some([7.0, 8.0, 0.0]), Some(Turn::Yaw(9.0))));
     assert_eq!(episode.start.q[..3], [0.0, 1.0, 2.0]);
-    std::fs::write(folder.join("goals.csv"), "id,goal_x,goal_y\na,1,2\n").unwrap();
-    let message = Task::from_toml(&text, &folder).unwrap_err().to_string();
+    let message = list("id,goal_x,goal_y\na,1,2\n").unwrap_err().to_string();
     assert!(message.contains("goals.csv: line 1: expected a column \"goal_theta\""), "{message}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -251,6 +240,112 @@ fn goals_of_several_objects() {
         let message = pucks(others).unwrap_err().to_string();
         assert!(message.contains(expected), "{others}: {message}");
     }
+}
+
+/// A task in a folder of its own with a file goals.csv of this text.
+fn listed(name: &str, text: &str, csv: &str) -> fingertip::Result<Task> {
+    let folder = std::env::temp_dir().join(format!("fingertip-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("goals.csv"), csv).unwrap();
+    let scenes = std::fs::canonicalize("assets/scenes").unwrap();
+    let text = text.replace("scene = \"", &format!("scene = \"{}/", scenes.to_str().unwrap()));
+    let task = Task::from_toml(&text, &folder);
+    std::fs::remove_dir_all(&folder).unwrap();
+    task
+}
+
+/// A row has the goals and the starts of all objects and the robot's joints, each under its own names; what a goal says itself is drawn beside.
+#[test]
+fn goals_of_several_objects_from_a_list() {
+    let pucks = |others: &str, csv: &str| {
+        let head = "scene = \"two_pucks.toml\"\n[command]\ntype = \"relative\"\nbound = 0.01\n[weights]\nposition = 1.0\n[goal]\nobject \
+                    = \"red\"\nfile = \"goals.csv\"\nstart = true\n";
+        listed("pucks", &format!("{head}{others}"), csv)
+    };
+    let others = "[goal.others.blue]\nweight = 2.0\n[goal.others.tips]\njoints = { z2 = 0.05 }\n";
+    let header = "id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta,blue.goal_x,blue.goal_y,blue.goal_theta";
+    let csv = format!(
+        "{header},blue.init_x,blue.init_y,blue.init_theta\na,1,2,3,4,5,6,7,8,9,10,11,12\n\nb,0,0,0,0,0,0,-7,-8,-9,1,1,1\n"
+    );
+    let task = pucks(others, &csv).unwrap();
+    assert_eq!(task.n_goals(), Some(2));
+    let episode = task.episode(0, 2).unwrap();
+    assert_eq!(episode.start.q[..6], [4.0, 5.0, 6.0, 10.0, 11.0, 12.0]);
+    let blue = &episode.goal.others["blue"];
+    assert_eq!((blue.position, blue.turn), (Some([7.0, 8.0, 0.0]), Some(Turn::Yaw(9.0))));
+    assert_eq!((episode.goal.position, episode.goal.others["tips"].joints["z2"]), (Some([1.0, 2.0, 0.0]), 0.05));
+    assert_eq!(task.episode(0, 1).unwrap().goal.others["blue"].position, Some([-7.0, -8.0, 0.0]));
+    // Joints of the robot from the list; a start only where there are columns for it.
+    let tips = "[goal.others.blue]\nposition = [0.0, 0.1]\n[goal.others.tips]\n";
+    let csv = "tips.goal_z2,goal_x,goal_y,goal_theta,init_x,init_y,init_theta,tips.goal_x0\n0.06,1,2,3,4,5,6,0.01\n";
+    let episode = pucks(tips, csv).unwrap().episode(0, 0).unwrap();
+    let joints: Vec<_> = episode.goal.others["tips"].joints.iter().map(|(name, x)| (name.as_str(), *x)).collect();
+    assert_eq!(joints, [("x0", 0.01), ("z2", 0.06)]);
+    let row = |header: &str, row: &str| {
+        format!("goal_x,goal_y,goal_theta,init_x,init_y,init_theta,{header}\n1,2,3,4,5,6,{row}\n")
+    };
+    for (others, csv, expected) in [
+        (
+            "[goal.others.blue]",
+            row("blue.goal_x,blue.goal_y", "1,2"),
+            "goals.csv: line 1: expected a column \"blue.goal_theta\"",
+        ),
+        (
+            "[goal.others.blue]",
+            row("blue.goal_x,blue.goal_y,blue.goal_thta", "1,2,3"),
+            "goals.csv: line 1: column \"blue.goal_thta\": there is no coordinate \"thta\"; did you mean \"theta\"?",
+        ),
+        (
+            "[goal.others.blue]",
+            row("blue.goal_x,blue.goal_y,blue.goal_theta", "1,two,3"),
+            "goals.csv: line 2: blue.goal_y: expected a finite number, got \"two\"",
+        ),
+        (
+            "[goal.others.blue]",
+            row("blue.goal_x,blue.goal_y,blue.goal_theta", "1,2"),
+            "goals.csv: line 2: blue.goal_theta: expected a finite number, got \"\"",
+        ),
+        (
+            "[goal.others.blue]",
+            row("blue.goal_x,blue.goal_x", "1,2"),
+            "goals.csv: line 1: expected each column once, got \"blue.goal_x\" twice",
+        ),
+        (
+            "[goal.others.blue]\nposition = [0.0, 0.0]",
+            row("blue.goal_x,blue.goal_y,blue.goal_theta", "1,2,3"),
+            "goal.others.blue: expected a goal or columns in the file, got both",
+        ),
+        (
+            "[goal.others.tips]",
+            row("blue.goal_x", "1"),
+            "goals.csv: line 1: column \"blue.goal_x\": there is no table in goal.others \"blue\"",
+        ),
+        (
+            "[goal.others.blue]",
+            row("id", "1"),
+            "goal.others.blue: expected a position, a rotation or joints, or columns in the file",
+        ),
+        ("[goal.others.tips]", row("tips.goal_z3", "1"), "column \"tips.goal_z3\": there is no coordinate \"z3\""),
+    ] {
+        let message = pucks(others, &csv).unwrap_err().to_string();
+        assert!(message.contains(expected), "{others}, {csv}: {message}");
+    }
+}
+
+/// A list of angles of the valve's stem, which has no pose.
+#[test]
+fn goals_of_joints_from_a_list() {
+    let valve = |csv: &str| {
+        let text = "scene = \"valve.toml\"\n[command]\ntype = \"relative\"\nbound = 0.01\n[goal]\nobject = \"valve\"\nfile = \
+                    \"goals.csv\"\nstart = true\n[weights]\njoints = 1.0\nreach = 1.0\n";
+        listed("stems", text, csv)
+    };
+    let episode = valve("goal_stem,init_stem\n1.5,0.5\n").unwrap().episode(0, 0).unwrap();
+    assert_eq!((episode.start.q[0], episode.goal.joints["stem"], episode.goal.position), (0.5, 1.5, None));
+    let message = valve("goal_stemm,init_stem\n1,0\n").unwrap_err().to_string();
+    assert!(message.contains("goals.csv: line 1: expected a column \"goal_stem\""), "{message}");
+    let message = valve("goal_stem,init_stem\n1,nan\n").unwrap_err().to_string();
+    assert!(message.contains("goals.csv: line 2: init_stem: expected a finite number, got \"nan\""), "{message}");
 }
 
 /// The plan takes all objects to their goals, on the model itself.

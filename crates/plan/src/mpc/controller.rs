@@ -7,6 +7,7 @@ use candle_core::Result;
 use fingertip_shapes::largest::USABLE;
 
 use super::estimate::{Estimate, Estimator};
+use super::filter::Filter;
 use super::ilqr::Ilqr;
 use super::outcome::{Clock, Outcome, Plan};
 use super::problem::{Problem, Start};
@@ -75,6 +76,9 @@ pub struct Settings {
     /// The time for which objects go on with their measured velocity, s: a plan begins where that brings them. Without a
     /// measured velocity they stay.
     pub lead: f64,
+    /// Standard deviations of the measured coordinates of objects, m and rad, if plans are to begin from a mixture of what is measured and
+    /// what was expected.
+    pub noise: Option<[f64; 2]>,
 }
 
 impl Default for Settings {
@@ -87,6 +91,7 @@ impl Default for Settings {
             most_iterations: 3,
             latency: 0.0,
             lead: 0.0,
+            noise: None,
         }
     }
 }
@@ -132,6 +137,7 @@ pub struct Controller {
     rest: Vec<f64>,
     under_way: UnderWay,
     learning: Option<Learning>,
+    filter: Option<Filter>,
     /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`], in each world.
     warm: Vec<Vec<f64>>,
     deviates: Deviates,
@@ -173,8 +179,9 @@ impl Controller {
         let deviates = Deviates::new(settings.seed, 0);
         let under_way = UnderWay::new(&start.u);
         let (rest, warm, learning) = (Vec::new(), Vec::new(), None);
+        let filter = settings.noise.map(|noise| Filter::new(&problem.simulator, noise)).transpose()?;
         problem.simulator.steps_of(settings.latency)?;
-        Ok(Self { plan, rest, under_way, learning, warm, deviates, least, settings, problems })
+        Ok(Self { plan, rest, under_way, learning, filter, warm, deviates, least, settings, problems })
     }
 
     /// Other problems from now on: another goal, or other parameters of the model. The plan so far stays and is improved.
@@ -274,6 +281,7 @@ impl Controller {
         self.learn(unusable.is_none().then_some(&measured.q), latency)?;
         let doubt = unusable.or(is_short.then_some(Outcome::Deadline));
         let (plan, v, u, from) = if let Some(outcome) = doubt {
+            self.filter.iter_mut().for_each(Filter::forget);
             let u = if self.rest.is_empty() { self.u_before().to_vec() } else { self.rest[..nu].to_vec() };
             (Err(outcome), self.plan[..nu].to_vec(), u, measured.q.clone())
         } else {
@@ -311,16 +319,20 @@ impl Controller {
     }
 
     /// The start of a plan in each world: where the measured state will be when the command takes effect.
-    fn start(&self, measured: &Measured, latency: usize) -> Result<Start> {
-        let simulator = &self.problem().simulator;
+    fn start(&mut self, measured: &Measured, latency: usize) -> Result<Start> {
         let mut q = measured.q.clone();
+        if let Some(learning) = &self.learning {
+            q = learning.estimator.corrected(&self.problem().simulator, &q)?;
+        }
+        if let (Some(filter), Some(problem)) = (&mut self.filter, self.problems.last()) {
+            let simulator = &problem.simulator;
+            q = filter.filtered(simulator, &self.under_way.during(latency, simulator.hold()), &q)?;
+        }
+        let simulator = &self.problem().simulator;
         if let Some(velocity) = measured.velocity.as_ref().filter(|_| self.settings.lead > 0.0) {
             let mut motion: Vec<f64> = velocity.iter().map(|v| self.settings.lead * v).collect();
             simulator.joints().iter().for_each(|joint| motion[joint.v] = 0.0);
             q = simulator.plus(&q, &motion)?;
-        }
-        if let Some(learning) = &self.learning {
-            q = learning.estimator.corrected(simulator, &q)?;
         }
         let of = |world: usize, q: Vec<f64>| {
             let warm = self.warm.get(world).cloned().unwrap_or_default();

@@ -13,6 +13,7 @@ mod command;
 mod controller;
 pub mod cost;
 mod estimate;
+mod filter;
 mod ilqr;
 mod outcome;
 pub mod plant;

@@ -83,7 +83,7 @@ impl Task {
             self.place(name, &mut q, &pose.draw(&mut deviates))?;
         }
         if let Some((_, Some(init))) = row {
-            self.place(self.object(), &mut q, init)?;
+            self.parts(init).try_for_each(|(object, init)| self.place(object, &mut q, init))?;
         }
         let names: Vec<String> = tree.coordinates.iter().flat_map(|c| c.q_names()).collect();
         let from = q.clone();
@@ -101,7 +101,11 @@ impl Task {
             q[joint.q] = base.transpose()?.unwrap_or(0.0) + value.plus;
         }
         let goal = match row {
-            Some((goal, _)) => self.lifted(Goal { others: self.draw_others(&mut deviates, &q), ..goal.clone() }, &q)?,
+            Some((goal, _)) => {
+                let mut others = self.draw_others(&mut deviates, &q);
+                others.extend(goal.others.clone());
+                self.lifted(Goal { others, ..goal.clone() }, &q)?
+            }
             None if self.file.sequence.is_some() => self.far_goal(&mut deviates, &q)?,
             None => self.draw_goal(&mut deviates, &q)?,
         };

@@ -28,6 +28,7 @@ pub(super) struct TaskFile {
     pub latency: Option<f64>,
     pub lead: Option<f64>,
     pub margin: Option<f64>,
+    pub noise: Option<NoiseFile>,
     #[serde(default)]
     pub estimate: Vec<String>,
     pub tolerance: Option<f64>,
@@ -321,6 +322,14 @@ pub(super) struct SamplingFile {
     pub spread: Option<f64>,
 }
 
+/// Standard deviations of measured coordinates of objects, m and rad.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) struct NoiseFile {
+    pub position: f64,
+    pub rotation: f64,
+}
+
 /// Worlds beside the believed one, for which a plan is made too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -394,6 +403,17 @@ impl TryFrom<toml::Value> for BoundFile {
         let all = table.iter().map(|(name, x)| Ok((name.clone(), number(x).ok_or_else(expected)?)));
         let mut joints = all.collect::<std::result::Result<BTreeMap<_, _>, String>>()?;
         Ok(Self { default: joints.remove("default"), joints })
+    }
+}
+
+impl TryFrom<toml::Value> for NoiseFile {
+    type Error = String;
+    fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
+        let read = || -> Option<Self> {
+            let table = keys(&value, &["position", "rotation"])?;
+            Some(Self { position: number(table.get("position")?)?, rotation: number(table.get("rotation")?)? })
+        };
+        read().ok_or_else(|| format!("expected {{ position = 0.001, rotation = 0.02 }}, m and rad, got {value}"))
     }
 }
 

@@ -140,6 +140,11 @@ impl Task {
         }
         settings.latency = file.latency.unwrap_or(settings.latency);
         settings.lead = file.lead.unwrap_or(settings.lead);
+        if let Some(noise) = &file.noise {
+            positive("noise.position", Some(noise.position))?;
+            positive("noise.rotation", Some(noise.rotation))?;
+            settings.noise = Some([noise.position, noise.rotation]);
+        }
         positive("tolerance", file.tolerance)?;
         settings.ilqr.tolerance = file.tolerance.unwrap_or(settings.ilqr.tolerance);
         if let Some(name) = &file.method {
@@ -287,7 +292,8 @@ impl Task {
     /// The body that the goal is about: the object's own, or the one that the goal's first joint moves.
     fn target(&self) -> Result<usize> {
         let object = self.object();
-        match (self.coordinate(object, "goal: object"), self.file.goal.joints.keys().next()) {
+        let listed = self.goals.iter().flatten().flat_map(|(goal, _)| goal.joints.keys());
+        match (self.coordinate(object, "goal: object"), self.file.goal.joints.keys().chain(listed).next()) {
             (Err(_), Some(joint)) => Ok(object_joint(self.simulator().model(), object, joint)?.body),
             (c, _) => Ok(c?.body),
         }
@@ -296,14 +302,19 @@ impl Task {
     fn read_goals(&self, folder: &Folder) -> Result<Option<Vec<Row>>> {
         let goal = &self.file.goal;
         let pose = goal.own().pose;
-        self.check_state(&goal.object, &pose, "goal")?;
+        if goal.file.is_none() {
+            self.check_state(&goal.object, &pose, "goal")?;
+        }
         match &goal.file {
             Some(_) if pose.has_pose() || !pose.joints.is_empty() || goal.from.is_some() => {
                 Err(Error::invalid("goal", "expected a file or a pose, got both"))
             }
             Some(file) => {
-                let kind = self.coordinate(&goal.object, "goal: object")?.kind;
-                goals::read(folder, file, kind, goal.start).map(Some)
+                if object_joints(self.simulator().model(), &goal.object).is_empty() {
+                    self.coordinate(&goal.object, "goal: object")?;
+                }
+                let others: Vec<&str> = goal.others.keys().map(String::as_str).collect();
+                goals::read(folder, file, self.simulator().model(), &goal.object, &others, goal.start).map(Some)
             }
             None if goal.start => {
                 Err(Error::invalid("goal: start", "expected a file, whose columns init_… are the start"))
@@ -338,10 +349,22 @@ impl Task {
             if other.object == goal.object {
                 return Err(Error::invalid(other.place, "expected another than the goal's own object"));
             }
-            if !other.pose.has_pose() && other.pose.joints.is_empty() {
-                return Err(Error::invalid(other.place, "expected a position, a rotation or joints"));
+            let is_given = other.pose.has_pose() || !other.pose.joints.is_empty() || other.from.is_some();
+            let is_listed = self.goals.iter().flatten().any(|(goal, _)| goal.others.contains_key(other.object));
+            match (is_given, is_listed) {
+                (true, true) => {
+                    return Err(Error::invalid(other.place, "expected a goal or columns in the file, got both"));
+                }
+                (false, false) => {
+                    let file = if goal.file.is_some() { ", or columns in the file" } else { "" };
+                    return Err(Error::invalid(
+                        other.place,
+                        format!("expected a position, a rotation or joints{file}"),
+                    ));
+                }
+                (false, true) => {}
+                (true, false) => self.check_state(other.object, &other.pose, &other.place)?,
             }
-            self.check_state(other.object, &other.pose, &other.place)?;
         }
         for (name, pose) in &start.objects {
             self.check_state(name, pose, &format!("start.objects.{name}"))?;
