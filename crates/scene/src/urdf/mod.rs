@@ -61,6 +61,9 @@ impl Articulation {
     }
 }
 
+/// The link that some files hang their first joint on without having it.
+const WORLD: &str = "world";
+
 /// The tag of a text's root element, if it has elements.
 pub(super) fn root_tag(text: &str) -> Option<&str> {
     top_level(text).0
@@ -77,9 +80,14 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
         return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
     }
-    let robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
+    let mut robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
     let mut notes = notes(&elements);
     notes.extend(mended);
+    let mut hangs_on_world = robot.joints.iter().filter(|joint| joint.parent.link == WORLD);
+    if let Some(joint) = hangs_on_world.next().filter(|_| robot.links.iter().all(|link| link.name != WORLD)) {
+        notes.push(format!("link \"{WORLD}\": added, as joint \"{}\" hangs on it", joint.name));
+        robot.links.push(urdf_rs::Link { name: WORLD.to_owned(), ..urdf_rs::Link::default() });
+    }
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
     let articulation = Articulation { links, joints, notes, ..Articulation::default() };
@@ -294,6 +302,10 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 notes.push(format!("joint \"{}\": {key} {given} taken for no limit", joint.name));
             }
         }
+        let is_bounded = matches!(read.kind, JointKind::Revolute | JointKind::Prismatic);
+        if is_bounded && joint.limit.lower > joint.limit.upper {
+            notes.push(format!("joint \"{}\": lower limit > upper limit, taken for no limits", joint.name));
+        }
         if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
             notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));
         }
@@ -342,7 +354,7 @@ fn limits(joint: &urdf_rs::Joint, kind: JointKind, has_limit: bool) -> Result<Op
         return Err(Error::invalid("limit", message));
     }
     let urdf_rs::JointLimit { lower, upper, .. } = joint.limit;
-    let is_unlimited = lower == f64::NEG_INFINITY && upper == f64::INFINITY;
+    let is_unlimited = lower > upper || (lower == f64::NEG_INFINITY && upper == f64::INFINITY);
     Ok((!is_unlimited).then_some(Limits { lower, upper }))
 }
 

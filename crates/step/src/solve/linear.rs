@@ -8,7 +8,7 @@
 //! ```
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H (iterative
-//! refinement), until nothing is. A limit is a contact of one dimension. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see
+//! refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see
 //! [`super::friction`], and Hᵀ that of H.
 
 use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
@@ -16,6 +16,7 @@ use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
 use fingertip_scene::Friction;
 
 use super::cone::Cone;
+use super::dry::Dry;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{add_force, along, put_triple, times_p, triple};
@@ -78,7 +79,12 @@ impl<R: Real> System<'_, R> {
 
     #[inline(always)]
     fn limit_scaling(&self, l: usize) -> R {
-        self.problem.kappa.scale(0.5).sqrt() * self.eta[3 * self.s.nc() + l]
+        let (kappa, eta) = (self.problem.kappa, self.eta[3 * self.s.nc() + l]);
+        if l < self.s.n_limits {
+            kappa.scale(0.5).sqrt() * eta
+        } else {
+            Dry::new(self.problem.gaps[l], eta).scaling(kappa)
+        }
     }
 
     /// x −= J̃ᵀF w.

@@ -5,6 +5,7 @@ use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 use fingertip_scene::Friction;
 
 use super::cone::Cone;
+use super::dry::Dry;
 use super::friction::Answer;
 use super::memory::{Problem, Work};
 use super::shared;
@@ -184,8 +185,19 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
             },
         );
     }
-    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
+    stiffen(s, problem, eta, h);
+}
+
+/// h += what the forces of limits and dry friction η answer to a displacement.
+#[inline(always)]
+fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R], h: &mut [R]) {
+    let eta = &eta[3 * s.nc()..];
+    for (&(dof, _), &force) in s.one_sided().iter().zip_inline(eta) {
         h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
+    }
+    for l in s.dry() {
+        let dof = s.limits[l].0;
+        h[s.factor_h.at(dof, dof)] += Dry::new(problem.gaps[l], eta[l]).weight(problem.kappa);
     }
 }
 
@@ -203,9 +215,7 @@ pub(super) fn fill_pair<R: Real>(
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         lower[entry.in_h] = value;
     }
-    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
-        lower[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
-    }
+    stiffen(s, problem, eta, lower);
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
@@ -270,6 +280,9 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     for i in R::parts(0..s.nc()) {
         let cone = Cone::read(problem.contacts, i);
         good = good.and(cone.mu.lt(R::zero()).not());
+    }
+    for l in s.dry() {
+        good = good.and(problem.gaps[l].gt(R::zero()));
     }
     good
 }

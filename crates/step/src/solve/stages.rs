@@ -11,6 +11,7 @@ use super::adjoint;
 use super::barrier;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::coulomb;
+use super::dry::Dry;
 use super::log::{self, Phase};
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
@@ -283,8 +284,13 @@ impl Stage for Smoothing<'_> {
                 |delta| add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta),
             );
         }
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-            work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
+        let limits = &work.eta[3 * s.nc()..];
+        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
+            work.delta[dof] -= limits[l].scale(sign);
+        }
+        for l in s.dry() {
+            let [_, by_kappa] = Dry::new(problem.gaps[l], limits[l]).rates();
+            work.delta[s.limits[l].0] += by_kappa;
         }
         s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
