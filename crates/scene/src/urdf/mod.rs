@@ -86,7 +86,8 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     let mut hangs_on_world = robot.joints.iter().filter(|joint| joint.parent.link == WORLD);
     if let Some(joint) = hangs_on_world.next().filter(|_| robot.links.iter().all(|link| link.name != WORLD)) {
         notes.push(format!("link \"{WORLD}\": added, as joint \"{}\" hangs on it", joint.name));
-        robot.links.push(urdf_rs::Link { name: WORLD.to_owned(), ..urdf_rs::Link::default() });
+        let alone = format!("<robot name=\"r\"><link name=\"{WORLD}\"/></robot>");
+        robot.links.extend(urdf_rs::read_from_string(&alone).map_err(|error| locate(&error, &elements))?.links);
     }
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
