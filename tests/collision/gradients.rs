@@ -52,7 +52,7 @@ fn gradients_are_central_differences() {
                 let mixed = DistanceGradient { phi: 0.7, point_a: vector(), point_b: vector(), normal: vector() };
                 let alone = DistanceGradient { phi: 1.0, ..Default::default() };
                 for g in [alone, mixed].iter() {
-                    let pulled = here.pull((&a.collider, &a.pose), (&b.collider, &b.pose), g);
+                    let pulled = here.vjp((&a.collider, &a.pose), (&b.collider, &b.pose), g);
                     let mut compare = |got: f64, ahead: Distance, back: Distance| {
                         let [ahead, back, now] = [ahead, back, here].map(|d| weighted(&d, g));
                         let (left, right) = ((now - back) / STEP, (ahead - now) / STEP);
@@ -109,7 +109,7 @@ fn a_side_beside_its_end() {
     let step = 1e-7;
     for k in 0..3 {
         let g = DistanceGradient { normal: V3::ith(k, 1.0), point_a: V3::ith(k, 0.3), ..Default::default() };
-        let pulled = d.pull((&capsule, &here), (&cylinder, &pose), &g)[1].twist;
+        let pulled = d.vjp((&capsule, &here), (&cylinder, &pose), &g)[1].twist;
         for j in 0..6 {
             let [ahead, back] = [step, -step]
                 .map(|step| weighted(&capsule.distance(&here, &cylinder, &moved(&pose, j, step)).unwrap(), &g));
@@ -146,7 +146,7 @@ fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2]) ->
         };
         (m.points.len() == n).then(|| m.points.iter().zip(&gradients).map(of).sum())
     };
-    let pulled = here.pull((&a.collider, &a.pose), (&b.collider, &b.pose), &gradients);
+    let pulled = here.vjp((&a.collider, &a.pose), (&b.collider, &b.pose), &gradients);
     let now = total(here.clone()).unwrap();
     for (side, k) in (0..20).map(|k| (k / 10, k % 10)) {
         let got = if k < 6 { pulled[side].twist[k] } else { pulled[side].sizes[k - 6] };

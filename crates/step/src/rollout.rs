@@ -191,7 +191,7 @@ impl Adjoint for Sweep {
         "rollout"
     }
 
-    fn pull(&self, operands: [&Tensor; 3], _: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+    fn vjp(&self, operands: [&Tensor; 3], _: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
         Ok(wanted(operands, self.sweep(grad)?))
     }
 }

@@ -46,9 +46,9 @@ static FUNCTIONS: LazyLock<RwLock<HashMap<i64, Arc<Function>>>> = LazyLock::new(
 pub fn _xla_function(sim: &Bound<Quasidynamic>, kind: &str, names: Vec<String>) -> PyResult<i64> {
     let kind = match kind {
         "step" => Kind::Step,
-        "step_pull" => Kind::StepPull,
+        "step_vjp" => Kind::StepPull,
         "rollout" => Kind::Rollout,
-        "rollout_pull" => Kind::RolloutPull,
+        "rollout_vjp" => Kind::RolloutPull,
         other => return Err(Error::new_err(format!("kind: expected a step or a rollout, got \"{other}\""))),
     };
     let place = |name: &String| Parameters::NAMES.iter().position(|own| own == name);

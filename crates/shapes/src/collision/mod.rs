@@ -46,7 +46,7 @@ mod nearest;
 mod number;
 mod points;
 mod polish;
-mod pull;
+mod vjp;
 mod query;
 mod relative;
 mod sensitivity;
@@ -63,8 +63,8 @@ pub use collider::Collider;
 pub use distance::Distance;
 pub use manifold::{ContactPoint, Manifold};
 pub use points::MANIFOLD;
-pub use pull::ManifoldGradient;
-pub use pull::{ContactRates, ManifoldRates};
+pub use vjp::ManifoldGradient;
+pub use vjp::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
 
 /// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.

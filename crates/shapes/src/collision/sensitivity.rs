@@ -53,14 +53,14 @@ impl Distance {
     /// Vector-Jacobian product of the distance query: the gradients by motions and sizes of both bodies, given the one by the
     /// contact's numbers. It is exact on whatever features (face, edge, vertex, rim, smooth surface) the contact is. Features that
     /// are parallel are treated as if they stayed so. The colliders and poses must be those of the query.
-    pub fn pull(
+    pub fn vjp(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
         (b, pose_b): (&Collider, &Isometry3<f64>),
         gradient: &DistanceGradient,
     ) -> [BodyGradient; 2] {
         let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
-        Motion::of_b(self, &a, &b).pull(self, &a, &b, gradient)
+        Motion::of_b(self, &a, &b).vjp(self, &a, &b, gradient)
     }
 }
 
@@ -87,7 +87,7 @@ impl Motion {
     }
 
     /// The gradients by motions and sizes of both bodies, given the one by the contact's numbers.
-    pub(super) fn pull(
+    pub(super) fn vjp(
         &self,
         distance: &Distance,
         a: &Posed<'_>,

@@ -155,7 +155,7 @@ impl ConvexPair {
     /// Vector-Jacobian product of [`ConvexPair::witness`]: the gradients of both shapes' motions (force, and moment about the
     /// shape's origin) and sizes, given the distance that it returned and the gradient `grad` of its contacts. `None` if a number
     /// is not usable or the result is not finite.
-    pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
+    pub(super) fn vjp(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
         let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
         let gradient = |grad: &[f64]| {
             let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
@@ -165,8 +165,8 @@ impl ConvexPair {
         let gradients: Vec<ManifoldGradient> = grad.chunks_exact(WEIGHTED_GEOMETRY).map(gradient).collect();
         let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
         let pulled = match &self.grid {
-            Some(pair) => pair.pull([(pose_a, at[0].sizes), (pose_b, at[1].sizes)], grad),
-            None => distance.pull_manifold((a, pose_a), (b, pose_b), &gradients),
+            Some(pair) => pair.vjp([(pose_a, at[0].sizes), (pose_b, at[1].sizes)], grad),
+            None => distance.vjp_manifold((a, pose_a), (b, pose_b), &gradients),
         };
         pulled.iter().all(finite).then_some(pulled)
     }

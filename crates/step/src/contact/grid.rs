@@ -147,7 +147,7 @@ impl GridPair {
     }
 
     /// Vector-Jacobian product of [`GridPair::witness`]: the gradients of both shapes, given that of the contacts.
-    pub(super) fn pull(&self, at: [At; 2], grad: &[f64]) -> [BodyGradient; 2] {
+    pub(super) fn vjp(&self, at: [At; 2], grad: &[f64]) -> [BodyGradient; 2] {
         let [(pose_a, _), (pose_b, _)] = at;
         let [round, mesh] = if self.grid_is_b { [pose_a, pose_b] } else { [pose_b, pose_a] };
         let (mut on_round, mut on_both) = (Vector6::zeros(), Vector6::zeros());

@@ -127,7 +127,7 @@ impl PairKernels {
     /// Vector-Jacobian product of [`PairKernels::witness`], which must come before. Adds to the gradients of poses and sizes, given
     /// the gradients of contacts and weights. `pulls` is left with the wrenches on the shapes, [`PULL`] numbers each.
     #[inline(always)]
-    pub(crate) fn pull<R: Lane>(
+    pub(crate) fn vjp<R: Lane>(
         &self,
         [poses, sizes, nearest]: [&[R]; 3],
         [contacts, weights]: [&[R]; 2],
@@ -145,11 +145,11 @@ impl PairKernels {
                     let ([on_a, on_b], [grow_a, grow_b]) = (&mut wrenches, &mut grown);
                     let [(a, size_a), (b, size_b)] = shapes;
                     let (a, b) = (Pose::read(a), Pose::read(b));
-                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, on_a, on_b, grow_a, grow_b);
+                    lanes::vjp(*kind, *swapped, &a, size_a, &b, size_b, grad, on_a, on_b, grow_a, grow_b);
                 }
                 Method::Convex(convex, k) => {
                     let nearest = &nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    lanes::convex::pull(convex, shapes, nearest, (grad, &weights[of]), &mut wrenches, &mut grown);
+                    lanes::convex::vjp(convex, shapes, nearest, (grad, &weights[of]), &mut wrenches, &mut grown);
                 }
             }
             for (shape, (wrench, grown)) in [pair.a, pair.b].into_iter().zip_inline(wrenches.iter().zip_inline(&grown))
@@ -217,7 +217,7 @@ impl Function<2> for Witness {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [poses, sizes]: [&[R]; 2], scratch: &mut [R], grad: &[R], to: [&mut [R]; 2]) {
+    fn vjp<R: Lane>(&self, [poses, sizes]: [&[R]; 2], scratch: &mut [R], grad: &[R], to: [&mut [R]; 2]) {
         let of = &*self.0;
         let (nearest, rest) = scratch.split_at_mut(GEOMETRY * of.n_convex);
         let (pulls, again) = rest.split_at_mut(PULL * of.n_shapes);
@@ -227,6 +227,6 @@ impl Function<2> for Witness {
         }
         let (contacts, weights) = grad.split_at(GEOMETRY * of.n_contacts);
         let [to_poses, to_sizes] = to;
-        of.pull([poses, sizes, nearest], [contacts, weights], [pulls, to_poses, to_sizes]);
+        of.vjp([poses, sizes, nearest], [contacts, weights], [pulls, to_poses, to_sizes]);
     }
 }

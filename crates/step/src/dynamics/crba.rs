@@ -65,7 +65,7 @@ pub fn dense<R: Real>(links: &Links, packed: &[R], m: &mut [R]) {
 /// The vector-Jacobian product of M: adds to the gradients of screws and inertias, given those of M (nv × nv). `composites` is as
 /// [`packed`] left it; `work` holds ten numbers per link.
 #[inline(always)]
-pub fn pull<R: Real>(
+pub fn vjp<R: Real>(
     links: &Links,
     placed: &Placed<R>,
     composites: &[R],
@@ -120,7 +120,7 @@ pub fn times<R: Real>(links: &Links, packed: &[R], x: &[R], y: &mut [R]) {
 
 /// Adds to the gradients of M (nv × nv, row by row) and x, given that of M x.
 #[inline(always)]
-pub fn pull_times<R: Real>(links: &Links, packed: &[R], x: &[R], grad: &[R], grad_m: &mut [R], grad_x: &mut [R]) {
+pub fn vjp_times<R: Real>(links: &Links, packed: &[R], x: &[R], grad: &[R], grad_m: &mut [R], grad_x: &mut [R]) {
     let (pattern, n) = (&links.pattern, links.nv);
     for i in 0..n {
         let of = pattern.dof(i);

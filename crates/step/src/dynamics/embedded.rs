@@ -9,7 +9,7 @@ use fingertip_lanes::layout;
 use fingertip_lanes::program::Group;
 
 use super::links::{INERTIA, Links};
-use super::pulls::{PullInertias, PullInverseDynamics, PullMassMatrix};
+use super::vjp::{PullInertias, PullInverseDynamics, PullMassMatrix};
 use super::quantity::Places;
 use super::stages::{InverseDynamics, MassMatrix, PlaceInertias, Stages};
 use super::{crba, rnea};
@@ -128,7 +128,7 @@ impl MassAndBias {
     }
 
     /// After [`MassAndBias::run`]: adds to the gradients of frames, v and parameters, given those of M and b; sets that of gravity.
-    pub(crate) fn pull(&self, group: &mut Group) {
+    pub(crate) fn vjp(&self, group: &mut Group) {
         let (of, at) = (self.stages(), &*self.at);
         let grad_v = at.grad_state.clone();
         group.run(&PullInverseDynamics { of, a: &NONE, grad_tau: &at.y, grad_a: &NONE, grad_v });
@@ -157,7 +157,7 @@ impl MassAndBias {
 
     /// Adds to the gradients of M, row by row, and of x, given that of M x.
     #[inline(always)]
-    pub(crate) fn pull_times<R: Real>(&self, m: &[R], x: &[R], grad: &[R], grad_m: &mut [R], grad_x: &mut [R]) {
-        crba::pull_times(&self.links, m, x, grad, grad_m, grad_x);
+    pub(crate) fn vjp_times<R: Real>(&self, m: &[R], x: &[R], grad: &[R], grad_m: &mut [R], grad_x: &mut [R]) {
+        crba::vjp_times(&self.links, m, x, grad, grad_m, grad_x);
     }
 }

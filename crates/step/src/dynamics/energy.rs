@@ -43,7 +43,7 @@ pub fn energy<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], work: &mut [R
 
 /// Adds to the gradients, given those of [`energy`]; `work` holds twelve numbers per link.
 #[inline(always)]
-pub fn pull_energy<R: Real>(
+pub fn vjp_energy<R: Real>(
     links: &Links,
     placed: &Placed<R>,
     v: &[R],
@@ -83,7 +83,7 @@ pub fn centre_of_mass<R: Real>(links: &Links, placed: &Placed<R>) -> Vec3<R> {
 
 /// Adds to the gradients, given those of [`centre_of_mass`].
 #[inline(always)]
-pub fn pull_centre_of_mass<R: Real>(links: &Links, placed: &Placed<R>, of: Vec3<R>, grad: &mut PlacedGradients<R>) {
+pub fn vjp_centre_of_mass<R: Real>(links: &Links, placed: &Placed<R>, of: Vec3<R>, grad: &mut PlacedGradients<R>) {
     let (mass, first) = total(links, placed);
     let by_first = scale(R::one() / mass, of);
     let by_mass = -(dot(by_first, first) / mass);

@@ -31,7 +31,7 @@ pub(crate) fn ten_of<R: Real>(mass: R, com: Vec3<R>, tensor: [R; 6]) -> [R; INER
 
 /// The gradients of mass, centre of mass and tensor, given those of [`ten_of`].
 #[inline(always)]
-pub(crate) fn pull_ten<R: Real>(mass: R, com: Vec3<R>, grad: &[R; INERTIA]) -> (R, Vec3<R>, [R; 6]) {
+pub(crate) fn vjp_ten<R: Real>(mass: R, com: Vec3<R>, grad: &[R; INERTIA]) -> (R, Vec3<R>, [R; 6]) {
     let [of_mass, fx, fy, fz, xx, xy, xz, yy, yz, zz] = *grad;
     let (first, [x, y, z]) = ([fx, fy, fz], com);
     // The shift over M is a quadratic form in c: this is its slope, and half of its product with c its value.
@@ -89,7 +89,7 @@ impl Function<3> for Ten {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(
+    fn vjp<R: Lane>(
         &self,
         [mass, com, _]: [&[R]; 3],
         _: &mut [R],
@@ -97,7 +97,7 @@ impl Function<3> for Ten {
         [to_mass, to_com, to_tensor]: [&mut [R]; 3],
     ) {
         for b in R::parts(0..self.0) {
-            let (of_mass, of_com, of_tensor) = pull_ten(mass[b], of_body(com, b), &of_body(grad, b));
+            let (of_mass, of_com, of_tensor) = vjp_ten(mass[b], of_body(com, b), &of_body(grad, b));
             to_mass[b] = of_mass;
             copy(&mut to_com[3 * b..3 * (b + 1)], &of_com);
             copy(&mut to_tensor[6 * b..6 * (b + 1)], &of_tensor);

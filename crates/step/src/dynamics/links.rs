@@ -185,7 +185,7 @@ impl Links {
 
     /// Adds to the gradients of poses and parameters, given those of the links' inertias.
     #[inline(always)]
-    pub fn pull_inertias<R: Real>(
+    pub fn vjp_inertias<R: Real>(
         &self,
         placed: &[R],
         parameters: &[R],
@@ -196,7 +196,7 @@ impl Links {
         for (b, &link) in R::parts(self.bodies.iter().enumerate()) {
             let pose = Pose::read(&placed[POSE * b..]);
             let own = SpatialInertia::read(&parameters[3..], b);
-            let (pull, parameters) = own.pull(&pose, SpatialInertia::read(inertias, link));
+            let (pull, parameters) = own.vjp(&pose, SpatialInertia::read(inertias, link));
             pull.write(&mut grad_placed[POSE * b..]);
             parameters.accumulate(&mut grad_parameters[3..], b);
         }
@@ -236,7 +236,7 @@ impl<R: Real> SpatialInertia<R> {
 
     /// The gradients by the pose and by `self`, given the gradient by [`SpatialInertia::moved`].
     #[inline(always)]
-    fn pull(&self, pose: &Pose<R>, grad: Self) -> (Pose<R>, Self) {
+    fn vjp(&self, pose: &Pose<R>, grad: Self) -> (Pose<R>, Self) {
         let Pose { p, axes } = *pose;
         let half = R::splat(0.5);
         let [xx, xy, xz, yy, yz, zz] = grad.second;

@@ -16,7 +16,7 @@ use fingertip_lanes::program::{Group, Program, run};
 use fingertip_lanes::rows::Rows;
 
 use super::links::Links;
-use super::pulls::{
+use super::vjp::{
     Negate, PullInertias, PullInverse, PullInverseDynamics, PullMassMatrix, PullTotals, Seed, StoreGradients,
 };
 use super::quantity::{Places, Quantity};

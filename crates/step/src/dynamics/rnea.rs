@@ -95,7 +95,7 @@ impl<'a, R: Real> Motion<'a, R> {
     /// [`n_motion`] numbers. Where v or a has no numbers its gradient has none.
     #[expect(clippy::too_many_arguments, reason = "operands, results and gradients of a kernel")]
     #[inline(always)]
-    pub fn pull(
+    pub fn vjp(
         &self,
         links: &Links,
         placed: &Placed<R>,

@@ -154,7 +154,7 @@ impl FrameTables {
         for b in R::parts((1..self.joints.len()).rev()) {
             let joint = &self.joints[b];
             let mut wrench = Wrench { moment: read3(wrenches, 6 * b), force: read3(wrenches, 6 * b + 3) };
-            joint.pull(q, screws, grad_screws, &mut wrench, grad_q);
+            joint.vjp(q, screws, grad_screws, &mut wrench, grad_q);
             accumulate(wrenches, 6 * joint.parent, wrench.moment);
             accumulate(wrenches, 6 * joint.parent + 3, wrench.force);
             let parent = Pose::read(&bodies[POSE * joint.parent..]);

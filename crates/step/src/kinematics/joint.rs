@@ -181,7 +181,7 @@ impl JointTable {
 
     /// Turns the wrench on the body into gradients of the joint's coordinates and the wrench on the parent.
     #[inline(always)]
-    pub(super) fn pull<R: Real>(&self, q: &[R], screws: &[R], grads: &[R], wrench: &mut Wrench<R>, grad_q: &mut [R]) {
+    pub(super) fn vjp<R: Real>(&self, q: &[R], screws: &[R], grads: &[R], wrench: &mut Wrench<R>, grad_q: &mut [R]) {
         let screw = |k: usize| &screws[SCREW * (self.screw + k)..SCREW * (self.screw + k + 1)];
         let grad = |k: usize| &grads[SCREW * (self.screw + k)..SCREW * (self.screw + k + 1)];
         match self.motion {
@@ -216,7 +216,7 @@ impl JointTable {
             }
             Motion::Spherical => {
                 let moment = [wrench.along(screw(0)), wrench.along(screw(1)), wrench.along(screw(2))];
-                pull_spin(&q[self.q..], moment, &mut grad_q[self.q..]);
+                vjp_spin(&q[self.q..], moment, &mut grad_q[self.q..]);
                 (0..3).for_each(
                     #[inline(always)]
                     |k| wrench.add_screw(screw(k), grad(k)),
@@ -233,7 +233,7 @@ impl JointTable {
                     grad_q[self.q + k] += wrench.along(screw(k)) + along;
                     moment[k] = wrench.along(screw(3 + k));
                 }
-                pull_spin(&q[self.q + 3..], moment, &mut grad_q[self.q + 3..]);
+                vjp_spin(&q[self.q + 3..], moment, &mut grad_q[self.q + 3..]);
                 (0..6).for_each(
                     #[inline(always)]
                     |k| wrench.add_screw(screw(k), grad(k)),
@@ -264,7 +264,7 @@ fn spin<R: Real>(p: Vec3<R>, axes: Mat3<R>, quaternion: &[R], screws: &mut [R]) 
 
 /// Adds to a quaternion's gradient, given the moment along the axes of its rotation: q̄ = 4 N moment / |q|, N = ½ [−vᵀ; w − [v]×].
 #[inline(always)]
-fn pull_spin<R: Real>(quaternion: &[R], moment: Vec3<R>, grad: &mut [R]) {
+fn vjp_spin<R: Real>(quaternion: &[R], moment: Vec3<R>, grad: &mut [R]) {
     let (Quaternion { w, v }, inverse) = Quaternion::read(quaternion).unit();
     let factor = inverse.scale(2.0);
     grad[0] -= factor * dot(v, moment);

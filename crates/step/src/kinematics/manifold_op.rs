@@ -33,7 +33,7 @@ impl<M: Map> Function<2> for ManifoldOp<M> {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [a, b]: [&[R]; 2], _: &mut [R], grad: &[R], [to_a, to_b]: [&mut [R]; 2]) {
-        M::pull(&self.retraction, a, b, grad, to_a, to_b);
+    fn vjp<R: Lane>(&self, [a, b]: [&[R]; 2], _: &mut [R], grad: &[R], [to_a, to_b]: [&mut [R]; 2]) {
+        M::vjp(&self.retraction, a, b, grad, to_a, to_b);
     }
 }

@@ -59,7 +59,7 @@ pub(crate) trait Map: Copy + Send + Sync + 'static {
     /// Fills in the result.
     fn value<R: Real>(retraction: &Retraction, a: &[R], b: &[R], out: &mut [R]);
     /// The vector-Jacobian product: fills in the gradients of both operands, given that of the result.
-    fn pull<R: Real>(retraction: &Retraction, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
+    fn vjp<R: Real>(retraction: &Retraction, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
 }
 
 /// The retraction: q ⊕ δ.
@@ -86,7 +86,7 @@ impl Map for Integrate {
     }
 
     #[inline(always)]
-    fn pull<R: Real>(retraction: &Retraction, q: &[R], dq: &[R], grad: &[R], grad_q: &mut [R], grad_dq: &mut [R]) {
+    fn vjp<R: Real>(retraction: &Retraction, q: &[R], dq: &[R], grad: &[R], grad_q: &mut [R], grad_dq: &mut [R]) {
         for &(at, of) in &retraction.additive {
             grad_q[at] = grad[at];
             grad_dq[of] = grad[at];
@@ -96,9 +96,9 @@ impl Map for Integrate {
             let (unit, inverse) = Quaternion::read(&q[at..]).unit();
             let grad = Quaternion::read(&grad[at..]);
             let by_unit = Quaternion::exp(omega).conjugate().times(grad);
-            unit.pull_unit(inverse, by_unit).write(&mut grad_q[at..]);
+            unit.vjp_unit(inverse, by_unit).write(&mut grad_q[at..]);
             let by_turn = grad.times(unit.conjugate());
-            copy(&mut grad_dq[of..of + 3], &Quaternion::pull_exp(omega, by_turn));
+            copy(&mut grad_dq[of..of + 3], &Quaternion::vjp_exp(omega, by_turn));
         }
     }
 }
@@ -127,7 +127,7 @@ impl Map for Difference {
     }
 
     #[inline(always)]
-    fn pull<R: Real>(
+    fn vjp<R: Real>(
         retraction: &Retraction,
         from: &[R],
         to: &[R],
@@ -143,9 +143,9 @@ impl Map for Difference {
             let (from, inverse_from) = Quaternion::read(&from[at..]).unit();
             let (to, inverse_to) = Quaternion::read(&to[at..]).unit();
             let turn = to.times(from.conjugate());
-            let by_turn = turn.pull_log([grad[of], grad[of + 1], grad[of + 2]]);
-            to.pull_unit(inverse_to, by_turn.times(from)).write(&mut grad_to[at..]);
-            from.pull_unit(inverse_from, by_turn.conjugate().times(to)).write(&mut grad_from[at..]);
+            let by_turn = turn.vjp_log([grad[of], grad[of + 1], grad[of + 2]]);
+            to.vjp_unit(inverse_to, by_turn.times(from)).write(&mut grad_to[at..]);
+            from.vjp_unit(inverse_from, by_turn.conjugate().times(to)).write(&mut grad_from[at..]);
         }
     }
 }

@@ -121,7 +121,7 @@ impl<R: Real> Quaternion<R> {
 
     /// The gradient by a quaternion, given that by its unit quaternion `self`.
     #[inline(always)]
-    pub(super) fn pull_unit(self, inverse: R, grad: Self) -> Self {
+    pub(super) fn vjp_unit(self, inverse: R, grad: Self) -> Self {
         let along = -self.dot(grad);
         Self { w: along.mul_add(self.w, grad.w), v: axpy(along, self.v, grad.v) }.scaled(inverse)
     }
@@ -150,7 +150,7 @@ impl<R: Real> Quaternion<R> {
 
     /// The gradient by ω, given that by Exp(ω).
     #[inline(always)]
-    pub(super) fn pull_exp(omega: Vec3<R>, grad: Self) -> Vec3<R> {
+    pub(super) fn vjp_exp(omega: Vec3<R>, grad: Self) -> Vec3<R> {
         let omega = bounded(omega);
         let (_, s, ds) = half_angle(omega);
         let along = ds * dot(omega, grad.v) - (s * grad.w).scale(0.5);
@@ -166,7 +166,7 @@ impl<R: Real> Quaternion<R> {
 
     /// The gradient by a unit quaternion, given that by its Log.
     #[inline(always)]
-    pub(super) fn pull_log(self, grad: Vec3<R>) -> Self {
+    pub(super) fn vjp_log(self, grad: Vec3<R>) -> Self {
         let short = self.short();
         let (k, dk) = short.log_factors();
         let along = dot(short.v, grad);

@@ -24,7 +24,7 @@ use super::structure::{Slip, Structure};
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
 #[inline(always)]
-pub(crate) fn pull<R: Real>(
+pub(crate) fn vjp<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     work: &mut Work<&mut [R]>,
@@ -62,10 +62,10 @@ pub(crate) fn pull<R: Real>(
                 }
                 let weighed = triple(work.contact_states, i);
                 let pull = match s.friction {
-                    Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
+                    Friction::Relaxed => cone.vjp(own, eta, d, e, weighed),
                     Friction::Coulomb => {
                         let z = s.displacement(&cone, own, eta, is_relaxed(work.info[0]));
-                        cone.pull_by(own, (eta, z), d, e, weighed)
+                        cone.vjp_by(own, (eta, z), d, e, weighed)
                     }
                 };
                 let force = cone.scaled(eta);
@@ -80,7 +80,7 @@ pub(crate) fn pull<R: Real>(
                         Slip::Slides => column,
                         Slip::Turns => {
                             let velocity = add(m, cross(omega, point));
-                            let Turning { by_velocity, by_omega, by_n } = cone.pull_turning(velocity, omega, column);
+                            let Turning { by_velocity, by_omega, by_n } = cone.vjp_turning(velocity, omega, column);
                             put_triple(screws, 2 * screw, add(triple(screws, 2 * screw), by_omega));
                             grad_n = add(grad_n, by_n);
                             by_velocity

@@ -172,7 +172,7 @@ impl<R: Real> Cone<R> {
     /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ. W M e comes along, as
     /// W may be so large that little is left of it by a product.
     #[inline(always)]
-    pub(crate) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
+    pub(crate) fn vjp(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let (d_n, d_t) = self.split(d);
@@ -198,7 +198,7 @@ impl<R: Real> Cone<R> {
         Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
     }
 
-    /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`Cone::pull`] multiplies from the left, as matrices.
+    /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`Cone::vjp`] multiplies from the left, as matrices.
     ///
     /// With k = 1 − μ and c = κ ρ(η) = 4/(κ ρ(ζ)):
     ///
@@ -248,7 +248,7 @@ impl<R: Real> Cone<R> {
 
     /// The vector-Jacobian product of [`Cone::turning`]: gradients of velocity, ω and n. That of n is for its turning: ∂t = −n (t · ∂n).
     #[inline(always)]
-    pub(super) fn pull_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
+    pub(super) fn vjp_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
         let (n, t) = (self.n, self.tangent());
         let (along, across) = (dot(n, grad), dot(t, grad));
         let spin = dot(n, omega);
@@ -258,7 +258,7 @@ impl<R: Real> Cone<R> {
     }
 }
 
-/// Result of [`Cone::pull_turning`]: gradients by velocity, ω and n.
+/// Result of [`Cone::vjp_turning`]: gradients by velocity, ω and n.
 pub(super) struct Turning<R> {
     pub(super) by_velocity: Vec3<R>,
     pub(super) by_omega: Vec3<R>,
@@ -294,7 +294,7 @@ pub(crate) struct Rates<R> {
     pub(crate) phi: Vec3<R>,
 }
 
-/// Result of the vector-Jacobian product [`Cone::pull`].
+/// Result of the vector-Jacobian product [`Cone::vjp`].
 pub(crate) struct Pull<R> {
     pub(crate) d: Vec3<R>,
     pub(crate) n: Vec3<R>,

@@ -146,12 +146,12 @@ impl Structure {
 }
 
 impl<R: Real> Cone<R> {
-    /// [`Cone::pull`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M e. Gradients of the unit
+    /// [`Cone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M e. Gradients of the unit
     /// normal are for its turning.
     ///
     /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n) for ṅ ⟂ n.
     #[inline(always)]
-    pub(super) fn pull_by(
+    pub(super) fn vjp_by(
         &self,
         kappa: R,
         (eta, z): (Vec3<R>, Vec3<R>),
@@ -176,7 +176,7 @@ impl<R: Real> Cone<R> {
         Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
     }
 
-    /// [`Cone::rates`] as [`Cone::pull_by`], given W̃:
+    /// [`Cone::rates`] as [`Cone::vjp_by`], given W̃:
     ///
     /// ∂f/∂n = k (η_n + n ηᵀ) + η_n M − n ηᵀ + M W̃ ((z_n − φ − k d_n) − n (z + k d)ᵀ), k = 1 − μ.
     #[inline(always)]

@@ -259,7 +259,7 @@ impl Stage for Pull<'_> {
         let (problem, mut work) = self.at.of(memory);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let mut gradients = Gradients { force, limit, y, screws, contacts, p, gaps, kappa };
-        adjoint::pull(self.structure, &problem, &mut work, keep, &mut gradients);
+        adjoint::vjp(self.structure, &problem, &mut work, keep, &mut gradients);
     }
 }
 

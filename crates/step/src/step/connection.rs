@@ -101,7 +101,7 @@ impl ConnectionTables {
 
     /// Hands the summands of the generalised force −k Jᵀr to `add`, with their degrees of freedom.
     #[inline(always)]
-    pub(super) fn pull_together<R: Real>(&self, [kin, stiffness]: [&[R]; 2], mut add: impl FnMut(usize, R)) {
+    pub(super) fn vjp_together<R: Real>(&self, [kin, stiffness]: [&[R]; 2], mut add: impl FnMut(usize, R)) {
         for mover in &self.movers {
             let force = scale(-stiffness[mover.connection], self.apart(mover.connection, kin));
             add(mover.dof, dot(self.velocity(mover, kin), force));
@@ -110,7 +110,7 @@ impl ConnectionTables {
 
     /// Adds to the gradients of the kinematics' results and the stiffnesses, from those of P and of the generalised force −k Jᵀr.
     #[inline(always)]
-    pub(super) fn pull<R: Real>(
+    pub(super) fn vjp<R: Real>(
         &self,
         [kin, stiffness]: [&[R]; 2],
         grad_p: &[R],
@@ -122,14 +122,14 @@ impl ConnectionTables {
             let (v_l, v_r) = (self.velocity(left, kin), self.velocity(right, kin));
             let grad = grad_p[entry] * stiffness[left.connection];
             to_stiffness[left.connection] += grad_p[entry] * dot(v_l, v_r);
-            self.pull_velocity(left, scale(grad, v_r), kin, to_kin);
-            self.pull_velocity(right, scale(grad, v_l), kin, to_kin);
+            self.vjp_velocity(left, scale(grad, v_r), kin, to_kin);
+            self.vjp_velocity(right, scale(grad, v_l), kin, to_kin);
         }
         for mover in R::parts(&self.movers) {
             let (k, y) = (stiffness[mover.connection], grad_force(mover.dof));
             let (v, apart) = (self.velocity(mover, kin), self.apart(mover.connection, kin));
             to_stiffness[mover.connection] -= y * dot(v, apart);
-            self.pull_velocity(mover, scale(-(k * y), apart), kin, to_kin);
+            self.vjp_velocity(mover, scale(-(k * y), apart), kin, to_kin);
             let [a, b] = self.ends[mover.connection];
             add_vec3(to_kin, a, scale(k * y, v));
             add_vec3(to_kin, b, scale(-(k * y), v));
@@ -138,7 +138,7 @@ impl ConnectionTables {
 
     /// The vector-Jacobian product of [`ConnectionTables::velocity`].
     #[inline(always)]
-    fn pull_velocity<R: Real>(&self, mover: &Mover, grad: Vec3<R>, kin: &[R], to_kin: &mut [R]) {
+    fn vjp_velocity<R: Real>(&self, mover: &Mover, grad: Vec3<R>, kin: &[R], to_kin: &mut [R]) {
         let grad = signed(mover.side, grad);
         let at = self.ends[mover.connection][mover.side];
         add_vec3(to_kin, mover.screw + 3, grad);

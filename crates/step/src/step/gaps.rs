@@ -37,7 +37,7 @@ pub(super) fn gap<R: Real>(s: &Structure, i: usize, [geometry, screws, delta]: [
 
 /// The vector-Jacobian product (vjp) of `gap`: adds to the gradients of geometry, screws and δ, given the gradient of the gap.
 #[inline(always)]
-fn pull_gap<R: Real>(
+fn vjp_gap<R: Real>(
     s: &Structure,
     i: usize,
     [geometry, screws, delta]: [&[R]; 3],
@@ -87,14 +87,14 @@ impl Function<3> for Gaps {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [geometry, screws, delta]: [&[R]; 3], scratch: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+    fn vjp<R: Lane>(&self, [geometry, screws, delta]: [&[R]; 3], scratch: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
         let (placed, to_placed) = scratch.split_at_mut(self.structure.nv);
         self.structure.place_all(delta, placed);
         clear(to_placed);
         let [to_geometry, to_screws, to_delta] = to;
         for i in 0..self.nc {
             let to = [&mut *to_geometry, &mut *to_screws, &mut *to_placed];
-            pull_gap(&self.structure, i, [geometry, screws, placed], grad[i], to);
+            vjp_gap(&self.structure, i, [geometry, screws, placed], grad[i], to);
         }
         for (to, &place) in to_delta.iter_mut().zip_inline(&self.structure.place) {
             *to = to_placed[place];

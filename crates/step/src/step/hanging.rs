@@ -132,9 +132,9 @@ impl RollingTables {
         }
     }
 
-    /// The vector-Jacobian product of [`RollingTables::hold`]: see [`RollingTables::pull`].
+    /// The vector-Jacobian product of [`RollingTables::hold`]: see [`RollingTables::vjp`].
     #[inline(always)]
-    pub(super) fn pull_hold<'a, R: Real>(
+    pub(super) fn vjp_hold<'a, R: Real>(
         &self,
         [kin, par]: [&[R]; 2],
         of: &impl Fn(usize) -> (&'a [R], R),
@@ -157,7 +157,7 @@ impl RollingTables {
                         #[inline(always)]
                         |(to_kin, to_par, to_contacts)| {
                             let to = (&mut **to_kin, &mut **to_par);
-                            self.pull_held((hanger, &v), [kin, par], of, grad_p, to, (to_contacts, layout));
+                            self.vjp_held((hanger, &v), [kin, par], of, grad_p, to, (to_contacts, layout));
                         },
                     );
                 },
@@ -165,9 +165,9 @@ impl RollingTables {
         }
     }
 
-    /// A body's part of [`RollingTables::pull_hold`], from the operands of its stiffness.
+    /// A body's part of [`RollingTables::vjp_hold`], from the operands of its stiffness.
     #[inline(always)]
-    fn pull_held<'a, R: Real>(
+    fn vjp_held<'a, R: Real>(
         &self,
         (hanger, v): (&Hanger, &[R; OF_BODY]),
         [kin, par]: [&[R]; 2],
@@ -185,7 +185,7 @@ impl RollingTables {
             self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
             self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
         }
-        let [by] = hanging::pull(v, [&grad_m]);
+        let [by] = hanging::vjp(v, [&grad_m]);
         let at = &self.at;
         to_par[at.mass + hanger.body] += by[SUMS];
         add_vec3(to_par, at.gravity, vec3_at(&by, 5));
@@ -205,7 +205,7 @@ impl RollingTables {
                 #[inline(always)]
                 |(to_kin, to_par, to_contact)| {
                     let v = self.holding((hanger, on_b), [kin, par], numbers);
-                    let [by] = hanging::pull_part(self.k, &v, [&grads]);
+                    let [by] = hanging::vjp_part(self.k, &v, [&grads]);
                     let normal = vec3_at(&by, 0);
                     add_vec3(to_contact, 0, if on_b { scale(-R::one(), normal) } else { normal });
                     add_vec3(to_contact, if on_b { 6 } else { 3 }, vec3_at(&by, 3));

@@ -61,7 +61,7 @@ impl LimitTables {
 
     /// The vector-Jacobian product of `fill`: adds to the gradient of q, given the gradient of the gaps.
     #[inline(always)]
-    pub(super) fn pull_fill<R: Real>(&self, grad: &[R], q: &mut [R]) {
+    pub(super) fn vjp_fill<R: Real>(&self, grad: &[R], q: &mut [R]) {
         for (&grad, &Limit { q: at, sign, .. }) in grad.iter().zip_inline(&self.limits) {
             q[at] += grad.scale(sign);
         }

@@ -111,8 +111,8 @@ impl ContactTables {
     /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the coefficients of
     /// friction, to which they are added.
     #[inline(always)]
-    pub(super) fn pull_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
-        self.torsion.pull_split(torsion, contacts);
+    pub(super) fn vjp_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
+        self.torsion.vjp_split(torsion, contacts);
         for (c, &pair) in self.pairs.iter().enumerate() {
             mu[pair] += contacts[CONTACT_OPERAND * c + 10];
         }
@@ -158,7 +158,7 @@ impl Function<1> for Weights {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], grad: &[R], [to]: [&mut [R]; 1]) {
+    fn vjp<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], grad: &[R], [to]: [&mut [R]; 1]) {
         for ((to, &phi), &grad) in to.iter_mut().zip_inline(phi).zip_inline(grad) {
             *to = grad * self.0.weight(phi).1;
         }
@@ -194,9 +194,9 @@ impl Function<3> for Complete {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, _: [&[R]; 3], contacts: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
+    fn vjp<R: Lane>(&self, _: [&[R]; 3], contacts: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
         copy(contacts, grad);
-        self.0.pull_complete([mu, torsion], contacts);
+        self.0.vjp_complete([mu, torsion], contacts);
         for (from, own) in contacts.chunks_exact(CONTACT_OPERAND).zip_inline(own.chunks_exact_mut(Self::OWN)) {
             copy(&mut own[..GEOMETRY], &from[..GEOMETRY]);
             own[GEOMETRY] = from[11];
@@ -252,7 +252,7 @@ impl Function<1> for UsableState {
 
     /// The gradient stays zero: a choice between 0 and 1 has no slope.
     #[inline(always)]
-    fn pull<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], _: &[R], _: [&mut [R]; 1]) {}
+    fn vjp<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], _: &[R], _: [&mut [R]; 1]) {}
 }
 
 /// The mask (B, 1) of worlds with a nonzero number, or none if that is every world. Only this question is copied to the host.

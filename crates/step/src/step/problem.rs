@@ -233,7 +233,7 @@ impl ProblemTables {
             #[inline(always)]
             |entry, _, more| p[entry] += more,
         );
-        self.connections.pull_together(
+        self.connections.vjp_together(
             held,
             #[inline(always)]
             |dof, force| g[place[dof]] -= force,
@@ -244,7 +244,7 @@ impl ProblemTables {
     /// After [`ProblemTables::fill`]: from the gradients of P, −g and the gaps to those of q, u, the kinematics' results, to which they
     /// are added, and the parameters; all but the third, and those of the motions, are zero.
     #[inline(always)]
-    pub(super) fn pull<R: Real>(
+    pub(super) fn vjp<R: Real>(
         &self,
         place: &[usize],
         [q, u, kin, par, motions]: [&[R]; 5],
@@ -257,18 +257,18 @@ impl ProblemTables {
         }
         for (k, command) in self.commands.iter().enumerate() {
             let of = [par[at.stiffness + k], u[k]];
-            [to_par[at.stiffness + k], to_u[k]] = command.pull(place, of, q, [grad_p, y], to_q);
+            [to_par[at.stiffness + k], to_u[k]] = command.vjp(place, of, q, [grad_p, y], to_q);
         }
         for (k, spring) in self.springs.iter().enumerate() {
             let of = [par[at.spring + k], par[at.spring_rest + k]];
-            [to_par[at.spring + k], to_par[at.spring_rest + k]] = spring.pull(place, of, q, [grad_p, y], to_q);
+            [to_par[at.spring + k], to_par[at.spring_rest + k]] = spring.vjp(place, of, q, [grad_p, y], to_q);
         }
-        self.limits.pull_fill(grad_gaps, to_q);
+        self.limits.vjp_fill(grad_gaps, to_q);
         let force = inlined(
             #[inline(always)]
             |dof: usize| y[place[dof]],
         );
-        self.connections.pull(
+        self.connections.vjp(
             [kin, &par[at.connection..]],
             grad_p,
             force,
@@ -387,7 +387,7 @@ impl Function<3> for ProblemOp {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [state, kin, par]: [&[R]; 3], scratch: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+    fn vjp<R: Lane>(&self, [state, kin, par]: [&[R]; 3], scratch: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
         let Self { tables, structure: s } = self;
         let (q, u) = state.split_at(tables.nq);
         let (motions, scratch) = scratch.split_at_mut(tables.n_motions());
@@ -403,7 +403,7 @@ impl Function<3> for ProblemOp {
         let [to_state, to_kin, to_par] = to;
         let (to_q, to_u) = to_state.split_at_mut(tables.nq);
         to_par[tables.at.kappa] = kappa[0];
-        tables.pull(
+        tables.vjp(
             &s.place,
             [q, u, kin, par, motions],
             [p, &y[..s.nv], gaps],

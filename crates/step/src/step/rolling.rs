@@ -214,7 +214,7 @@ impl RollingTables {
     /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
     /// contacts' geometry and weights, given the gradients of P's entries.
     #[inline(always)]
-    pub(super) fn pull<'a, R: Real>(
+    pub(super) fn vjp<'a, R: Real>(
         &self,
         [kin, par]: [&[R]; 2],
         of: impl Fn(usize) -> (&'a [R], R),
@@ -241,12 +241,12 @@ impl RollingTables {
                         self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
                         self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
                     }
-                    let [by] = rolling::pull(roller.curved(), self.k, &v, [&grad_m]);
+                    let [by] = rolling::vjp(roller.curved(), self.k, &v, [&grad_m]);
                     self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
                 },
             );
         }
-        self.pull_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
+        self.vjp_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
     }
 
     /// Adds gradients by [`RollingTables::operands`] to those of the numbers that these were gathered from.
@@ -377,13 +377,13 @@ impl Function<3> for RollingOp {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+    fn vjp<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
         let [to_kin, to_contacts, to_par] = to;
         let grad_p = inlined(
             #[inline(always)]
             |entry: usize| grad[entry],
         );
         let contacts = placed(contacts);
-        self.tables.pull([kin, par], contacts, grad_p, (to_kin, to_par), (to_contacts, Self::LAYOUT));
+        self.tables.vjp([kin, par], contacts, grad_p, (to_kin, to_par), (to_contacts, Self::LAYOUT));
     }
 }

@@ -94,7 +94,7 @@ impl Strand {
 
     /// The gradients of stiffness and target, from those of P and −g; that of q is added to.
     #[inline(always)]
-    pub(super) fn pull<R: Real>(
+    pub(super) fn vjp<R: Real>(
         &self,
         place: &[usize],
         [stiffness, target]: [R; 2],

@@ -108,7 +108,7 @@ impl Torsion {
     /// The vector-Jacobian product of `split`: joins the gradients of twins to those of the model's contacts, in place, and adds to the
     /// gradients of the coefficients.
     #[inline(always)]
-    pub(super) fn pull_split<R: Real>(&self, torsion: &mut [R], contacts: &mut [R]) {
+    pub(super) fn vjp_split<R: Real>(&self, torsion: &mut [R], contacts: &mut [R]) {
         for (twin, Turning { contact, parameter }) in R::parts(self.twins()) {
             let (contacts, twins) = contacts.split_at_mut(CONTACT_OPERAND * twin);
             let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
@@ -141,7 +141,7 @@ impl Torsion {
     /// From the gradients of a step's forces to those of the forces M η of the solver's contacts, in their place. What the contacts'
     /// normals get is added to `normals`, in rows of so many numbers.
     #[inline(always)]
-    pub(super) fn pull_forces<R: Real>(
+    pub(super) fn vjp_forces<R: Real>(
         &self,
         contacts: &[R],
         eta: &[R],
@@ -228,10 +228,10 @@ impl Function<3> for Totals {
     }
 
     #[inline(always)]
-    fn pull<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+    fn vjp<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
         let [normals, forces, _] = to;
         copy(&mut forces[..grad.len()], grad);
-        self.0.pull_forces(contacts, eta, forces, (normals, CONTACT_OPERAND));
+        self.0.vjp_forces(contacts, eta, forces, (normals, CONTACT_OPERAND));
     }
 }
 

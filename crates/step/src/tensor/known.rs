@@ -14,7 +14,7 @@ pub(crate) trait Adjoint: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the computation of the gradients fails.
-    fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]>;
+    fn vjp(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]>;
 }
 
 /// Keeps the gradients of the operands that candle tracks; none for the others.
@@ -98,6 +98,6 @@ impl<A: Adjoint> CustomOp3 for Known<A> {
         result: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        self.adjoint.pull([a, b, c], result, grad).map(Into::into)
+        self.adjoint.vjp([a, b, c], result, grad).map(Into::into)
     }
 }

@@ -71,23 +71,23 @@ impl<R: Real, const K: usize> Nearest<R, K> {
 
     /// Jacobian-vector product: the changes of the normal and the signed distance with a change of the point.
     #[inline(always)]
-    pub(super) fn push(&self, p: [R; K]) -> ([R; K], R) {
+    pub(super) fn jvp(&self, p: [R; K]) -> ([R; K], R) {
         let (mut apart, mut way) = (p, p);
         for i in 0..K {
             apart[i] = self.limited[i].of_x * p[i] - p[i];
             way[i] = R::select(self.unit.miss, -p[i], apart[i]);
         }
-        let normal = self.unit.pull(apart);
+        let normal = self.unit.vjp(apart);
         (normal, inner(normal, self.way) + inner(self.unit.value, way))
     }
 
     /// Vector-Jacobian product: the gradients of the point and the half extents, given those of the normal and the signed distance.
     #[inline(always)]
-    pub(super) fn pull(&self, mut normal: [R; K], gap: R) -> ([R; K], [R; K]) {
+    pub(super) fn vjp(&self, mut normal: [R; K], gap: R) -> ([R; K], [R; K]) {
         for i in 0..K {
             normal[i] = gap.mul_add(self.way[i], normal[i]);
         }
-        let mut p = self.unit.pull(normal);
+        let mut p = self.unit.vjp(normal);
         let mut e = p;
         for i in 0..K {
             let along = gap * self.unit.value[i];

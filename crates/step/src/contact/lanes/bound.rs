@@ -81,7 +81,7 @@ impl Round {
 
     /// The gradient of the sizes from that of [`Round::radius`]. Of equally long axes of an ellipsoid the first one takes it.
     #[inline(always)]
-    fn pull<R: Real>(self, size: &[R; Shape::SIZES], by_radius: R) -> [R; Shape::SIZES] {
+    fn vjp<R: Real>(self, size: &[R; Shape::SIZES], by_radius: R) -> [R; Shape::SIZES] {
         let ([x, y, z, _], none) = (*size, R::zero());
         let radius = self.radius(size);
         match self {
@@ -170,7 +170,7 @@ impl<R: Real> Bounds<R> {
     /// Vector-Jacobian product of [`Bounds::put`]: adds to the reactions on both sides in worlds of the mask, given the gradients of a
     /// pair's contacts. All have the normal and points of the bounds; the first has their distance.
     #[inline(always)]
-    pub(super) fn pull(
+    pub(super) fn vjp(
         &self,
         far: R::Mask,
         gradients: &[R],
@@ -228,7 +228,7 @@ impl<R: Real> Bounds<R> {
             on.turn(arm, force);
         }
         if let Bound::Ball(round) = bounds[side] {
-            on.size = round.pull(&sides[side].size, by_radius);
+            on.size = round.vjp(&sides[side].size, by_radius);
         }
         on
     }
@@ -303,13 +303,13 @@ mod tests {
     }
 
     /// The gradients of both shapes' poses, by twists about their origins, and sizes.
-    fn pull(pair: &ConvexPair, of: &Placed, nearest: &[R], gradient: &[f64]) -> ([Vec<f64>; 2], [Vec<f64>; 2]) {
+    fn vjp(pair: &ConvexPair, of: &Placed, nearest: &[R], gradient: &[f64]) -> ([Vec<f64>; 2], [Vec<f64>; 2]) {
         let places = places(of);
         let places = places.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
         let (contacts, weights) = gradient.split_at(GEOMETRY * pair.contacts());
         let gradient = (&lanes(contacts.iter().copied())[..], &lanes(weights.iter().copied())[..]);
         let (mut wrenches, mut sizes) = ([[R::zero(); 6]; 2], [[R::zero(); Shape::SIZES]; 2]);
-        convex::pull(pair, places, nearest, gradient, &mut wrenches, &mut sizes);
+        convex::vjp(pair, places, nearest, gradient, &mut wrenches, &mut sizes);
         (wrenches.map(|on| plain(&on)), sizes.map(|on| plain(&on)))
     }
 
@@ -375,7 +375,7 @@ mod tests {
                     let of = contacts.iter().zip(&gradient).enumerate().filter(|(k, _)| k % GEOMETRY < 9 || *k == 9);
                     of.map(|(_, (x, g))| x * g).sum::<f64>()
                 };
-                let (wrenches, sizes) = pull(&cut, &at, &found[2], &gradient);
+                let (wrenches, sizes) = vjp(&cut, &at, &found[2], &gradient);
                 let step = 1e-6;
                 let slope = |of: &dyn Fn(&mut Placed, f64)| {
                     let [plus, minus] = [step, -step].map(|by| {

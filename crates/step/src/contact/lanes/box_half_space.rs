@@ -27,11 +27,11 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 
 /// Vector-Jacobian product: adds the gradients of poses and sizes of a box and a half-space, given the gradient of the contacts.
 #[inline(always)]
-pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let e = a.box_core();
     for k in 0..8 {
         let arm = rotate_back(&a.pose.axes, signed(k, e));
-        let (corner, radius) = half_space::pull_under(add(a.pose.p, arm), a.size[3], &b.pose, &grad.get(k), on_b);
+        let (corner, radius) = half_space::vjp_under(add(a.pose.p, arm), a.size[3], &b.pose, &grad.get(k), on_b);
         on_a.push(corner);
         on_a.turn(arm, corner);
         on_a.size[3] += radius;
@@ -41,7 +41,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 
 /// Jacobian-vector product: the change of the contacts of a box and a half-space with the motions of both.
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn jvp<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let e = a.box_core();
     for k in 0..8 {
         let corner = add(a.pose.p, rotate_back(&a.pose.axes, signed(k, e)));

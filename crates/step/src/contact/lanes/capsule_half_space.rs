@@ -23,10 +23,10 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 
 /// Vector-Jacobian product: adds the gradients of poses and sizes of a capsule and a half-space, given the gradient of the contacts.
 #[inline(always)]
-pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     for k in 0..2 {
         let (arm, sign) = arm(a, k);
-        let (end, radius) = half_space::pull_under(add(a.pose.p, arm), a.size[0], &b.pose, &grad.get(k), on_b);
+        let (end, radius) = half_space::vjp_under(add(a.pose.p, arm), a.size[0], &b.pose, &grad.get(k), on_b);
         on_a.push(end);
         on_a.turn(arm, end);
         on_a.size[0] += radius;
@@ -36,7 +36,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 
 /// Jacobian-vector product: the change of the contacts of a capsule and a half-space with the motions of both.
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn jvp<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     for k in 0..2 {
         let end = add(a.pose.p, arm(a, k).0);
         out.set(k, half_space::push_under(end, a.size[0], &b.pose, by_a.velocity(end), by_b));

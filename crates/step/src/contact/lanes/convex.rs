@@ -98,7 +98,7 @@ fn near_witness<R: Lane>(
 /// gradients of their sizes. It takes `nearest` as [`witness`] set it, and the gradients of the contacts and their weights. Worlds
 /// where those are all zero are skipped.
 #[inline(always)]
-pub(crate) fn pull<R: Lane>(
+pub(crate) fn vjp<R: Lane>(
     pair: &ConvexPair,
     places: Places<R>,
     nearest: &[R],
@@ -120,14 +120,14 @@ pub(crate) fn pull<R: Lane>(
             far,
             &mut reactions,
             #[inline(always)]
-            |(on_a, on_b)| placed.pull(far, contacts, (bounds, sides), [on_a, on_b]),
+            |(on_a, on_b)| placed.vjp(far, contacts, (bounds, sides), [on_a, on_b]),
         );
         needed = needed.and(far.not());
     }
     let [on_a, on_b] = wrenches;
     let [grow_a, grow_b] = sizes;
     if let Some((kind, swapped)) = pair.formula() {
-        of_kind!(kind, pull(&self::sides(places), swapped, needed, (contacts, weights), &mut reactions));
+        of_kind!(kind, vjp(&self::sides(places), swapped, needed, (contacts, weights), &mut reactions));
     } else {
         let [(pose_a, size_a), (pose_b, size_b)] = places;
         R::exchange(
@@ -135,7 +135,7 @@ pub(crate) fn pull<R: Lane>(
             [&mut *on_a, &mut *grow_a, &mut *on_b, &mut *grow_b],
             |[pose_a, size_a, pose_b, size_b, nearest, contacts, weights, needed], [on_a, grow_a, on_b, grow_b]| {
                 let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
-                pull_worlds(pair, worlds, (nearest, needed), (contacts, weights), [(on_a, grow_a), (on_b, grow_b)]);
+                vjp_worlds(pair, worlds, (nearest, needed), (contacts, weights), [(on_a, grow_a), (on_b, grow_b)]);
             },
         );
     }
@@ -242,7 +242,7 @@ fn witness_worlds<N: Number>(
 
 /// [`pull`] for a pair without a formula, world by world, where `needed` is positive.
 #[inline(never)]
-fn pull_worlds<N: Number>(
+fn vjp_worlds<N: Number>(
     pair: &ConvexPair,
     worlds: Worlds<N>,
     (nearest, needed): (&[N], &[N]),
@@ -258,7 +258,7 @@ fn pull_worlds<N: Number>(
         }
         let pulled = worlds
             .distance(world, nearest)
-            .and_then(|distance| pair.pull(&placed(&worlds.at(world)), &distance, gradients));
+            .and_then(|distance| pair.vjp(&placed(&worlds.at(world)), &distance, gradients));
         for ((wrench, grow), BodyGradient { twist, sizes }) in to.iter_mut().zip(pulled.into_iter().flatten()) {
             worlds.scatter(world, twist.as_slice(), wrench);
             worlds.scatter(world, &sizes, grow);

@@ -26,7 +26,7 @@ pub(super) struct OffsetPull<R> {
 
 /// Vector-Jacobian product of [`offset`], given the gradient of the contact.
 #[inline(always)]
-pub(super) fn pull_offset<R: Real>(radius_a: R, gap: R, normal: Vec3<R>, grad: &Contact<R>) -> OffsetPull<R> {
+pub(super) fn vjp_offset<R: Real>(radius_a: R, gap: R, normal: Vec3<R>, grad: &Contact<R>) -> OffsetPull<R> {
     let core_a = add(grad.point_a, grad.point_b);
     let phi = grad.phi + dot(normal, grad.point_b);
     OffsetPull {
@@ -82,10 +82,10 @@ impl<R: Real> Between<R> {
 
     /// Jacobian-vector product of [`Between::contact`]: the change of the contact with those of the core points and of the fallback.
     #[inline(always)]
-    pub(super) fn push(&self, fallback: Vec3<R>, [core_a, core_b]: [Vec3<R>; 2], turn: Vec3<R>) -> Contact<R> {
+    pub(super) fn jvp(&self, fallback: Vec3<R>, [core_a, core_b]: [Vec3<R>; 2], turn: Vec3<R>) -> Contact<R> {
         let (apart, unit) = self.normal(fallback);
         let change = sub(core_b, core_a);
-        let normal = unit.push(change, turn);
+        let normal = unit.jvp(change, turn);
         Contact {
             normal,
             point_a: axpy(self.radius_a, normal, core_a),
@@ -96,17 +96,17 @@ impl<R: Real> Between<R> {
 
     /// Vector-Jacobian product of [`Between::contact`]: the gradients of the core points and radii, and of the fallback.
     #[inline(always)]
-    pub(super) fn pull(&self, fallback: Vec3<R>, grad: &Contact<R>) -> (Self, Vec3<R>) {
+    pub(super) fn vjp(&self, fallback: Vec3<R>, grad: &Contact<R>) -> (Self, Vec3<R>) {
         let (apart, unit) = self.normal(fallback);
         let normal = axpy(grad.phi, apart, grad.normal);
         let normal = axpy(self.radius_a, grad.point_a, axpy(-self.radius_b, grad.point_b, normal));
-        let force = axpy(grad.phi, unit.value, unit.pull(normal));
+        let force = axpy(grad.phi, unit.value, unit.vjp(normal));
         let pulls = Self {
             core_a: sub(grad.point_a, force),
             radius_a: dot(unit.value, grad.point_a) - grad.phi,
             core_b: add(grad.point_b, force),
             radius_b: -(dot(unit.value, grad.point_b) + grad.phi),
         };
-        (pulls, unit.pull_fallback(normal))
+        (pulls, unit.vjp_fallback(normal))
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn push_under<R: Real>(
 
 /// Vector-Jacobian product of [`under`]: returns the gradients of x and the radius, and adds to the reaction on the half-space.
 #[inline(always)]
-pub(super) fn pull_under<R: Real>(
+pub(super) fn vjp_under<R: Real>(
     x: Vec3<R>,
     radius: R,
     plane: &Pose<R>,
@@ -40,7 +40,7 @@ pub(super) fn pull_under<R: Real>(
 ) -> (Vec3<R>, R) {
     let normal = neg(plane.axes[2]);
     let down = sub(plane.p, x);
-    let pulls = core::pull_offset(radius, dot(normal, down), normal, grad);
+    let pulls = core::vjp_offset(radius, dot(normal, down), normal, grad);
     on_plane.push(scale(pulls.gap, normal));
     on_plane.turn(normal, axpy(pulls.gap, down, pulls.normal));
     (axpy(-pulls.gap, normal, pulls.core_a), pulls.radius_a)

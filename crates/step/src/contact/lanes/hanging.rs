@@ -137,12 +137,12 @@ pub(crate) fn part<R: Real>(k: f64, v: &[R; OF_CONTACT]) -> [R; SUMS] {
 
 /// Vector-Jacobian products of [`part`]: the gradients of the operands, for each of N gradients of the sums.
 #[inline(always)]
-pub(crate) fn pull_part<R: Real, const N: usize>(
+pub(crate) fn vjp_part<R: Real, const N: usize>(
     k: f64,
     v: &[R; OF_CONTACT],
     grads: [&[R; SUMS]; N],
 ) -> [[R; OF_CONTACT]; N] {
-    traced::pull(&Part(k), v, grads)
+    traced::vjp(&Part(k), v, grads)
 }
 
 /// The stiffness of a body about the world's axes, N·m/rad.
@@ -153,8 +153,8 @@ pub(crate) fn stiffness<R: Real>(v: &[R; OF_BODY]) -> [R; STIFFNESS] {
 
 /// Vector-Jacobian products of [`stiffness`].
 #[inline(always)]
-pub(crate) fn pull<R: Real, const N: usize>(v: &[R; OF_BODY], grads: [&[R; STIFFNESS]; N]) -> [[R; OF_BODY]; N] {
-    traced::pull(&Whole, v, grads)
+pub(crate) fn vjp<R: Real, const N: usize>(v: &[R; OF_BODY], grads: [&[R; STIFFNESS]; N]) -> [[R; OF_BODY]; N] {
+    traced::vjp(&Whole, v, grads)
 }
 
 /// Is the body's [`stiffness`] more than 0? Elsewhere its derivatives are 0, too.

@@ -85,7 +85,7 @@ pub(crate) fn witness<R: Real>(
 /// then moment about the shape's origin) and to the gradients of their sizes.
 #[expect(clippy::too_many_arguments, reason = "operands and gradients of a kernel")]
 #[inline(always)]
-pub(crate) fn pull<R: Real>(
+pub(crate) fn vjp<R: Real>(
     kind: PairKind,
     swapped: bool,
     a: &Pose<R>,
@@ -103,13 +103,13 @@ pub(crate) fn pull<R: Real>(
     let mut reactions = [Reaction::none(); 2];
     let to = &mut reactions;
     match kind {
-        PairKind::SphereSphere => sphere_sphere::pull(&a, &b, grad, to),
-        PairKind::SphereCapsule => sphere_capsule::pull(&a, &b, grad, to),
-        PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to),
-        PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to),
-        PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to),
-        PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to),
-        PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to),
+        PairKind::SphereSphere => sphere_sphere::vjp(&a, &b, grad, to),
+        PairKind::SphereCapsule => sphere_capsule::vjp(&a, &b, grad, to),
+        PairKind::SphereBox => sphere_box::vjp(&a, &b, grad, to),
+        PairKind::SphereCylinder => sphere_cylinder::vjp(&a, &b, grad, to),
+        PairKind::SphereHalfSpace => sphere_half_space::vjp(&a, &b, grad, to),
+        PairKind::CapsuleHalfSpace => capsule_half_space::vjp(&a, &b, grad, to),
+        PairKind::BoxHalfSpace => box_half_space::vjp(&a, &b, grad, to),
     }
     let [on_a, on_b] = if swapped { [reactions[1], reactions[0]] } else { reactions };
     on_a.add_to(wrench_a, grad_size_a);
@@ -117,7 +117,7 @@ pub(crate) fn pull<R: Real>(
 }
 
 /// Does the kind have a [`push`] (Jacobian-vector product)? The Jacobians of other kinds come from one pull per number.
-pub(crate) fn has_push(kind: PairKind) -> bool {
+pub(crate) fn has_jvp(kind: PairKind) -> bool {
     match kind {
         PairKind::SphereSphere
         | PairKind::SphereCapsule
@@ -136,9 +136,9 @@ pub(crate) trait Motions<R: Real> {
 }
 
 /// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. It does nothing
-/// for kinds without [`has_push`]. What does not depend on the motion is computed once for all motions.
+/// for kinds without [`has_jvp`]. What does not depend on the motion is computed once for all motions.
 #[inline(always)]
-pub(crate) fn push<R: Real>(
+pub(crate) fn jvp<R: Real>(
     kind: PairKind,
     swapped: bool,
     a: &Pose<R>,
@@ -154,7 +154,7 @@ pub(crate) fn push<R: Real>(
                 #[inline(always)]
                 |[by_a, by_b], numbers| {
                     let by = &if swapped { [by_b, by_a] } else { [by_a, by_b] };
-                    $pair::push(&a, &b, by, &mut Contacts { numbers, swapped });
+                    $pair::jvp(&a, &b, by, &mut Contacts { numbers, swapped });
                 },
             )
         };

@@ -195,13 +195,13 @@ fn world<S: Scalar>(axes: [V3<S>; 3], v: V3<S>) -> V3<S> {
 
 /// Vector-Jacobian products of [`stiffness`]: the gradients of the operands, for each of N gradients of the stiffness.
 #[inline(always)]
-pub(crate) fn pull<R: Real, const N: usize>(
+pub(crate) fn vjp<R: Real, const N: usize>(
     curved: Curved,
     k: f64,
     v: &[R; OPERANDS],
     grads: [&[R; STIFFNESS]; N],
 ) -> [[R; OPERANDS]; N] {
-    traced::pull(&Rolling(curved, k), v, grads)
+    traced::vjp(&Rolling(curved, k), v, grads)
 }
 
 /// The tape of the stiffness for [`Curved::Ellipsoid`].

@@ -22,9 +22,9 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 
 /// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a capsule, given the gradient of the contact.
 #[inline(always)]
-pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (s, between) = closest(a, b);
-    let (pulls, fallback) = between.pull(b.pose.axes[0], &grad.get(0));
+    let (pulls, fallback) = between.vjp(b.pose.axes[0], &grad.get(0));
     let axis = b.pose.axes[2];
     let place = dot(axis, pulls.core_b);
     let along = s.of_x * place;
@@ -40,12 +40,12 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 
 /// Jacobian-vector product: the change of the contact of a sphere and a capsule with the motions of both.
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn jvp<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (s, between) = closest(a, b);
     let axis = b.pose.axes[2];
     let core_a = by_a.velocity(a.pose.p);
     // The velocity of the closest point along the capsule's axis.
     let slide = s.of_x * dot(axis, sub(core_a, by_b.velocity(a.pose.p)));
     let core_b = axpy(slide, axis, by_b.velocity(between.core_b));
-    out.set(0, between.push(b.pose.axes[0], [core_a, core_b], by_b.turn(b.pose.axes[0])));
+    out.set(0, between.jvp(b.pose.axes[0], [core_a, core_b], by_b.turn(b.pose.axes[0])));
 }

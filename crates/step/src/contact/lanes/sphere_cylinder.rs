@@ -44,13 +44,13 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 
 /// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a cylinder, given the gradient of the contact.
 #[inline(always)]
-pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let Placed { d, p, radial, nearest, normal } = place(a, b);
-    let pulls = core::pull_offset(a.size[0], nearest.gap, normal, &grad.get(0));
+    let pulls = core::vjp_offset(a.size[0], nearest.gap, normal, &grad.get(0));
     let local = rotate(&b.pose.axes, pulls.normal);
     let [outward, _] = nearest.normal();
-    let (place, size) = nearest.pull([dot(radial.value, local), local[2]], pulls.gap);
-    let level = radial.pull(axpy(place[0], p, scale(outward, local)));
+    let (place, size) = nearest.vjp([dot(radial.value, local), local[2]], pulls.gap);
+    let level = radial.vjp(axpy(place[0], p, scale(outward, local)));
     let [x, y, _] = axpy(place[0], radial.value, level);
     let force = rotate_back(&b.pose.axes, [x, y, place[1]]);
     on_a.push(add(pulls.core_a, force));

@@ -21,9 +21,9 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 
 /// Vector-Jacobian product: adds the gradients of poses and sizes of two spheres, given the gradient of the contact.
 #[inline(always)]
-pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (between, up) = between(a, b);
-    let (pulls, _) = between.pull(up, &grad.get(0));
+    let (pulls, _) = between.vjp(up, &grad.get(0));
     on_a.push(pulls.core_a);
     on_a.size[0] += pulls.radius_a;
     on_b.push(pulls.core_b);
@@ -32,8 +32,8 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 
 /// Jacobian-vector product: the change of the contact of two spheres with the motions of both.
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn jvp<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (between, up) = between(a, b);
     let cores = [by_a.velocity(a.pose.p), by_b.velocity(b.pose.p)];
-    out.set(0, between.push(up, cores, zero()));
+    out.set(0, between.jvp(up, cores, zero()));
 }

@@ -43,7 +43,7 @@ impl<'a, R: Real> Tape<'a, R> {
     /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at
     /// once. Numbers that serve none of the results in `wanted` get the tangent 0.
     #[inline(always)]
-    pub(super) fn push<const K: usize, const N: usize>(
+    pub(super) fn jvp<const K: usize, const N: usize>(
         &self,
         structure: &Structure,
         wanted: Results,
@@ -90,7 +90,7 @@ impl<'a, R: Real> Tape<'a, R> {
     /// Vector-Jacobian product (reverse mode): given gradients by all numbers, adds to the gradients of the variables. The
     /// gradients of results that are not in `wanted` must be 0.
     #[inline(always)]
-    pub(super) fn pull(&self, structure: &Structure, wanted: Results, gradients: &mut [R]) {
+    pub(super) fn vjp(&self, structure: &Structure, wanted: Results, gradients: &mut [R]) {
         self.check(structure);
         let (mut arguments, mut counts) = (&structure.arguments[..], &structure.counts[..]);
         for run in structure.runs.iter().rev() {

@@ -6,7 +6,7 @@ pub(super) mod pair_support;
 
 use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
-use super::{GEOMETRY, Motion, Motions, has_push, pull, push, witness};
+use super::{GEOMETRY, Motion, Motions, has_jvp, jvp, vjp, witness};
 use crate::contact::kind::{PairFunction, PairKind};
 use crate::kinematics::spatial::Twist;
 use crate::kinematics::{POSE, Pose};
@@ -88,7 +88,7 @@ impl Stage for Geometry<'_> {
         witness(kind, swapped, &a, &size_a, &b, &size_b, &mut out);
         let (mut wrench_a, mut wrench_b) = ([R::zero(); 6], [R::zero(); 6]);
         let (mut grow_a, mut grow_b) = ([R::zero(); 4], [R::zero(); 4]);
-        pull(kind, swapped, &a, &size_a, &b, &size_b, &grad, &mut wrench_a, &mut wrench_b, &mut grow_a, &mut grow_b);
+        vjp(kind, swapped, &a, &size_a, &b, &size_b, &grad, &mut wrench_a, &mut wrench_b, &mut grow_a, &mut grow_b);
         to.store_all(first, 0, &out);
         to.store_all(first, n, &[&wrench_a[..], &wrench_b, &grow_a, &grow_b].concat());
     }
@@ -195,7 +195,7 @@ fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
             let pose = |body: &Body| Pose::read(&lanes(&body.pose));
             let motion = twists.map(|twist| Motion(Some(Twist::read(&lanes(&twist), 0))));
             let mut one = One { motion, change: vec![R::zero(); GEOMETRY * kind.contacts()] };
-            push(kind, swapped, &pose(a), &lanes(&a.size), &pose(b), &lanes(&b.size), &mut one);
+            jvp(kind, swapped, &pose(a), &lanes(&a.size), &pose(b), &lanes(&b.size), &mut one);
             to.store_all(first, 0, &one.change);
         }
     }
@@ -219,7 +219,7 @@ fn pushes_are_the_transpose_of_pulls() {
     pairs.extend(degenerate().into_iter().map(|(_, a, b, _)| (a, b)));
     pairs.extend(swapped(&pairs));
     let mut seen = 0;
-    for pair in pairs.iter().filter(|(a, b)| has_push(PairKind::find(&a.shape, &b.shape).unwrap().0)) {
+    for pair in pairs.iter().filter(|(a, b)| has_jvp(PairKind::find(&a.shape, &b.shape).unwrap().0)) {
         let grads = random_grads(&mut random, std::slice::from_ref(pair));
         let (_, reactions) = on_lanes(std::slice::from_ref(pair), &grads);
         let twists = [0, 1].map(|_| [0; 6].map(|_| random.between(-1.0, 1.0)));

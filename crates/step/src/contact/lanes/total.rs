@@ -93,7 +93,7 @@ pub(super) fn unit<R: Real, const K: usize>(v: [R; K], fallback: [R; K]) -> Unit
 impl<R: Real, const K: usize> Unit<R, K> {
     /// Vector-Jacobian product: the gradient of v, which is (1 − n nᵀ) n̄ / |v| for the gradient n̄ of the unit vector n.
     #[inline(always)]
-    pub(super) fn pull(&self, mut gradient: [R; K]) -> [R; K] {
+    pub(super) fn vjp(&self, mut gradient: [R; K]) -> [R; K] {
         let along = inner(self.direction, gradient);
         for i in 0..K {
             gradient[i] = self.per_length * (-along).mul_add(self.direction[i], gradient[i]);
@@ -101,11 +101,11 @@ impl<R: Real, const K: usize> Unit<R, K> {
         gradient
     }
 
-    /// Jacobian-vector product: the change of the unit vector with those of v and of the fallback. It uses [`Unit::pull`], which is
+    /// Jacobian-vector product: the change of the unit vector with those of v and of the fallback. It uses [`Unit::vjp`], which is
     /// symmetric.
     #[inline(always)]
-    pub(super) fn push(&self, v: [R; K], fallback: [R; K]) -> [R; K] {
-        let mut value = self.pull(v);
+    pub(super) fn jvp(&self, v: [R; K], fallback: [R; K]) -> [R; K] {
+        let mut value = self.vjp(v);
         for i in 0..K {
             value[i] += R::select(self.miss, fallback[i], R::zero());
         }
@@ -114,7 +114,7 @@ impl<R: Real, const K: usize> Unit<R, K> {
 
     /// Vector-Jacobian product: the gradient of the fallback.
     #[inline(always)]
-    pub(super) fn pull_fallback(&self, gradient: [R; K]) -> [R; K] {
+    pub(super) fn vjp_fallback(&self, gradient: [R; K]) -> [R; K] {
         choose(self.miss, gradient, [R::zero(); K])
     }
 }

@@ -19,7 +19,7 @@ pub(super) trait Formula<const N: usize, const M: usize> {
 
 /// Vector-Jacobian products: the gradients of the operands, for each of K gradients of the results.
 #[inline(always)]
-pub(super) fn pull<R: Real, const N: usize, const M: usize, const K: usize>(
+pub(super) fn vjp<R: Real, const N: usize, const M: usize, const K: usize>(
     formula: &impl Formula<N, M>,
     v: &[R; N],
     grads: [&[R; M]; K],
@@ -38,7 +38,7 @@ pub(super) fn pull<R: Real, const N: usize, const M: usize, const K: usize>(
         for j in 0..M {
             by[results[j]] += grads[i][j];
         }
-        tape.pull(structure, 1, &mut by);
+        tape.vjp(structure, 1, &mut by);
         copy(&mut all[i], &by[1..=N]);
     }
     all

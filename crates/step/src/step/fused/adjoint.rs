@@ -46,7 +46,7 @@ impl Stage for PullIntegrate<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        Integrate::pull(&plan.retraction, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
+        Integrate::vjp(&plan.retraction, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
         for (dof, &place) in plan.structure.place.iter().enumerate() {
             to.y[place] = to.delta[dof] + to.through_delta[dof];
         }
@@ -62,7 +62,7 @@ impl Stage for PullForces<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
-        plan.contacts.torsion.pull_forces(m.contacts, work.eta, to.force, (to.geometry, GEOMETRY));
+        plan.contacts.torsion.vjp_forces(m.contacts, work.eta, to.force, (to.geometry, GEOMETRY));
     }
 }
 
@@ -74,8 +74,8 @@ impl Stage for PullAssemble<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
-        plan.pull_contacts(&m, &mut to);
-        plan.problem.pull(
+        plan.vjp_contacts(&m, &mut to);
+        plan.problem.vjp(
             &plan.structure.place,
             [m.q, m.u, m.kin, m.par, m.motion],
             [to.p, to.y, to.gaps],
@@ -88,12 +88,12 @@ impl Plan {
     /// From the gradients of the contacts as the solver takes them to those of geometry, shares, κ, μ and γ; those of all other
     /// operands are cleared.
     #[inline(always)]
-    pub(super) fn pull_contacts<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+    pub(super) fn vjp_contacts<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
         for block in [&mut *to.q, &mut *to.u, &mut *to.par, &mut *to.motion] {
             clear(block);
         }
-        self.contacts.pull_complete(self.friction_mut(to.par), to.contacts);
-        self.pull_rolling(m, to);
+        self.contacts.vjp_complete(self.friction_mut(to.par), to.contacts);
+        self.vjp_rolling(m, to);
         for c in R::parts(0..self.nc) {
             let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
@@ -112,14 +112,14 @@ impl Plan {
 impl Plan {
     /// The vector-Jacobian product of the rolling stiffness: see [`RollingTables`](crate::step::rolling::RollingTables).
     #[inline(always)]
-    fn pull_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+    fn vjp_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
         const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: 11 };
         let (contacts, p) = (self.placed(m.geometry, m.share), &*to.p);
         let grad_p = inlined(
             #[inline(always)]
             |entry: usize| p[entry],
         );
-        self.rolling.pull([m.kin, m.par], contacts, grad_p, (to.kin, to.par), (to.contacts, LAYOUT));
+        self.rolling.vjp([m.kin, m.par], contacts, grad_p, (to.kin, to.par), (to.contacts, LAYOUT));
     }
 }
 
@@ -137,7 +137,7 @@ impl Stage for PullGeometry<'_> {
             copy(&mut m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)], from);
         }
         let sizes = &mut to.par[plan.at.sizes..plan.at.offsets];
-        plan.pairs.pull([m.kin, plan.sizes(m.par), m.nearest], [m.geometry, to.share], [to.shapes, to.kin, sizes]);
+        plan.pairs.vjp([m.kin, plan.sizes(m.par), m.nearest], [m.geometry, to.share], [to.shapes, to.kin, sizes]);
     }
 }
 

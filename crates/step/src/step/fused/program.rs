@@ -46,20 +46,20 @@ impl Plan {
     }
 
     /// Runs the adjoint stages: from the gradients of the results to those of q, u and the parameters.
-    pub(super) fn pull(&self, group: &mut Group) {
+    pub(super) fn vjp(&self, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
-        self.pull_finish_second_order(group);
+        self.vjp_finish_second_order(group);
         group.run(&PullIntegrate(self));
         if self.n_turning() > 0 {
             group.run(&PullForces(self));
         }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        if !self.pull_second_order(group) {
+        if !self.vjp_second_order(group) {
             group.run(&PullAssemble(self));
         }
         group.run(&PullGeometry(self));
         group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
-        self.pull_set_up_second_order(group);
+        self.vjp_set_up_second_order(group);
         group.run(&Clean(self));
     }
 }
@@ -104,7 +104,7 @@ impl Program for Backward<'_> {
         group.run(&Recall { plan, result, grad });
         plan.refit(group);
         plan.factor(group, false);
-        plan.pull(group);
+        plan.vjp(group);
         group.run(&StoreGradients(plan));
     }
 }

@@ -70,7 +70,7 @@ impl Adjoint for StepAdjoint {
         "fused-step"
     }
 
-    fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+    fn vjp(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
         let plan = &*self.0;
         #[cfg(feature = "cuda")]
         if grad.device().is_cuda() {

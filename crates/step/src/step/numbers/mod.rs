@@ -288,7 +288,7 @@ impl Quasidynamic {
             let rows = fused::step_adjoint(plan, [q, u], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
             return split(plan, &rows, self.parameters());
         }
-        self.pull_by_tensors(q, u, (b, 1), |sim, q, u| by.cost(&sim.step(q, &u.squeeze(1)?)?))
+        self.vjp_by_tensors(q, u, (b, 1), |sim, q, u| by.cost(&sim.step(q, &u.squeeze(1)?)?))
     }
 
     /// T steps from q₀ (B, nq) under u (B, T, nu), on plain numbers: see [`rollout`](crate::rollout::rollout).
@@ -361,7 +361,7 @@ impl Quasidynamic {
             return GradientNumbers::new(q, u, &par, self.parameters());
         }
         let q0 = columns(&rollout.q, (n_steps + 1) * nq, 0..nq);
-        self.pull_by_tensors(&q0, u, (b, n_steps), |sim, q, u| {
+        self.vjp_by_tensors(&q0, u, (b, n_steps), |sim, q, u| {
             let all = crate::rollout::rollout(sim, q, u)?;
             dot([(by_q, &all.q), (by_force, &all.force)], &all.q)
         })
@@ -387,7 +387,7 @@ impl Quasidynamic {
     }
 
     /// Gradients of a cost by q, u and parameters through candle's graph, for steps that have no fused form.
-    fn pull_by_tensors(
+    fn vjp_by_tensors(
         &self,
         q: &[f64],
         u: &[f64],

@@ -66,7 +66,7 @@ impl Function<2> for UsableContacts {
 
     /// The gradient stays zero: a choice between 0 and 1 has no slope.
     #[inline(always)]
-    fn pull<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
+    fn vjp<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
 }
 
 /// Asks a [`Geometry`] for its contacts, and checks that their shapes and types match those of the scene's `own` contacts.

@@ -33,7 +33,7 @@ impl Quasidynamic {
     pub fn linearize_from(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Linearization> {
         match self.fused_linearize(q, u, warm)? {
             Some((linear, stiff)) if stiff.worlds.is_empty() => Ok(linear),
-            Some((linear, stiff)) => self.pull_worlds(q, u, linear, &stiff),
+            Some((linear, stiff)) => self.vjp_worlds(q, u, linear, &stiff),
             None => {
                 let step = self.step_from(&q.detach(), &u.detach(), warm)?;
                 let [a, b, c, d] = self.pulled(q, u, &step.answer()?)?;
@@ -43,7 +43,7 @@ impl Quasidynamic {
     }
 
     /// A linearisation with the Jacobians of some worlds pulled back.
-    fn pull_worlds(&self, q: &Tensor, u: &Tensor, linear: Linearization, stiff: &Stiff) -> Result<Linearization> {
+    fn vjp_worlds(&self, q: &Tensor, u: &Tensor, linear: Linearization, stiff: &Stiff) -> Result<Linearization> {
         let Stiff { worlds, rows } = stiff;
         let index = Tensor::new(worlds.as_slice(), q.device())?;
         let of = |t: &Tensor| gather(&t.detach(), &index, 0);

@@ -78,7 +78,7 @@ pub(super) fn value<const N: usize, F: Differentiable<N>>(
 }
 
 /// The gradients of the operands that are tracked, given the result and its gradient.
-pub(super) fn pull<const N: usize, F: Differentiable<N>>(
+pub(super) fn vjp<const N: usize, F: Differentiable<N>>(
     of: &F,
     kernels: &Kernels,
     device: &CudaDevice,

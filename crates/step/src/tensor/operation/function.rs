@@ -66,7 +66,7 @@ pub(crate) trait Function<const N: usize>: Send + Sync {
 
     /// The vector-Jacobian product: fills in the gradients `to` of all operands, which are zero on entry, given the gradient of the
     /// result.
-    fn pull<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], grad: &[R], to: [&mut [R]; N]);
+    fn vjp<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], grad: &[R], to: [&mut [R]; N]);
 }
 
 /// Checks the operands' columns.

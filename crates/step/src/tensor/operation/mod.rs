@@ -87,7 +87,7 @@ impl<F: Function<N>, const N: usize> Stage for Pull<'_, F, N> {
         }
         of_result.load_all(first, 0, grad);
         clear(gradients);
-        function.pull(operands.map(|operand| &*operand), scratch, grad, cut(gradients, widths).0);
+        function.vjp(operands.map(|operand| &*operand), scratch, grad, cut(gradients, widths).0);
         out.store_all(first, 0, gradients);
     }
 }
@@ -148,7 +148,7 @@ fn value<const N: usize, F: Differentiable<N>>(
 
 impl<F> Operation<F> {
     /// The gradients of the operands that are tracked.
-    fn pull<const N: usize>(
+    fn vjp<const N: usize>(
         &self,
         operands: [&Tensor; N],
         result: &Tensor,
@@ -159,7 +159,7 @@ impl<F> Operation<F> {
     {
         #[cfg(feature = "cuda")]
         if let candle_core::Device::Cuda(device) = grad.device() {
-            return device::pull(&self.function, &self.kernels, device, operands, [result, grad]);
+            return device::vjp(&self.function, &self.kernels, device, operands, [result, grad]);
         }
         let (b, dtype, of) = (grad.dim(0)?, grad.dtype(), self.function.signature());
         let held = operands.map(TensorGuard::new);
@@ -193,7 +193,7 @@ impl<F: Differentiable<1>> CustomOp1 for Operation<F> {
     }
 
     fn bwd(&self, a: &Tensor, result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        self.pull([a], result, grad).map(|[grad]| grad)
+        self.vjp([a], result, grad).map(|[grad]| grad)
     }
 }
 
@@ -212,7 +212,7 @@ impl<F: Differentiable<2>> CustomOp2 for Operation<F> {
     }
 
     fn bwd(&self, a: &Tensor, b: &Tensor, result: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        self.pull([a, b], result, grad).map(Into::into)
+        self.vjp([a, b], result, grad).map(Into::into)
     }
 }
 
@@ -254,6 +254,6 @@ impl<F: Differentiable<3>> CustomOp3 for Operation<F> {
         result: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        self.pull([a, b, c], result, grad).map(Into::into)
+        self.vjp([a, b, c], result, grad).map(Into::into)
     }
 }

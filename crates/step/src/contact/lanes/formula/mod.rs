@@ -328,7 +328,7 @@ impl Places {
 /// Vector-Jacobian product of [`witness`]: adds to the reactions on A and B, given the gradients of the contacts and their weights,
 /// in worlds where it is needed.
 #[inline(always)]
-pub(super) fn pull<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
+pub(super) fn vjp<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
     swapped: bool,
     is_needed: R::Mask,
@@ -420,15 +420,15 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
                     fixed[k] = [scalar::values(normal), scale(there[k], place[0]), scale(there[k], place[1])];
                 }
                 let fixed = (&fixed, &there);
-                pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
+                vjp_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
             // Each partial derivative is read once for all motions that go together. That is half of them where all take too much memory.
             Task::Push { rates } => {
                 let (tape, there) = ((&tape, F::places(), wanted(&there)), (is_needed, &there[..]));
                 if size_of::<R>() > 32 {
-                    push::<R, 3, NUMBERS>(tape, &pair, &couple, there, rates);
+                    jvp::<R, 3, NUMBERS>(tape, &pair, &couple, there, rates);
                 } else {
-                    push::<R, 6, NUMBERS>(tape, &pair, &couple, there, rates);
+                    jvp::<R, 6, NUMBERS>(tape, &pair, &couple, there, rates);
                 }
             }
         }
@@ -448,7 +448,7 @@ fn wanted<R: Real>(numbers: &[R]) -> Results {
 /// The vector-Jacobian product of [`Derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for contacts
 /// that have weight.
 #[inline(always)]
-fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
+fn vjp_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
     (tape, places, wanted): (&Tape<R>, &Places, Results),
     pair: &Ordered<R>,
     couple: &Couple<R>,
@@ -478,7 +478,7 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
         let arms = add(cross(point_a, by_a), cross(point_b, by_b));
         moment = add(moment, add(arms, cross(normal, by_n)));
     }
-    tape.pull(&places.structure, wanted, &mut by);
+    tape.vjp(&places.structure, wanted, &mut by);
 
     let v = inlined(
         #[inline(always)]
@@ -508,7 +508,7 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
 
 /// The Jacobian of [`Derivatives`] by six unit motions, `AT_ONCE` of them at a time.
 #[inline(always)]
-fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
+fn jvp<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
     (tape, places, wanted): (&Tape<R>, &Places, Results),
     pair: &Ordered<R>,
     couple: &Couple<R>,
@@ -541,7 +541,7 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
                 }
             }
         }
-        tape.push(&places.structure, wanted, &moved, &mut rates);
+        tape.jvp(&places.structure, wanted, &moved, &mut rates);
         for k in 0..AT_ONCE {
             let motion = AT_ONCE * part + k;
             let rate = inlined(

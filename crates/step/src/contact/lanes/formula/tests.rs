@@ -68,7 +68,7 @@ impl Stage for Kernel<'_> {
         convex::witness(&pair, places, &mut contacts, &mut weights, &mut nearest);
         let (mut wrenches, mut sizes) = ([[R::zero(); 6]; 2], [[R::zero(); 4]; 2]);
         let grads = grads.split_at(GEOMETRY * n);
-        convex::pull(&pair, places, &nearest, grads, &mut wrenches, &mut sizes);
+        convex::vjp(&pair, places, &nearest, grads, &mut wrenches, &mut sizes);
         let mut rates = vec![R::zero(); pair.n_rates()];
         convex::rates(&pair, places, &nearest, R::one(), &mut rates);
         let all = [&contacts[..], &weights, wrenches.as_flattened(), sizes.as_flattened(), &rates].concat();

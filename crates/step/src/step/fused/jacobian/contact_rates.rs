@@ -36,15 +36,15 @@ impl Stage for ContactRates<'_> {
                 |to| {
                     let shapes = pair.shapes(m.kin, plan.sizes(m.par));
                     match &pair.method {
-                        Method::Formula(function) if lanes::has_push(function.kind) => {
+                        Method::Formula(function) if lanes::has_jvp(function.kind) => {
                             let [(a, size_a), (b, size_b)] = shapes;
                             let (a, b) = (&Pose::read(a), &Pose::read(b));
                             let (change, geometry) = (&mut *to.seed, &mut *to.geometry);
                             let motions = &mut ByScrews { plan, pair, screws, change, geometry };
-                            lanes::push(function.kind, function.swapped, a, size_a, b, size_b, motions);
+                            lanes::jvp(function.kind, function.swapped, a, size_a, b, size_b, motions);
                         }
                         Method::Formula(function) => {
-                            plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
+                            plan.vjp_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
                         }
                         Method::Convex(convex, k) => {
                             let [(a, _), (b, _)] = shapes;
@@ -129,7 +129,7 @@ impl Plan {
     /// Derivatives of a pair's contacts where its formula has no push (jvp): one vector-Jacobian product for each number of the geometry.
     /// The point on B is not differentiated, but follows as p_A + φ n.
     #[inline(always)]
-    fn pull_pair<R: Lane>(
+    fn vjp_pair<R: Lane>(
         &self,
         pair: &PairKernel,
         PairFunction { kind, swapped }: PairFunction,
@@ -149,7 +149,7 @@ impl Plan {
                 let mut wrenches = [[R::zero(); PULL]; 2];
                 let mut sizes = [[R::zero(); 4]; 2];
                 let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
-                lanes::pull(kind, swapped, a, size_a, b, size_b, seed, wrench_a, wrench_b, grad_a, grad_b);
+                lanes::vjp(kind, swapped, a, size_a, b, size_b, seed, wrench_a, wrench_b, grad_a, grad_b);
                 seed[GEOMETRY * n + number] = R::zero();
                 for (side, pose) in [a, b].into_iter().enumerate() {
                     let force = vec3_at(&wrenches[side], 0);

@@ -43,7 +43,7 @@ impl Plan {
                         let path = &self.paths.contacts[first][usize::from(on_b)];
                         sum_up(path, self.screws(m.kin), delta, true, sums);
                         let turn = Twist::read(sums, 0).omega;
-                        let by = hanging::pull(&v, by_stiffness(turn).each_ref());
+                        let by = hanging::vjp(&v, by_stiffness(turn).each_ref());
                         let mut by_sums = [[R::zero(); SUMS]; 3];
                         for i in 0..3 {
                             copy(&mut by_sums[i], &by[i][..SUMS]);
@@ -79,7 +79,7 @@ impl Plan {
                 let path = &self.paths.contacts[contact][usize::from(on_b)];
                 let screws = self.screws(m.kin);
                 let v = self.rolling.holding((hanger, on_b), [m.kin, m.par], numbers);
-                let by = hanging::pull_part(self.rolling.k, &v, by_sums.each_ref());
+                let by = hanging::vjp_part(self.rolling.k, &v, by_sums.each_ref());
                 let (window, slope) = self.weight(v[6]);
                 for (slot, &place) in R::parts(of.dofs.iter().enumerate()) {
                     let at = of.first + slot;

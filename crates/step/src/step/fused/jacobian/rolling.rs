@@ -60,7 +60,7 @@ impl Plan {
                 sum_up(path, screws, delta, true, sums);
                 let turn = Twist::read(sums, 0).omega;
                 let moment = rotate(&stiffness, turn);
-                let by = rolling::pull(roller.curved(), self.rolling.k, &v, by_stiffness(turn).each_ref());
+                let by = rolling::vjp(roller.curved(), self.rolling.k, &v, by_stiffness(turn).each_ref());
                 let (window, slope) = self.weight(v[6]);
                 for (slot, &place) in R::parts(of.dofs.iter().enumerate()) {
                     let at = of.first + slot;

@@ -73,7 +73,7 @@ impl Program for Backward<'_> {
                 group.run(&Unwind(plan));
                 plan.factor(group, true);
             }
-            plan.pull(group);
+            plan.vjp(group);
             group.run(&Collect { backward: self, t });
         });
         group.run(&End(self));

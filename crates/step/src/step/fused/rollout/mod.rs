@@ -123,7 +123,7 @@ impl Adjoint for SweepAdjoint {
         }
     }
 
-    fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+    fn vjp(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
         let Sweep { plan, n_steps, limit_force, info, force } = &*self.sweep;
         let [states, force] = match self.cost {
             Cost::States => {

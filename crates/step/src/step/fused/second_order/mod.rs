@@ -10,7 +10,7 @@
 //! quasi-dynamic step's own.
 
 mod assembly;
-mod pulls;
+mod vjp;
 mod stages;
 
 use std::ops::Range;
@@ -34,7 +34,7 @@ use crate::solve::Structure;
 use fingertip_lanes::program::Group;
 
 pub(in super::super) use assembly::{Assembly, CONTACT};
-use pulls::{PullFinish, PullParameters, PullProblem};
+use vjp::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
 
 /// The second-order step's own inputs to a [`Plan`]: dynamics, joint forces, bound, stiction speed and P's entries.
@@ -145,22 +145,22 @@ impl Plan {
     }
 
     /// The adjoint of [`Plan::finish_second_order`].
-    pub(super) fn pull_finish_second_order(&self, group: &mut Group) {
+    pub(super) fn vjp_finish_second_order(&self, group: &mut Group) {
         if let Some(of) = self.of_second_order() {
             group.run(&PullFinish(of));
         }
     }
 
     /// The adjoint of [`Plan::assemble_second_order`]. False if the plan is of a quasi-dynamic step.
-    pub(super) fn pull_second_order(&self, group: &mut Group) -> bool {
+    pub(super) fn vjp_second_order(&self, group: &mut Group) -> bool {
         let Some(of) = self.of_second_order() else { return false };
         group.run(&PullProblem(of));
-        of.more.mass.pull(group);
+        of.more.mass.vjp(group);
         true
     }
 
     /// The adjoint of [`Plan::set_up_second_order`].
-    pub(super) fn pull_set_up_second_order(&self, group: &mut Group) {
+    pub(super) fn vjp_set_up_second_order(&self, group: &mut Group) {
         if let Some(of) = self.of_second_order() {
             group.run(&PullParameters(of));
         }

@@ -183,7 +183,7 @@ impl Stage for Problem<'_> {
             #[inline(always)]
             |entry, _, by| m.p[entry] += by,
         );
-        more.connections.pull_together(
+        more.connections.vjp_together(
             held,
             #[inline(always)]
             |dof, force| extra.force[dof] += force,

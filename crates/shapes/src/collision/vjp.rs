@@ -70,13 +70,13 @@ impl ManifoldRates {
 impl Manifold {
     /// Vector-Jacobian product of the manifold query: the gradients by motions and sizes of both bodies, given one by each point's
     /// numbers. The colliders and poses must be those of the query.
-    pub fn pull(
+    pub fn vjp(
         &self,
         a: (&Collider, &Isometry3<f64>),
         b: (&Collider, &Isometry3<f64>),
         gradients: &[ManifoldGradient],
     ) -> [BodyGradient; 2] {
-        self.distance.pull_manifold(a, b, gradients)
+        self.distance.vjp_manifold(a, b, gradients)
     }
 }
 
@@ -109,8 +109,8 @@ impl Distance {
         ManifoldRates { of_b: true, normal: rates(&normal), points: spots.iter().map(of).collect() }
     }
 
-    /// Vector-Jacobian product of these bodies' manifold, see [`Manifold::pull`].
-    pub fn pull_manifold(
+    /// Vector-Jacobian product of these bodies' manifold, see [`Manifold::vjp`].
+    pub fn vjp_manifold(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
         (b, pose_b): (&Collider, &Isometry3<f64>),
@@ -119,14 +119,14 @@ impl Distance {
         let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
         if a.order(&b) == Ordering::Greater {
             let swapped: Vec<ManifoldGradient> = gradients.iter().map(ManifoldGradient::swapped).collect();
-            let [on_b, on_a] = self.swapped().pull_in_order(&b, &a, &swapped);
+            let [on_b, on_a] = self.swapped().vjp_in_order(&b, &a, &swapped);
             return [on_a, on_b];
         }
-        self.pull_in_order(&a, &b, gradients)
+        self.vjp_in_order(&a, &b, gradients)
     }
 
-    /// [`Distance::pull_manifold`] for bodies in the order of [`Posed::order`].
-    fn pull_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
+    /// [`Distance::vjp_manifold`] for bodies in the order of [`Posed::order`].
+    fn vjp_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
         let Moving { motion, normal, phi, spots } = Moving::new(self, a, b);
         let mut by = [0.0; MOTION_AND_SIZES];
         let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
@@ -166,7 +166,7 @@ impl Distance {
             BodyGradient { twist: on_b, sizes: sizes(MOTION + Shape::SIZES) },
         ];
         for gradient in closest {
-            let pulled = motion.pull(self, a, b, gradient);
+            let pulled = motion.vjp(self, a, b, gradient);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;
                 all.sizes.iter_mut().zip(own.sizes).for_each(|(all, own)| *all += own);

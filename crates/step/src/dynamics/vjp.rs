@@ -48,7 +48,7 @@ impl Stage for PullInverseDynamics<'_> {
         let placed = view(links, placed, inertias, parameters);
         let mut grad = PlacedGradients::new(links, grad_placed, grad_inertias);
         let motion = Motion::new(links, motion);
-        motion.pull(links, &placed, v, a, grad_tau, &mut grad, grad_v, grad_a, work);
+        motion.vjp(links, &placed, v, a, grad_tau, &mut grad, grad_v, grad_a, work);
         copy(&mut grad_parameters[..3], &grad.gravity);
     }
 }
@@ -75,7 +75,7 @@ impl Stage for PullMassMatrix<'_> {
         );
         let placed = view(links, placed, inertias, parameters);
         let mut grad = PlacedGradients::new(links, grad_placed, grad_inertias);
-        crba::pull(links, &placed, composites, grad_m, &mut grad, work);
+        crba::vjp(links, &placed, composites, grad_m, &mut grad, work);
     }
 }
 
@@ -131,10 +131,10 @@ impl Stage for PullTotals<'_> {
         let placed = view(links, placed, inertias, parameters);
         let mut grad = PlacedGradients::new(links, grad_placed, grad_inertias);
         if v.is_empty() {
-            energy::pull_centre_of_mass(links, &placed, [of[0], of[1], of[2]], &mut grad);
+            energy::vjp_centre_of_mass(links, &placed, [of[0], of[1], of[2]], &mut grad);
         } else {
             let (grad_v, work) = (&mut grad_state[links.nq..], &mut work[..12 * links.n()]);
-            energy::pull_energy(links, &placed, v, [of[0], of[1]], &mut grad, grad_v, work);
+            energy::vjp_energy(links, &placed, v, [of[0], of[1]], &mut grad, grad_v, work);
         }
         copy(&mut grad_parameters[..3], &grad.gravity);
     }
@@ -164,7 +164,7 @@ impl Stage for PullInertias<'_> {
             memory,
             [&at.parameters, &at.frames.result, &at.grad_inertias, &at.grad_frames.result, &at.grad_parameters],
         );
-        links.pull_inertias(placed, parameters, grad_inertias, grad_placed, grad_parameters);
+        links.vjp_inertias(placed, parameters, grad_inertias, grad_placed, grad_parameters);
     }
 }
 

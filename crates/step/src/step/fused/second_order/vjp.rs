@@ -1,6 +1,6 @@
 //! The adjoints (vector-Jacobian products) of the stages in [`super::stages`].
 
-use crate::dynamics::{INERTIA, pull_ten};
+use crate::dynamics::{INERTIA, vjp_ten};
 use crate::solve::{CONTACT_OPERAND, Status};
 use fingertip_lanes::lane::{Lane, Mask, Zip, clear, inlined};
 use fingertip_lanes::program::Stage;
@@ -47,13 +47,13 @@ impl Stage for PullProblem<'_> {
             let phi = m.geometry[GEOMETRY * plan.contacts.torsion.once(i) + GEOMETRY - 1];
             contact[GEOMETRY - 1] = contact[GEOMETRY - 1] * allowed(phi, slopes).1;
         }
-        plan.pull_contacts(&m, &mut to);
+        plan.vjp_contacts(&m, &mut to);
         let slopes = more.bound.limit_slopes();
         more.limits.fill(m.q, m.gaps);
         for (grad, &gap) in to.gaps.iter_mut().zip_inline(&*m.gaps) {
             *grad = *grad * allowed(gap, slopes).1;
         }
-        more.limits.pull_fill(to.gaps, to.q);
+        more.limits.vjp_fill(to.gaps, to.q);
 
         let (extra, rest) = more.at.cut(m.extra);
         let mass = more.mass_at.cut(rest).0;
@@ -105,7 +105,7 @@ impl Stage for PullProblem<'_> {
                 grad_force
             };
         }
-        more.mass.pull_times(mass.m, v, to_extra.momentum, to_mass.m, grad_v);
+        more.mass.vjp_times(mass.m, v, to_extra.momentum, to_mass.m, grad_v);
         for &(k, dof) in &more.joints.armature {
             to.par[at.armature + k] += to_mass.m[dof * s.nv + dof];
         }
@@ -117,7 +117,7 @@ impl Stage for PullProblem<'_> {
             #[inline(always)]
             |dof: usize| -to_mass.bias[dof],
         );
-        more.connections.pull(
+        more.connections.vjp(
             [m.kin, &m.par[at.connection..]],
             to.p,
             force,
@@ -152,7 +152,7 @@ impl Stage for PullParameters<'_> {
         for (b, body) in R::parts(more.bodies.iter().enumerate()) {
             let &Body::Parameters(place) = body else { continue };
             let (mass, com, _) = more.body(plan, m.par, place);
-            let (grad_mass, grad_com, [xx, xy, xz, yy, yz, zz]) = pull_ten(mass, com, &grad[b]);
+            let (grad_mass, grad_com, [xx, xy, xz, yy, yz, zz]) = vjp_ten(mass, com, &grad[b]);
             to.par[at.mass + place] += grad_mass;
             add_vec3(to.par, at.offsets + more.n_offsets + 3 * place, grad_com);
             let six = &mut to.par[at.inertia + 6 * place..at.inertia + 6 * (place + 1)];
