@@ -133,6 +133,27 @@ fn in_a_scene_file() {
     }
 }
 
+/// Who says nothing of κ gets 10⁴, or with light things the κ with which none rests higher than a twentieth of its size, and a note of it.
+#[test]
+fn by_default() {
+    let of = |mass: f64, more: &str| {
+        Scene::from_toml(&BALL.replace("0.1", &mass.to_string()).replace("[[", &format!("{more}[[")), "")
+    };
+    for (mass, more, expected) in [
+        (0.1, "", 1e4),
+        (0.001, "", 2.0 / (0.05 * 0.04 * 0.001 * GRAVITY)),
+        (1e-9, "", 1e8),
+        (0.001, "[params]\nkappa = 1e3\n", 1e3),
+        (0.001, "gravity = [0, 0, 0]\n", 1e4),
+    ] {
+        let scene = of(mass, more).unwrap();
+        let kappa = scene.params.kappa;
+        assert!((kappa / expected - 1.0).abs() < EXACT, "{mass} kg, {more:?}: κ {kappa} for {expected}");
+        let says = scene.notes.iter().any(|note| note.contains("kappa is") && note.contains("ball"));
+        assert_eq!(says, expected > 1e4, "{mass} kg, {more:?}: {:?}", scene.notes);
+    }
+}
+
 #[test]
 fn as_an_override() {
     let scene = Scene::from_toml(BALL, "").unwrap();

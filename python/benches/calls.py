@@ -1,6 +1,11 @@
 """What a step costs when it is called from Python, beside the same call from Rust in the same process; with torch, if it is there.
 
 python python/benches/calls.py assets/scenes/hand_ball.toml
+
+With a kind of call and a number it does nothing but these, of one world, so that a busy machine can count instructions: those of 3000 less
+those of 1000 are 2000 calls'.
+
+valgrind --tool=callgrind python python/benches/calls.py assets/scenes/hand_ball.toml step 1000    # or rust, array, vjp
 """
 
 import sys
@@ -40,9 +45,22 @@ def best(worlds, n, *works):
     return 1e6 / n * np.min([[work(n) for work in works] for _ in rounds], axis=0)
 
 
-def main(path):
+def alone(sim, q, u, kind, n):
+    step, weights = sim.step(q, u), np.ones_like(q)
+    works = {"step": lambda: sim.step(q, u), "array": lambda: sim.step(q, u).q_next}
+    works |= {"vjp": lambda: sim.vjp(q, u, q_next_bar=weights, step=step)}
+    if kind == "rust":
+        _fingertip._seconds(sim, q, u, n)
+    else:
+        counted(works[kind])(n)
+
+
+def main(path, kind=None, n=1000):
     model = ft.Model.load(path)
     sim = ft.Quasidynamic(model)
+    if kind:
+        alone(sim, model.home(1), model.control(0.1)[None], kind, int(n))
+        return
     for worlds in [1, 64, 1024]:
         q, u = model.home(worlds), np.tile(model.control(0.1), (worlds, 1))
         n = max(1, int(SPAN / _fingertip._seconds(sim, q, u, 3) * 3))

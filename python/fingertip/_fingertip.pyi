@@ -12,6 +12,11 @@ __all__ = [
     "Controller",
     "Coordinate",
     "Cost",
+    "DeviceArray",
+    "DeviceGradient",
+    "DeviceLinearization",
+    "DeviceRollout",
+    "DeviceStep",
     "Distance",
     "Dynamic",
     "DynamicGradient",
@@ -29,6 +34,7 @@ __all__ = [
     "Hold",
     "Linearization",
     "Model",
+    "OnDevice",
     "Outcome",
     "PARAMETERS",
     "Plan",
@@ -44,6 +50,7 @@ __all__ = [
     "Step",
     "Task",
     "Unsolved",
+    "_CUDA",
     "__version__",
     "_panic",
     "_parts",
@@ -62,6 +69,7 @@ __all__ = [
 _Array: TypeAlias = NDArray[np.float64]
 _Overrides: TypeAlias = dict[str, Mapping[str, Any]]
 
+_CUDA: Final[bool]
 __version__: Final[str]
 STATUSES: Final[tuple[str, ...]]
 PARAMETERS: Final[tuple[str, ...]]
@@ -407,6 +415,131 @@ class DynamicGradient:
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
+class OnDevice:
+    """The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
+
+    Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
+    or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. Results are `DeviceArray`s in
+    double precision, complete when a call returns; how solves went comes to the host."""
+
+    def with_params(self, **params: Any) -> OnDevice:
+        """This step with some parameters replaced, by arrays as those of `Quasidynamic.with_params`, on the device or not."""
+    @property
+    def device_name(self) -> str:
+        """The device's name."""
+    def step(self, q: Any, u: Any, warm: Any | None = None) -> DeviceStep:
+        """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm`, a step's nearby, or cold."""
+    def vjp(
+        self,
+        q: Any,
+        u: Any,
+        *,
+        q_next_bar: Any | None = None,
+        force_bar: Any | None = None,
+        torque_bar: Any | None = None,
+        phi_bar: Any | None = None,
+    ) -> DeviceGradient:
+        """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given, as `Quasidynamic.vjp`. The step is
+        computed again."""
+    def rollout(self, q0: Any, u: Any) -> DeviceRollout:
+        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu)."""
+    def rollout_vjp(
+        self, u: Any, rollout: DeviceRollout, *, q_bar: Any | None = None, force_bar: Any | None = None
+    ) -> DeviceGradient:
+        """Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1, nq) and `force`
+        (B, T, nc, 3) are given, as `Quasidynamic.rollout_vjp`. `rollout` is this object's rollout under this u; it is computed again."""
+    def linearize(self, q: Any, u: Any) -> DeviceLinearization:
+        """All derivatives of one step in tangent coordinates: A, B, C and D."""
+
+@final
+class DeviceArray:
+    """An array on a device, in double precision, row after row. What has `from_dlpack` reads it without a copy: `torch.from_dlpack(array)`,
+    `jax.numpy.from_dlpack(array)`; on the CPU numpy's, too. It is complete: no stream has to wait for it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+    def numpy(self) -> _Array:
+        """A copy in numpy's memory."""
+    def __dlpack__(
+        self,
+        *,
+        stream: Any | None = None,
+        max_version: Any | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+@final
+class DeviceStep(Solves):
+    """Result of a step of B worlds on a device: as `Step`, with arrays that stay there."""
+
+    @property
+    def q_next(self) -> DeviceArray:
+        """Next configuration (B, nq), m and rad."""
+    @property
+    def delta(self) -> DeviceArray:
+        """The step in tangent coordinates (B, nv), m and rad."""
+    @property
+    def force(self) -> DeviceArray:
+        """Contact forces on B in world axes (B, nc, 3), N."""
+    @property
+    def torque(self) -> DeviceArray:
+        """Torques on B of the contacts with torsional friction (B, n), N·m."""
+    @property
+    def phi(self) -> DeviceArray:
+        """Signed distances at q (B, nc), m."""
+    @property
+    def warm(self) -> DeviceArray:
+        """The solver's forces (B, n_warm): a start for steps nearby."""
+
+@final
+class DeviceRollout(Solves):
+    """Result of T steps of B worlds on a device: as `Rollout`, with arrays that stay there."""
+
+    @property
+    def q(self) -> DeviceArray:
+        """Configurations (B, T + 1, nq), m and rad; the first is q0."""
+    @property
+    def force(self) -> DeviceArray:
+        """Contact forces on B in world axes (B, T, nc, 3), N."""
+    @property
+    def torque(self) -> DeviceArray:
+        """Torques on B of the contacts with torsional friction (B, T, n), N·m."""
+
+@final
+class DeviceLinearization:
+    """Derivatives of a step of B worlds on a device: as `Linearization`, with arrays that stay there."""
+
+    @property
+    def A(self) -> DeviceArray:
+        """∂q₊/∂q (B, nv, nv)."""
+    @property
+    def B(self) -> DeviceArray:
+        """∂q₊/∂u (B, nv, nu)."""
+    @property
+    def C(self) -> DeviceArray:
+        """∂λ/∂q (B, n_lambda, nv), N/m and N/rad."""
+    @property
+    def D(self) -> DeviceArray:
+        """∂λ/∂u (B, n_lambda, nu), N/rad and N/m."""
+
+@final
+class DeviceGradient:
+    """Gradients of a cost on a device: as `Gradient`, with arrays that stay there."""
+
+    @property
+    def q(self) -> DeviceArray:
+        """By q (B, nq); of a rollout, by q0."""
+    @property
+    def u(self) -> DeviceArray:
+        """By u: (B, nu), of a rollout (B, T, nu)."""
+    @property
+    def params(self) -> dict[str, DeviceArray]:
+        """By each parameter, by name: as many rows, 1 or B, as the parameter has."""
+
+@final
 class Quasidynamic:
     """The quasi-dynamic step of a model: a balance of forces, without velocities. Springs pull commanded joints to u, and
     objects have regularised inertia.
@@ -421,6 +554,9 @@ class Quasidynamic:
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:
         """This step with some parameters replaced. It uses the same threads."""
+    def on(self, device: str) -> OnDevice:
+        """The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the feature `cuda`
+        (docs/cuda.md); `"cpu"` takes and makes the same arrays."""
     @property
     def model(self) -> Model:
         """The model."""
@@ -1180,8 +1316,9 @@ def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
-def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str]) -> int:
-    """A function that JAX's programs can call: the number by which they do. It stays as long as the process, as a compiled program may."""
+def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str], device: OnDevice | None = None) -> int:
+    """A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long as the process, as a
+    compiled program may."""
 def _xla_handler() -> Any:
     """The handler, as JAX takes it."""
 def _run(arguments: Sequence[str]) -> int:

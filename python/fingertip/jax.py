@@ -1,7 +1,8 @@
 """The steps as functions that JAX differentiates, maps and compiles.
 
-Each call is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU the compiled program calls the
-library in Rust, without Python (XLA's foreign functions); on other devices, it calls back into Python. Gradients are exact; second
+Each call is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU, and on the first NVIDIA GPU if the
+package is built for it (docs/cuda.md), the compiled program calls the library in Rust, without Python (XLA's foreign functions); on other
+devices, it calls back into Python. Gradients are exact; second
 derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double precision:
 `jax.config.update("jax_enable_x64", True)`. What is of another type is computed in double precision, and results have the type
 of q.
@@ -17,12 +18,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._fingertip import Error, Gradient, Quasidynamic, _xla_function, _xla_handler
+from ._fingertip import _CUDA, Error, Gradient, OnDevice, Quasidynamic, _xla_function, _xla_handler
 
 TARGET = "fingertip"
 """The handler's name in JAX's programs."""
 
-jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform="cpu")
+for _platform in ("cpu", "CUDA") if _CUDA else ("cpu",):
+    jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform=_platform)
 
 __all__ = ["RolloutResult", "StepResult", "rollout", "step"]
 
@@ -121,6 +123,7 @@ class _Node:
         self.nq, self.nu, self.u_axes = sim.model.nq, sim.model.nu, u_axes
         # What programs call, by its kind and the parameters that it is given.
         self.functions: dict[tuple[str, ...], int] = {}
+        self.on_gpu: OnDevice | None = None
 
         def call(q: Any, u: Any, params: _Params) -> tuple[_Array, ...]:
             lead, sim, q, u, _ = self._worlds(q, u, params, None)
@@ -142,7 +145,7 @@ class _Node:
         @jax.custom_jvp
         def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
-            return self._call(f"{kind}_pull", pull, like, q, u, params, bars)
+            return self._call(f"{kind}_vjp", pull, like, q, u, params, bars)
 
         @pulled.defjvp
         def once(_primals: Any, _tangents: Any) -> Any:
@@ -182,13 +185,16 @@ class _Node:
         return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in {**rows, **params}.items()})
 
     def _call(self, kind: str, work: Callable[..., Any], like: Any, q: Any, u: Any, params: _Params, *bars: Any) -> Any:
-        """The library's function of this kind in JAX's program; where it is not for the CPU, `work` in Python."""
-        if jax.default_backend() != "cpu":
+        """The library's function of this kind in JAX's program; where it is for neither the CPU nor our GPU, `work` in Python."""
+        on_gpu = _CUDA and jax.default_backend() in ("gpu", "cuda")
+        if on_gpu:
+            self.on_gpu = self.on_gpu or self.sim.on("cuda:0")
+        elif jax.default_backend() != "cpu":
             return jax.pure_callback(work, like, q, u, params, *bars, vmap_method="expand_dims")
         names = tuple(sorted(params))
         key = (kind, *names)
         if key not in self.functions:
-            self.functions[key] = _xla_function(self.sim, kind, list(names))
+            self.functions[key] = _xla_function(self.sim, kind, list(names), self.on_gpu)
         results, tree = jax.tree.flatten(like)
         call = jax.ffi.ffi_call(TARGET, results, vmap_method="expand_dims")
         made = call(*jax.tree.leaves((q, u, params, *bars)), function=np.int64(self.functions[key]))

@@ -1,7 +1,8 @@
 """The steps as functions that torch differentiates.
 
-Each call is one node of torch's graph. Gradients are exact; second derivatives raise. Tensors are on the CPU; those that
-are not double precision are computed in double precision, and results have the type of q.
+Each call is one node of torch's graph. Gradients are exact; second derivatives raise. Tensors that are not double precision are
+computed in double precision, and results have the type of q. Tensors are on the CPU, or on an NVIDIA GPU if the package is built for it
+(docs/cuda.md): then they stay there. Without that they are copied to the CPU and back.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ._fingertip import Quasidynamic
+from ._fingertip import _CUDA, OnDevice, Quasidynamic
 
 __all__ = ["RolloutResult", "StepResult", "rollout", "step"]
 
@@ -46,8 +47,10 @@ class RolloutResult(NamedTuple):
 def step(sim: Quasidynamic) -> Callable[..., StepResult]:
     """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
 
+    places = _Places(sim)
+
     def of(q: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> StepResult:
-        return StepResult(*_Step.apply(sim, tuple(params), q, u, *_tensors(params)))
+        return StepResult(*_Step.apply(places.of(q), tuple(params), q, u, *_tensors(params)))
 
     return of
 
@@ -55,8 +58,10 @@ def step(sim: Quasidynamic) -> Callable[..., StepResult]:
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
     """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
 
+    places = _Places(sim)
+
     def of(q0: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> RolloutResult:
-        return RolloutResult(*_Rollout.apply(sim, tuple(params), q0, u, *_tensors(params)))
+        return RolloutResult(*_Rollout.apply(places.of(q0), tuple(params), q0, u, *_tensors(params)))
 
     return of
 
@@ -65,9 +70,25 @@ def _tensors(params: dict[str, torch.Tensor | float]) -> list[torch.Tensor]:
     return [x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64) for x in params.values()]
 
 
+class _Places:
+    """A step on the CPU, and on the devices for which it has been asked."""
+
+    def __init__(self, sim: Quasidynamic) -> None:
+        self.sim = sim
+        self.on: dict[str, OnDevice] = {}
+
+    def of(self, tensor: torch.Tensor) -> Quasidynamic | OnDevice:
+        if not (_CUDA and tensor.is_cuda):
+            return self.sim
+        name = str(tensor.device)
+        if name not in self.on:
+            self.on[name] = self.sim.on(name)
+        return self.on[name]
+
+
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], *inputs: torch.Tensor) -> Any:
+    def forward(ctx: Any, sim: Any, names: tuple[str, ...], *inputs: torch.Tensor) -> Any:
         sim, q, u = _begin(ctx, sim, names, inputs)
         made = ctx.made = sim.step(q, u)
         return _results(ctx, inputs[0], made.q_next, made.force, made.torque, made.phi, made.status)
@@ -75,21 +96,23 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, q_next: Any, force: Any, torque: Any, phi: Any, _status: Any) -> Any:
         q, u, *_ = ctx.saved_tensors
+        # On a device the step is computed again.
+        made = {} if isinstance(ctx.sim, OnDevice) else {"step": ctx.made}
         gradient = ctx.sim.vjp(
-            _numbers(q),
-            _numbers(u),
-            q_next_bar=_numbers(q_next),
-            force_bar=_numbers(force),
-            torque_bar=_numbers(torque),
-            phi_bar=_numbers(phi),
-            step=ctx.made,
+            _lent(ctx.sim, q),
+            _lent(ctx.sim, u),
+            q_next_bar=_lent(ctx.sim, q_next),
+            force_bar=_lent(ctx.sim, force),
+            torque_bar=_lent(ctx.sim, torque),
+            phi_bar=_lent(ctx.sim, phi),
+            **made,
         )
         return _gradients(ctx, gradient)
 
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], *inputs: torch.Tensor) -> Any:
+    def forward(ctx: Any, sim: Any, names: tuple[str, ...], *inputs: torch.Tensor) -> Any:
         sim, q0, u = _begin(ctx, sim, names, inputs)
         made = ctx.made = sim.rollout(q0, u)
         return _results(ctx, inputs[0], made.q, made.force, made.status)
@@ -97,55 +120,66 @@ class _Rollout(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, q: Any, force: Any, _status: Any) -> Any:
         _, u, *_ = ctx.saved_tensors
-        gradient = ctx.sim.rollout_vjp(_numbers(u), ctx.made, q_bar=_numbers(q), force_bar=_numbers(force))
+        bars = {"q_bar": _lent(ctx.sim, q), "force_bar": _lent(ctx.sim, force)}
+        gradient = ctx.sim.rollout_vjp(_lent(ctx.sim, u), ctx.made, **bars)
         return _gradients(ctx, gradient)
 
 
-def _numbers(tensor: torch.Tensor | None) -> Any:
-    """The same memory as an array where it can be."""
+def _lent(sim: Any, tensor: torch.Tensor | None) -> Any:
+    """The same memory as an array where it can be: of numpy's, or for a step on a device the tensor itself."""
     if tensor is None:
         return None
-    tensor = tensor.detach() if tensor.is_cpu else tensor.detach().cpu()
-    return (tensor if tensor.is_contiguous() else tensor.contiguous()).numpy()
+    # Each of these takes a µs or two, also where there is nothing to do.
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
+    if isinstance(sim, OnDevice):
+        return tensor
+    return (tensor if tensor.is_cpu else tensor.cpu()).numpy()
 
 
-def _tensor(array: np.ndarray[Any, Any], like: torch.Tensor) -> torch.Tensor:
-    """The same memory as a tensor where it can be: nobody else has these arrays."""
-    tensor = torch.from_numpy(array)
-    if like.dtype == torch.float64 and like.is_cpu:
+def _tensor(array: Any) -> torch.Tensor:
+    """The same memory as a tensor: nobody else has these arrays."""
+    return torch.from_numpy(array) if isinstance(array, np.ndarray) else torch.from_dlpack(array)
+
+
+def _as(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The tensor in the type and on the device of another, if that is floating-point."""
+    if tensor.dtype == like.dtype and tensor.is_cpu and like.is_cpu:
         return tensor
     return tensor.to(like) if like.is_floating_point() else tensor.to(like.device)
 
 
-def _begin(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], inputs: tuple[torch.Tensor, ...]) -> Any:
+def _begin(ctx: Any, sim: Any, names: tuple[str, ...], inputs: tuple[torch.Tensor, ...]) -> Any:
     """Keeps what the way back needs; the step with these parameters, and q and u."""
     if names:
-        sim = sim.with_params(**{name: _numbers(x) for name, x in zip(names, inputs[2:], strict=True)})
+        sim = sim.with_params(**{name: _lent(sim, x) for name, x in zip(names, inputs[2:], strict=True)})
     ctx.sim, ctx.names = sim, names
     ctx.save_for_backward(*inputs)
     ctx.set_materialize_grads(False)
-    return sim, _numbers(inputs[0]), _numbers(inputs[1])
+    return sim, _lent(sim, inputs[0]), _lent(sim, inputs[1])
 
 
-def _results(ctx: Any, q: torch.Tensor, *arrays: np.ndarray[Any, Any]) -> Any:
-    *results, status = arrays
-    status_of = torch.from_numpy(status)
-    status_of = status_of if q.is_cpu else status_of.to(q.device)
+def _results(ctx: Any, q: torch.Tensor, *arrays: Any) -> Any:
+    *results, status = map(_tensor, arrays)
+    status_of = status if q.is_cpu else status.to(q.device)
     ctx.mark_non_differentiable(status_of)
-    return *(_tensor(array, q) for array in results), status_of
+    return *(_as(result, q) for result in results), status_of
 
 
 def _gradients(ctx: Any, gradient: Any) -> Any:
-    arrays = [gradient.q, gradient.u]
-    if ctx.names:
-        params = gradient.params
-        arrays += [params[name] for name in ctx.names]
+    params = gradient.params if ctx.names else {}
     made: list[torch.Tensor | None] = []
-    for array, x, is_needed in zip(arrays, ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True):
-        if is_needed and array.shape != x.shape:
+    for name, x, is_needed in zip(("q", "u", *ctx.names), ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True):
+        if not is_needed:
+            made.append(None)
+            continue
+        tensor = _tensor(params[name] if name in params else getattr(gradient, name))
+        if tensor.shape != x.shape:
             # One number stands for all columns, and (n,) for (1, n).
-            array = array.reshape(x.shape) if x.ndim else np.array(array.sum())
-        made.append(_tensor(array, x) if is_needed else None)
+            tensor = tensor.reshape(x.shape) if x.ndim else tensor.sum()
+        made.append(_as(tensor, x))
     # Only with `create_graph`. torch's once_differentiable would call these constants where the cost is linear.
     if torch.is_grad_enabled():
         made = list(_Once.apply(torch.ones((), requires_grad=True), *made))

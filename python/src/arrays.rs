@@ -1,8 +1,8 @@
 //! Arrays in and out: what is taken, and what the messages say of the rest.
 
 use fingertip::description::unknown;
-use numpy::ndarray::{ArrayViewD, IxDyn};
-use numpy::{Element, PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods, ToPyArray};
+use numpy::ndarray::IxDyn;
+use numpy::{Element, PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -12,8 +12,16 @@ use crate::error::Error;
 /// An array for Python.
 pub type Array<'py, T = f64> = Bound<'py, PyArrayDyn<T>>;
 
+/// So few numbers are copied: that takes less than to note in rust-numpy's table, which has a lock, that they are being read.
+const FEW: usize = 1024;
+
 /// Numbers that were given: double precision, row after row.
-pub struct Numbers<'py>(PyReadonlyArrayDyn<'py, f64>);
+pub enum Numbers<'py> {
+    /// A copy of few, and their array.
+    Few(Vec<f64>, Array<'py>),
+    /// Those of an array that nothing of Rust's writes to meanwhile.
+    Many(PyReadonlyArrayDyn<'py, f64>),
+}
 
 /// How many worlds there are, and whether arrays have an axis for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +45,21 @@ impl Worlds {
     pub fn shape(self, axes: &[usize]) -> Vec<usize> {
         match self {
             Self::One => axes.to_vec(),
-            Self::Batch(worlds) => [&[worlds], axes].concat(),
+            Self::Batch(worlds) => {
+                let mut shape = Vec::with_capacity(1 + axes.len());
+                shape.push(worlds);
+                shape.extend_from_slice(axes);
+                shape
+            }
+        }
+    }
+
+    /// Is this the shape of an array with these axes for each world?
+    fn fit(self, shape: &[usize], axes: &[usize]) -> bool {
+        match (self, shape) {
+            (Self::One, shape) => shape == axes,
+            (Self::Batch(worlds), [first, rest @ ..]) => *first == worlds && rest == axes,
+            _ => false,
         }
     }
 }
@@ -73,18 +95,32 @@ impl<'py> Numbers<'py> {
     }
 
     fn as_it_is(array: &Array<'py>) -> Option<Self> {
-        let array = array.try_readonly().ok().filter(|array| array.is_c_contiguous())?;
-        array.as_slice().is_ok().then_some(Self(array))
+        if !array.is_c_contiguous() {
+            return None;
+        }
+        if array.len() <= FEW {
+            // SAFETY: what writes to arrays here does so with the interpreter's lock, which is held for the copy.
+            let numbers = unsafe { array.as_slice() }.ok()?.to_vec();
+            return Some(Self::Few(numbers, array.clone()));
+        }
+        let array = array.try_readonly().ok()?;
+        array.as_slice().is_ok().then_some(Self::Many(array))
     }
 
     /// The numbers.
     pub fn as_slice(&self) -> &[f64] {
-        self.0.as_slice().unwrap_or_default()
+        match self {
+            Self::Few(numbers, _) => numbers,
+            Self::Many(array) => array.as_slice().unwrap_or_default(),
+        }
     }
 
     /// The array's shape.
     pub fn shape(&self) -> &[usize] {
-        self.0.shape()
+        match self {
+            Self::Few(_, array) => array.shape(),
+            Self::Many(array) => array.shape(),
+        }
     }
 
     /// Rows of `n` numbers, one for each world, or a row alone.
@@ -104,15 +140,14 @@ impl<'py> Numbers<'py> {
     /// Numbers with these axes for each world.
     pub fn like(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, axes: &[usize]) -> PyResult<Self> {
         let own = Self::new(what, given)?;
-        let expected = worlds.shape(axes);
-        if *own.shape() == *expected {
+        if worlds.fit(own.shape(), axes) {
             return Ok(own);
         }
         let of = match worlds {
             Worlds::One => "one world without an axis".to_owned(),
             Worlds::Batch(count) => format!("{count} worlds"),
         };
-        let (expected, got) = (shown(&expected), shown(own.shape()));
+        let (expected, got) = (shown(&worlds.shape(axes)), shown(own.shape()));
         Err(Error::new_err(format!("{what}: expected shape {expected}, for {of}, got {got}")))
     }
 
@@ -156,7 +191,12 @@ pub struct Out<'py>(Vec<(&'static str, Array<'py>)>);
 
 impl<'py> Out<'py> {
     /// The arrays that were given by name, checked against the known names and shapes.
-    pub fn of(given: Option<&Bound<'py, PyDict>>, known: &[(&'static str, Vec<usize>)]) -> PyResult<Self> {
+    pub fn of<const N: usize>(
+        given: Option<&Bound<'py, PyDict>>,
+        known: impl Fn() -> [(&'static str, Vec<usize>); N],
+    ) -> PyResult<Self> {
+        let Some(given) = given else { return Ok(Self(Vec::new())) };
+        let known = known();
         let one = |(name, array): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
             let name: String = name.extract()?;
             let Some((name, shape)) = known.iter().find(|(own, _)| *own == name) else {
@@ -177,8 +217,7 @@ impl<'py> Out<'py> {
                 }
             }
         };
-        let all = given.map(|given| given.iter().map(one).collect()).transpose()?;
-        Ok(Self(all.unwrap_or_default()))
+        Ok(Self(given.iter().map(one).collect::<PyResult<_>>()?))
     }
 
     /// The arrays with their names.
@@ -225,9 +264,15 @@ pub fn shown(shape: &[usize]) -> String {
 
 /// An array of a shape from numbers, row after row.
 pub fn array<'py, T: Element + Copy>(py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
-    let view = ArrayViewD::from_shape(IxDyn(shape), numbers);
-    let view = view.map_err(|_| Error::new_err(format!("{} numbers are not {}", numbers.len(), shown(shape))))?;
-    Ok(view.to_pyarray(py))
+    if shape.iter().product::<usize>() != numbers.len() {
+        return Err(Error::new_err(format!("{} numbers are not {}", numbers.len(), shown(shape))));
+    }
+    // SAFETY: the array is new, and has as many numbers as are written to it, row after row.
+    unsafe {
+        let array = PyArray::<T, _>::new(py, IxDyn(shape), false);
+        array.data().copy_from_nonoverlapping(numbers.as_ptr(), numbers.len());
+        Ok(array)
+    }
 }
 
 /// An array that is made when it is first asked for, and is the same one from then on.
@@ -257,7 +302,12 @@ impl<T: Element + Copy> Lazy<T> {
 
     /// The array.
     pub fn get<'py>(&self, py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
-        let made = self.0.get_or_try_init(py, || Ok::<_, PyErr>(array(py, numbers, shape)?.unbind()))?;
-        Ok(made.bind(py).clone())
+        if let Some(made) = self.0.get(py) {
+            return Ok(made.bind(py).clone());
+        }
+        // Not `get_or_init`, which lets go of the interpreter's lock and takes it again. The first of two threads has its array kept.
+        let made = array(py, numbers, shape)?;
+        self.0.set(py, made.clone().unbind()).ok();
+        Ok(self.0.get(py).map_or(made, |made| made.bind(py).clone()))
     }
 }

@@ -123,7 +123,8 @@ impl Dynamic {
         let warm = warm.map(|warm| Numbers::new("warm", warm)).transpose()?;
         let ([q, v, tau], warm) = (state.numbers(), or_none(&warm));
         let worlds = state.worlds;
-        let of = detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, v, tau, warm)))?;
+        let of =
+            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, v, tau, warm).map(Box::new)))?;
         Bound::new(py, DynamicStep::new(of, (self.owner, self.of.model()), worlds))
     }
 

@@ -6,6 +6,7 @@
 mod arrays;
 mod collision;
 mod command_line;
+mod device;
 mod dynamic;
 mod error;
 mod grasp;
@@ -37,6 +38,8 @@ mod _fingertip {
     use super::collision::{Distance, Shape, distance};
     #[pymodule_export]
     use super::command_line::_run;
+    #[pymodule_export]
+    use super::device::{DeviceArray, DeviceGradient, DeviceLinearization, DeviceRollout, DeviceStep, OnDevice};
     #[pymodule_export]
     use super::dynamic::Dynamic;
     #[pymodule_export]
@@ -74,6 +77,7 @@ mod _fingertip {
         let statuses = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|code| Status::from_code(code).name());
         module.add("STATUSES", pyo3::types::PyTuple::new(module.py(), statuses)?)?;
         module.add("PARAMETERS", pyo3::types::PyTuple::new(module.py(), Parameters::NAMES)?)?;
+        module.add("_CUDA", cfg!(feature = "cuda"))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -11,6 +11,18 @@ use crate::error::{Error, OrRaise};
 
 /// The parameters with some replaced: each by one row for all worlds, one row for each, or one number for all columns.
 pub fn replaced(start: &Parameters, given: Option<&Bound<PyDict>>) -> PyResult<Parameters> {
+    replaced_by(start, given, |name, value| {
+        let numbers = Numbers::new(name, value)?;
+        Tensor::from_slice(numbers.as_slice(), numbers.shape(), &Device::Cpu).or_raise()
+    })
+}
+
+/// [`replaced`] by what `taken` makes of a name and a value.
+pub fn replaced_by(
+    start: &Parameters,
+    given: Option<&Bound<PyDict>>,
+    taken: impl Fn(&str, &Bound<PyAny>) -> PyResult<Tensor>,
+) -> PyResult<Parameters> {
     let mut all = start.clone();
     let Some(given) = given else { return Ok(all) };
     for (name, value) in given {
@@ -18,20 +30,21 @@ pub fn replaced(start: &Parameters, given: Option<&Bound<PyDict>>) -> PyResult<P
         if !Parameters::NAMES.contains(&name.as_str()) {
             return Err(Error::new_err(unknown("parameter", &name, Parameters::NAMES.iter().copied())));
         }
-        let numbers = Numbers::new(&name, &value)?;
+        let tensor = taken(&name, &value)?;
         all = all
-            .map(|own, before| if own == name { tensor(&name, &numbers, before.dim(1)?) } else { Ok(before.clone()) })
+            .map(|own, before| if own == name { rows(&name, &tensor, before.dim(1)?) } else { Ok(before.clone()) })
             .or_raise()?;
     }
     worlds(&all)?;
     Ok(all)
 }
 
-fn tensor(name: &str, numbers: &Numbers, n: usize) -> candle_core::Result<Tensor> {
-    match *numbers.shape() {
-        [] => Tensor::full(numbers.as_slice()[0], (1, n), &Device::Cpu),
-        [width] if width == n => Tensor::from_slice(numbers.as_slice(), (1, n), &Device::Cpu),
-        [rows, width] if width == n && rows > 0 => Tensor::from_slice(numbers.as_slice(), (rows, n), &Device::Cpu),
+/// A parameter's rows (1 or B, n).
+fn rows(name: &str, given: &Tensor, n: usize) -> candle_core::Result<Tensor> {
+    match *given.dims() {
+        [] => given.broadcast_as((1, n))?.contiguous(),
+        [width] if width == n => given.reshape((1, n)),
+        [rows, width] if width == n && rows > 0 => Ok(given.clone()),
         ref other => {
             candle_core::bail!("{name}: expected shape ({n},), (B, {n}) or one number, got {}", shown(other))
         }

@@ -17,25 +17,25 @@ use crate::results::{
 
 /// A result's numbers, and the arrays that are made of them when they are asked for; of a pickle the arrays alone.
 pub struct Kept<T, const N: usize> {
-    of: Option<T>,
+    of: Option<Box<T>>,
     made: [Lazy; N],
 }
 
 impl<T, const N: usize> Kept<T, N> {
     /// Keeps numbers, of which Python's objects are made when they are asked for.
-    pub fn new(of: T) -> Self {
-        Self { of: Some(of), made: std::array::from_fn(|_| Lazy::default()) }
+    pub fn new(of: impl Into<Box<T>>) -> Self {
+        Self { of: Some(of.into()), made: std::array::from_fn(|_| Lazy::default()) }
     }
 
     /// The numbers, but of a pickle.
     pub fn numbers(&self) -> Option<&T> {
-        self.of.as_ref()
+        self.of.as_deref()
     }
 
     /// The numbers of a result that an object of this process has made.
     pub fn own(&self, what: &str) -> PyResult<&T> {
         self.of
-            .as_ref()
+            .as_deref()
             .ok_or_else(|| Error::new_err(format!("{what}: expected a result of this object, got a pickle's")))
     }
 
@@ -47,13 +47,13 @@ impl<T, const N: usize> Kept<T, N> {
         numbers: impl FnOnce(&T) -> &Vec<f64>,
         shape: &[usize],
     ) -> PyResult<Array<'py>> {
-        let numbers = self.of.as_ref().map_or(&[][..], |of| numbers(of));
+        let numbers = self.of.as_deref().map_or(&[][..], |of| numbers(of));
         self.made[place].get(py, numbers, shape)
     }
 
     /// Writes the numbers of a place to an array, which is its array from then on.
     pub fn write(&self, place: usize, numbers: impl FnOnce(&T) -> &Vec<f64>, to: &Array) -> PyResult<()> {
-        self.of.as_ref().map_or(Ok(()), |of| self.made[place].write(numbers(of), to))
+        self.of.as_deref().map_or(Ok(()), |of| self.made[place].write(numbers(of), to))
     }
 
     /// [`Kept::get`] of rows whose width the numbers say.
@@ -64,7 +64,7 @@ impl<T, const N: usize> Kept<T, N> {
         numbers: impl FnOnce(&T) -> &Vec<f64>,
         worlds: Worlds,
     ) -> PyResult<Array<'py>> {
-        let numbers = self.of.as_ref().map_or(&[][..], |of| numbers(of));
+        let numbers = self.of.as_deref().map_or(&[][..], |of| numbers(of));
         self.made[place].get(py, numbers, &worlds.shape(&[numbers.len() / worlds.count()]))
     }
 

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Array, Numbers, Out, Worlds, array, count, or_none};
+use crate::device::OnDevice;
 use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
@@ -115,9 +116,15 @@ impl Quasidynamic {
         })
     }
 
+    /// The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the feature `cuda`
+    /// (docs/cuda.md); `"cpu"` takes and makes the same arrays.
+    fn on(&self, py: Python, device: &str) -> PyResult<OnDevice> {
+        OnDevice::new(py, self, device)
+    }
+
     /// The model.
     #[getter]
-    fn model(&self, py: Python) -> Py<Model> {
+    pub fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)
     }
 
@@ -153,11 +160,11 @@ impl Quasidynamic {
     ) -> PyResult<Bound<'py, Step>> {
         let (q, u, worlds) = self.state(q, u)?;
         let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
-        let out = Out::of(out, &[("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
+        let out = Out::of(out, || [("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
         let warm = self.warm(warm, worlds)?;
         let of = {
             let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
-            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm)))?
+            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm).map(Box::new)))?
         };
         drop((q, u, warm));
         let step = Bound::new(py, Step::new(of, (self.owner, model), worlds))?;
@@ -233,8 +240,8 @@ impl Quasidynamic {
         self.check(worlds)?;
         let (u, n_steps) = Numbers::over_time("u", u, worlds, self.of.model().nu())?;
         let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
-        let known = [("q", axes(&[n_steps + 1, model.nq()])), ("force", axes(&[n_steps, model.nc(), 3]))];
-        let out = Out::of(out, &known)?;
+        let known = || [("q", axes(&[n_steps + 1, model.nq()])), ("force", axes(&[n_steps, model.nc(), 3]))];
+        let out = Out::of(out, known)?;
         let of = {
             let (q0, u) = (q0.as_slice(), u.as_slice());
             detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?

@@ -149,7 +149,7 @@ pub struct Step {
 
 impl Step {
     /// The result in Python.
-    pub fn new(mut of: StepNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
+    pub fn new(mut of: Box<StepNumbers>, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
         let axes = [model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()];
         solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
@@ -250,7 +250,7 @@ pub struct DynamicStep {
 
 impl DynamicStep {
     /// The result in Python.
-    pub fn new(of: StepNumbers, by: (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
+    pub fn new(of: Box<StepNumbers>, by: (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         Step::new(of, by, worlds).add_subclass(Self { v_next: Lazy::default() })
     }
 

@@ -41,6 +41,28 @@ def test_parameters_of_many_kinds(hand, state):
     assert mass.grad.shape == (2, 1) and mass.grad.dtype == torch.float32 and mass.grad.abs().min() > 0
 
 
+def test_on_a_device(hand, state, monkeypatch):
+    """With the CPU in a GPU's place: tensors come and go by DLPack."""
+    sim, q, u = state
+    commands = u.detach()[:, None].repeat(1, 3, 1).requires_grad_()
+    mass = torch.tensor([0.4], dtype=torch.float64, requires_grad=True)
+
+    def worked(q, u, commands, mass):
+        step, rollout = ft.torch.step(sim)(q, u, mass=mass), ft.torch.rollout(sim)(q, commands)
+        cost = step.q_next[:, 2].sum() + step.force.sum() + rollout.q[:, -1, 2].sum()
+        inputs = [x for x in (q, u, commands, mass) if x.requires_grad]
+        return [*(x.detach() for x in (*step, *rollout)), *torch.autograd.grad(cost, inputs)]
+
+    expected = worked(q, u, commands, mass)
+    monkeypatch.setattr(ft.torch._Places, "of", lambda self, _: self.sim.on("cpu"))
+    found = worked(q, u, commands, mass)
+    assert len(found) == len(expected) == 5 + 3 + 4
+    # Candle adds a gradient's parts in another order than the plain calls.
+    assert all(torch.allclose(a, b, rtol=1e-11, atol=1e-11) and a.dtype == b.dtype for a, b in zip(found, expected))
+    single = worked(q.detach().float(), u.detach().float().requires_grad_(), commands, mass)
+    assert single[0].dtype == torch.float32 and torch.allclose(single[0].double(), expected[0], atol=1e-5)
+
+
 def test_gradcheck_of_a_step(state):
     sim, q, u = state
     mu = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)

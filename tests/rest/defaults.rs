@@ -1,5 +1,7 @@
 //! Everyday things with the default parameters: nothing but shapes, masses and poses is said.
 
+use std::fmt::Write;
+
 use fingertip::description::{Friction, Params, Shape};
 use nalgebra::{Isometry3, Translation3};
 use rayon::prelude::*;
@@ -10,28 +12,27 @@ use super::support::states::Random;
 use super::{BATCH, cases::faults, conclude, number};
 
 /// Things that are dropped if nobody asks for another number.
-const THINGS: usize = 172;
-const KINDS: [&str; 4] = ["box", "hull", "cylinder", "capsule"];
-const ON: [&str; 3] = ["half-space", "box", "hull"];
+const THINGS: usize = 256;
+/// Where all things come to rest.
+const SURE: [&str; 5] = ["half-space", "box", "hull", "standing cylinder", "bowl of hulls"];
+/// Where some go back and forth for ever, by up to 3 mm and 0.3 rad a step: their edges or rims lie on edges, or they lie between cylinder and floor.
+const UNSURE: [&str; 3] = ["lying cylinder", "round rails", "square rails"];
+/// What is not right there, at most.
+const NOT_YET: f64 = 0.08;
 
 /// A thing that was dropped.
 struct Dropped {
     name: String,
+    is_sure: bool,
     outcome: Outcome,
-}
-
-impl Dropped {
-    /// Is the gap of one contact that carries it, 2/(κ m g), longer than it reaches from its origin?
-    fn hangs(&self) -> bool {
-        self.outcome.hover > self.outcome.size
-    }
 }
 
 /// The things of a scene, which differ in poses, sizes and masses.
 fn scene(number: usize) -> Vec<Dropped> {
     let mut random = Random::new(7_000_003 + number as u64);
-    let kind = KINDS[number % KINDS.len()];
-    let on = ON[number / KINDS.len() % ON.len()];
+    let kind = FAMILIES[number % FAMILIES.len()];
+    let place_of = number / FAMILIES.len() % (SURE.len() + UNSURE.len());
+    let on = SURE.iter().chain(&UNSURE).nth(place_of).unwrap();
     let place = |of: &[&str], name: &str| of.iter().position(|x| *x == name).unwrap();
     let size = random.scale(0.015, 0.06);
     let draw = Draw::of(number, [place(&SUPPORTS, on), place(&FAMILIES, kind)], size, Friction::default(), &mut random);
@@ -41,7 +42,14 @@ fn scene(number: usize) -> Vec<Dropped> {
     if super::number("FINGERTIP_SCENE") == Some(number) {
         texts.iter().for_each(|text| println!("{text}"));
     }
-    names.zip(worlds.run()).map(|(name, outcome)| Dropped { name, outcome }).collect()
+    let noisy = |mut outcome: Outcome| {
+        outcome.hover += draw.noise;
+        outcome
+    };
+    names
+        .zip(worlds.run())
+        .map(|(name, outcome)| Dropped { name, is_sure: SURE.contains(on), outcome: noisy(outcome) })
+        .collect()
 }
 
 fn world(draw: &Draw, random: &mut Random) -> String {
@@ -51,9 +59,10 @@ fn world(draw: &Draw, random: &mut Random) -> String {
     for (k, (shape, pose)) in fixed.iter().enumerate() {
         text += &entry(&format!("support {k}"), shape, None, pose);
     }
-    if draw.floor().is_some() {
-        text += "\n[[object]]\nname = \"floor\"\nhalfspace = [0.0, 0.0, 1.0, 0.0]\n";
-        fixed.push((Shape::HalfSpace, Isometry3::identity()));
+    if let Some(floor) = draw.floor() {
+        let z = floor * draw.size;
+        let _ = write!(text, "\n[[object]]\nname = \"floor\"\nhalfspace = [0.0, 0.0, 1.0, {z:?}]\n");
+        fixed.push((Shape::HalfSpace, Isometry3::translation(0.0, 0.0, z)));
     }
     let gap = random.between(0.01, 0.05) * draw.size;
     let mut pose = Isometry3::from_parts(Translation3::new(0.0, 0.0, 4.0 * draw.size), random.rotation());
@@ -61,8 +70,7 @@ fn world(draw: &Draw, random: &mut Random) -> String {
     text + &entry("thing", &shape, Some(random.scale(200.0, 8000.0) * volume(&shape)), &pose)
 }
 
-/// `FINGERTIP_THINGS=860` drops so many. All rest, but for a few that weigh so little that with this κ they hang above what they lie on by
-/// more than their size. Boxes above boxes then turn for ever, and hulls are pushed off; the library warns of them.
+/// `FINGERTIP_THINGS=860` drops so many.
 #[test]
 fn with_defaults() {
     let params = Params::default();
@@ -70,18 +78,15 @@ fn with_defaults() {
     let n = number("FINGERTIP_THINGS").unwrap_or(THINGS).div_ceil(BATCH);
     let scenes = number("FINGERTIP_SCENE").map_or(0..n, |scene| scene..scene + 1);
     let dropped: Vec<Dropped> = scenes.into_par_iter().flat_map_iter(scene).collect();
-    let wrong = |hangs: bool| -> Vec<String> {
-        let of = dropped.iter().filter(|dropped| dropped.hangs() == hangs);
-        of.flat_map(|Dropped { name, outcome }| faults(name, outcome)).collect()
+    let wrong = |sure: bool| -> Vec<String> {
+        let of = dropped.iter().filter(|dropped| dropped.is_sure == sure);
+        of.flat_map(|Dropped { name, outcome, .. }| faults(name, outcome)).collect()
     };
-    let hang = dropped.iter().filter(|dropped| dropped.hangs()).count();
-    let [wrong, wrong_of_these] = [false, true].map(wrong);
-    println!(
-        "with defaults {} of {} are wrong, and {} of {hang} that hang above what they lie on by more than their size",
-        wrong.len(),
-        dropped.len() - hang,
-        wrong_of_these.len()
-    );
-    wrong_of_these.iter().for_each(|line| println!("{line}"));
+    let [sure, unsure] =
+        [true, false].map(|is_sure| dropped.iter().filter(|dropped| dropped.is_sure == is_sure).count());
+    let [wrong, not_yet] = [true, false].map(wrong);
+    println!("with defaults {} of {sure} are wrong, and {} of {unsure} on {UNSURE:?}", wrong.len(), not_yet.len());
+    not_yet.iter().for_each(|line| println!("{line}"));
     conclude(&wrong);
+    assert!(not_yet.len() as f64 <= NOT_YET * unsure as f64, "{} of {unsure}", not_yet.len());
 }

@@ -249,6 +249,12 @@ pub fn unpulled(model: &Model) -> Vec<usize> {
     (0..tree.nv).filter(|&dof| !commands().any(|c| pulls(c, dof))).collect()
 }
 
+/// A body's inertia, of the six numbers of each.
+fn symmetric(six: &[f64], body: usize) -> Matrix3<f64> {
+    let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * body + k]);
+    Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+}
+
 /// What rolling on a contact adds to P.
 fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witness) -> DMatrix<f64> {
     let (tree, parameter) = (&model.tree, world.parameter);
@@ -276,11 +282,13 @@ fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witn
             centre: position + rotation * tree.bodies[shape.body].inertia.as_ref().unwrap().com,
             curved,
             load: parameter("mass")[n] * Vector3::from_vec(parameter("gravity")).norm(),
+            inertia: symmetric(&parameter("inertia"), n),
         };
         let mut turns = jacobians(model, poses, shape.body, &contact.centre).1;
         let free = unpulled(model);
         (0..model.nv()).filter(|dof| !free.contains(dof)).for_each(|dof| turns.column_mut(dof).fill(0.0));
-        more += turns.transpose() * contact.stiffness(model.params.friction, parameter("kappa")[0]) * &turns;
+        let factor = parameter("epsilon")[0] / parameter("h")[0].powi(2);
+        more += turns.transpose() * contact.stiffness(model.params.friction, parameter("kappa")[0], factor) * &turns;
     }
     more
 }
@@ -299,12 +307,11 @@ fn hanging(model: &Model, world: &World, poses: &Poses, witnesses: &[Witness]) -
             let (sign, point) = [(1.0, 3), (-1.0, 6)][side];
             Some((at(0) * sign, at(point), w.phi, w.weight))
         };
-        let i = &parameter("inertia")[6 * n..6 * n + 6];
         let hanging = Hanging {
             centre: position + rotation * tree.bodies[body].inertia.as_ref().unwrap().com,
             mass: parameter("mass")[n],
             gravity: Vector3::from_vec(parameter("gravity")),
-            inertia: Matrix3::new(i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]),
+            inertia: symmetric(&parameter("inertia"), n),
             contacts: witnesses.iter().enumerate().filter_map(of_body).collect(),
         };
         let turns = jacobians(model, poses, body, &hanging.centre).1;
@@ -336,9 +343,7 @@ impl Problem {
                 linear.column_mut(dof).fill(0.0);
                 angular.column_mut(dof).fill(0.0);
             }
-            let i = &inertias[6 * n..6 * n + 6];
-            let inertia = Matrix3::new(i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]);
-            let turned = rotation * inertia * rotation.transpose();
+            let turned = rotation * symmetric(&inertias, n) * rotation.transpose();
             p += (linear.transpose() * &linear * masses[n] + angular.transpose() * turned * &angular) * factor;
             force += linear.transpose() * (gravity * masses[n]);
         }

@@ -28,6 +28,10 @@ pub struct Rest {
 impl Rest {
     /// Hovering by more than this share of the size is worth a warning.
     const NOTICEABLE: f64 = 0.1;
+    /// Where nobody chooses κ, nothing hovers by more than this share of its size.
+    const UNNOTICED: f64 = 0.05;
+    /// The largest κ that nobody chose, 1/J.
+    const HARDEST: f64 = 1e8;
 
     /// The component of its weight that can move it, N; for a planar object, the component in the plane.
     pub fn weight(&self, gravity: [f64; 3]) -> f64 {
@@ -105,6 +109,26 @@ impl Scene {
     pub fn with_hover(mut self, hover: f64) -> Result<Self> {
         self.params.kappa = Rest::kappa(&self.rests(), hover, self.gravity)?;
         Ok(self)
+    }
+}
+
+impl Scene {
+    /// With the κ of a scene that says nothing of it: the one that it has, or, if something would rest higher than by a twentieth of its size, the
+    /// smallest with which nothing does, 1e8 at most. A note says so.
+    pub(crate) fn with_kappa_by_default(mut self) -> Self {
+        let (kappa, gravity) = (self.params.kappa, self.gravity);
+        let things = self.rests();
+        let needs = |thing: &Rest| thing.hover(kappa, gravity) / (Rest::UNNOTICED * thing.size) * kappa;
+        let needs = things.iter().map(|thing| (needs(thing), thing)).filter(|(needs, _)| needs.is_finite());
+        let most = needs.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        if let Some((needs, Rest { name, size, .. })) = most.filter(|(needs, _)| *needs > kappa) {
+            let needs = needs.min(Rest::HARDEST);
+            self.params.kappa = needs;
+            self.notes.push(format!(
+                "params: without kappa or hover, kappa is {needs:.1e} 1/J, so that {name}, of {size:.1e} m, rests no higher than a twentieth of that"
+            ));
+        }
+        self
     }
 }
 

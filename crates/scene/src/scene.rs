@@ -68,7 +68,8 @@ pub struct Params {
     pub epsilon: f64,
     /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest, shared by n
     /// contacts, hovers at 2 n/(κ m g), or half of that with Coulomb's law. [`Scene::with_hover`], or `hover` instead
-    /// of `kappa` in a scene file, chooses κ by that height.
+    /// of `kappa` in a scene file, chooses κ by that height. A scene file that has neither gets 1e4, or as much more as it takes for nothing to rest higher than
+    /// a twentieth of its size.
     ///
     /// Static friction creeps. A contact that presses with force f and uses a share r of its friction cone slides in
     /// each step by

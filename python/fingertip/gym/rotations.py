@@ -67,6 +67,24 @@ def matrix(rotation: _Floats) -> _Floats:
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
+def of_matrix(axes: _Floats) -> _Floats:
+    """Unit quaternions (…, 4), w ≥ 0, of rotation matrices (…, 3, 3)."""
+    d = np.diagonal(axes, axis1=-2, axis2=-1)
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+    # The largest of the four numbers, which none of the others is divided by in vain.
+    largest = np.argmax(1 + d @ signs.T, axis=-1)
+    differ = axes - np.swapaxes(axes, -1, -2)
+    add = axes + np.swapaxes(axes, -1, -2)
+    w = [1 + d.sum(-1), differ[..., 2, 1], differ[..., 0, 2], differ[..., 1, 0]]
+    x = [w[1], 1 + d @ signs[1], add[..., 0, 1], add[..., 0, 2]]
+    y = [w[2], x[2], 1 + d @ signs[2], add[..., 1, 2]]
+    z = [w[3], x[3], y[3], 1 + d @ signs[3]]
+    rows = np.stack([np.stack(row, -1) for row in (w, x, y, z)], -2)
+    made: _Floats = np.take_along_axis(rows, largest[..., None, None], -2)[..., 0, :]
+    made = made / np.sqrt((made**2).sum(-1, keepdims=True))
+    return np.where(made[..., :1] < 0, -made, made)
+
+
 def uniform(numbers: _Floats) -> _Floats:
     """Rotations (…, 4), all equally likely, of three numbers (…, 3) from 0 to 1, by K. Shoemake, Uniform Random Rotations (Graphics
     Gems III, 1992)."""

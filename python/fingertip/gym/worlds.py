@@ -20,7 +20,7 @@ _Floats: TypeAlias = NDArray[np.float64]
 _Bools: TypeAlias = NDArray[np.bool_]
 
 
-class Worlds(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
+class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
     """Worlds of a hand, whose n commanded joints have limits, and a free object, the `cube`. A period has `substeps` simulation
     steps; an episode is truncated after `periods` of them.
 
@@ -95,10 +95,10 @@ class Worlds(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
         self._path: list[tuple[_Floats, _Floats, _Floats]] = []
         self._path_before: list[tuple[_Floats, _Floats, _Floats]] = []
 
-    def _spaces(self, numbers: int) -> None:
-        """The spaces, of observations with so many numbers."""
-        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self._joints),), np.float32)
-        self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
+    def _spaces(self, numbers: int, actions: int | None = None) -> None:
+        """The spaces, of observations and actions with so many numbers; without `actions`, one for each command."""
+        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (actions or len(self._joints),), np.float32)
+        self.single_observation_space: gymnasium.spaces.Space[Any] = gymnasium.spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._seen = np.zeros((self.num_envs, numbers), np.float32)
@@ -119,9 +119,13 @@ class Worlds(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
     def _observe(self, worlds: _Bools) -> None:
         """Writes what some worlds show to `_seen`."""
 
+    def _shown(self, seen: NDArray[np.float32]) -> Any:
+        """What an environment shows of rows of `_seen` (…, n): a copy."""
+        return seen.copy()
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begins episodes: of all worlds, or of those where `options["reset_mask"]` (B,), bool, is true. With a seed their streams
         begin anew; without one they go on."""
         mask = self._mask((options or {}).get("reset_mask"))
@@ -131,11 +135,11 @@ class Worlds(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
             kept = self._streams or fresh
             self._streams = [new if again else old for new, old, again in zip(fresh, kept, mask, strict=True)]
         self._begin(mask)
-        return self._seen.copy(), self._infos(mask)
+        return self._shown(self._seen), self._infos(mask)
 
     def step(
         self, actions: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Observations (B, n), rewards (B,), terminations and truncations (B,), bool, and infos after actions (B, n)."""
         action = self._checked(actions)
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
@@ -159,15 +163,15 @@ class Worlds(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
         self._ended = terminated | truncated
 
         every = np.ones(self.num_envs, np.bool_)
-        observation, infos = self._seen.copy(), self._infos(every)
+        observation, infos = self._shown(self._seen), self._infos(every)
         if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any():
             ended = self._ended
             final = np.full(self.num_envs, None, object)
             for world in np.flatnonzero(ended):
-                final[world] = observation[world].copy()
+                final[world] = self._shown(self._seen[world])
             final_info = self._infos(ended)
             self._begin(ended)
-            observation, infos = self._seen.copy(), self._infos(every)
+            observation, infos = self._shown(self._seen), self._infos(every)
             infos |= {"final_obs": final, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
         return observation, rewards, terminated, truncated, infos
 

@@ -1,4 +1,4 @@
-//! XLA's foreign functions: the parts of `xla/ffi/api/c_api.h` that its version 0.1 has and a function on the CPU needs.
+//! XLA's foreign functions: the parts of `xla/ffi/api/c_api.h` that its version 0.1 has and a function needs.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -97,6 +97,14 @@ struct ErrorCreate {
     code: c_int,
 }
 
+#[repr(C)]
+struct StreamGet {
+    struct_size: usize,
+    extension: *mut Extension,
+    context: *mut c_void,
+    stream: *mut c_void,
+}
+
 /// Later functions are behind it.
 #[repr(C)]
 struct Api {
@@ -105,6 +113,10 @@ struct Api {
     version: Version,
     internal: *const c_void,
     error_create: unsafe extern "C" fn(*mut ErrorCreate) -> *mut c_void,
+    error_get_message: *const c_void,
+    error_destroy: *const c_void,
+    handler_register: *const c_void,
+    stream_get: unsafe extern "C" fn(*mut StreamGet) -> *mut c_void,
 }
 
 /// The frame that XLA calls a function with.
@@ -152,6 +164,17 @@ impl<'a> Buffer<'a> {
     pub fn bytes(self) -> Result<&'a mut [u8], String> {
         self.slice(U8)
     }
+
+    /// The address on the device of numbers in double precision, or of bytes.
+    #[cfg(feature = "cuda")]
+    pub fn address(&self, of_bytes: bool) -> Result<u64, String> {
+        let kind = if of_bytes { U8 } else { F64 };
+        if self.kind == kind {
+            Ok(self.data as u64)
+        } else {
+            Err(format!("expected numbers of type {kind}, got {}", self.kind))
+        }
+    }
 }
 
 /// The buffers of one call of a function.
@@ -162,6 +185,21 @@ pub struct Call<'a> {
     pub results: Vec<Buffer<'a>>,
     /// The number that the program calls it with.
     pub number: i64,
+    /// The frame.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only GPUs have streams"))]
+    frame: &'a CallFrame,
+}
+
+#[cfg(feature = "cuda")]
+impl Call<'_> {
+    /// The stream that the program runs on, on a GPU.
+    pub fn stream(&self) -> Result<*mut c_void, String> {
+        let (struct_size, context) = (size_of::<StreamGet>(), self.frame.context);
+        let mut asked = StreamGet { struct_size, extension: null_mut(), context, stream: null_mut() };
+        // SAFETY: XLA has made the frame, and answers as its header says.
+        let error = unsafe { ((*self.frame.api).stream_get)(&raw mut asked) };
+        if error.is_null() { Ok(asked.stream) } else { Err("there is no stream".to_owned()) }
+    }
 }
 
 /// Answers XLA by a function that computes.
@@ -184,7 +222,7 @@ pub unsafe fn answer(frame: *mut CallFrame, work: impl FnOnce(Call) -> Result<()
         }
         let done = number(&frame.attributes).and_then(|number| {
             let (arguments, results) = (buffers(&frame.arguments), buffers(&frame.results));
-            work(Call { arguments, results, number })
+            work(Call { arguments, results, number, frame })
         });
         let Err(message) = done else { return null_mut() };
         let message = CString::new(format!("fingertip: {message}")).unwrap_or_default();

@@ -1,6 +1,8 @@
 //! Steps and rollouts as functions that XLA calls, without Python.
 
 mod abi;
+#[cfg(feature = "cuda")]
+mod gpu;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,6 +17,7 @@ use fingertip::{Parameters, message};
 use pyo3::prelude::*;
 
 use self::abi::{Buffer, Call, CallFrame};
+use crate::device::OnDevice;
 use crate::error::Error;
 use crate::pool::Pool;
 use crate::quasidynamic::Quasidynamic;
@@ -23,9 +26,9 @@ use crate::quasidynamic::Quasidynamic;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Step,
-    StepPull,
+    StepVjp,
     Rollout,
-    RolloutPull,
+    RolloutVjp,
 }
 
 /// A function of q, u, the parameters with these names, and on the way back the gradients by its results.
@@ -41,20 +44,28 @@ struct Function {
 /// must not find a function of this one.
 static FUNCTIONS: LazyLock<RwLock<HashMap<i64, Arc<Function>>>> = LazyLock::new(Default::default);
 
-/// A function that JAX's programs can call: the number by which they do. It stays as long as the process, as a compiled program may.
+/// A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long as the process, as a
+/// compiled program may.
 #[pyfunction]
-pub fn _xla_function(sim: &Bound<Quasidynamic>, kind: &str, names: Vec<String>) -> PyResult<i64> {
+#[pyo3(signature = (sim, kind, names, device=None))]
+pub fn _xla_function(
+    sim: &Bound<Quasidynamic>,
+    kind: &str,
+    names: Vec<String>,
+    device: Option<&Bound<OnDevice>>,
+) -> PyResult<i64> {
     let kind = match kind {
         "step" => Kind::Step,
-        "step_vjp" => Kind::StepPull,
+        "step_vjp" => Kind::StepVjp,
         "rollout" => Kind::Rollout,
-        "rollout_vjp" => Kind::RolloutPull,
+        "rollout_vjp" => Kind::RolloutVjp,
         other => return Err(Error::new_err(format!("kind: expected a step or a rollout, got \"{other}\""))),
     };
     let place = |name: &String| Parameters::NAMES.iter().position(|own| own == name);
     let names: Option<Vec<usize>> = names.iter().map(place).collect();
     let names = names.ok_or_else(|| Error::new_err("names: expected those of parameters"))?;
-    let (step, pool) = sim.get().parts();
+    let (own, pool) = sim.get().parts();
+    let step = device.map_or(own, |device| device.get().compiled().clone());
     let number = RandomState::new().build_hasher().finish().cast_signed();
     let function = Arc::new(Function { step, pool, kind, names });
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(number, function);
@@ -86,12 +97,17 @@ unsafe extern "C" fn handle(frame: *mut CallFrame) -> *mut c_void {
 }
 
 impl Function {
-    fn run(&self, Call { arguments, results, .. }: Call) -> Result<(), String> {
+    fn run(&self, call: Call) -> Result<(), String> {
+        #[cfg(feature = "cuda")]
+        if self.step.model().device.is_cuda() {
+            return self.run_on_gpu(call);
+        }
+        let Call { arguments, results, .. } = call;
         let model = self.step.model();
         let (nq, nu, nc, nt) = (model.nq(), model.nu(), model.nc(), model.pairs.torsional.len());
         let (is_rollout, pulls) = (
-            matches!(self.kind, Kind::Rollout | Kind::RolloutPull),
-            matches!(self.kind, Kind::StepPull | Kind::RolloutPull),
+            matches!(self.kind, Kind::Rollout | Kind::RolloutVjp),
+            matches!(self.kind, Kind::StepVjp | Kind::RolloutVjp),
         );
         let first = results.first().ok_or("expected results")?;
         let own = if self.kind == Kind::Rollout { 2 } else { 1 };
@@ -147,14 +163,14 @@ impl Function {
                 put(&mut results, &made.force)?;
                 put_statuses(&mut results, made.reports.iter().map(|report| report.status as u8))
             }
-            Kind::StepPull => {
+            Kind::StepVjp => {
                 let (q_next, force) = (next(&[nq])?.of_each(&lead)?, next(&[nc, 3])?.of_each(&lead)?);
                 let (torque, phi) = (next(&[nt])?.of_each(&lead)?, next(&[nc])?.of_each(&lead)?);
                 let by = StepCotangent { q_next: &q_next, v_next: &[], force: &force, torque: &torque, phi: &phi };
                 let pull = || step.vjp(q, u, &step.step_numbers(q, u, &[])?, &by);
                 self.put_gradient(&mut results, &self.pool.run(worlds, pull).map_err(plain)?)
             }
-            Kind::RolloutPull => {
+            Kind::RolloutVjp => {
                 let by_q = next(&[n_steps + 1, nq])?.of_each(&lead)?;
                 let by_force = next(&[n_steps, nc, 3])?.of_each(&lead)?;
                 let pull = || step.rollout_vjp(u, &step.rollout_numbers(q, u, n_steps)?, &by_q, &by_force);

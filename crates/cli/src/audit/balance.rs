@@ -44,8 +44,7 @@ impl Balance {
             let pose = &poses[POSE * (model.shapes.len() + 2 * tree.connections.len() + n)..];
             let at = Vector3::new(pose[0], pose[1], pose[2]);
             let rotation = Matrix3::from_column_slice(&pose[3..12]);
-            let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * n + k]);
-            let inertia = rotation * Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz) * rotation.transpose();
+            let inertia = rotation * symmetric(&six, n) * rotation.transpose();
             let free = |screw: &usize| passive.contains(&tree.screw_dof[*screw]);
             let path: Vec<usize> = tree.path(body).into_iter().filter(free).collect();
             let velocity = |screw: usize| screws[screw].0.cross(&at) + screws[screw].1;
@@ -113,8 +112,10 @@ impl Balance {
     ) -> Result<DMatrix<f64>> {
         let (model, parameters) = (step.model(), step.parameters());
         let (tree, passive) = (&model.tree, model.tree.passive());
-        let (mass, sizes) = (numbers(&parameters.mass)?, numbers(&parameters.sizes)?);
+        let (mass, six) = (numbers(&parameters.mass)?, numbers(&parameters.inertia)?);
+        let sizes = numbers(&parameters.sizes)?;
         let (gravity, kappa) = (vectors(&parameters.gravity)?[0].norm(), numbers(&parameters.kappa)?[0]);
+        let factor = numbers(&parameters.epsilon)?[0] / numbers(&parameters.h)?[0].powi(2);
         let pose = |frame: usize| &self.poses[POSE * frame..POSE * (frame + 1)];
         let mut more = DMatrix::zeros(model.nv(), model.nv());
         let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
@@ -127,9 +128,9 @@ impl Balance {
             let on = tree.path(on.body).is_empty().then(|| (&on.shape, turn(other), sizes(other)));
             let curved = Curved::of((&shape.shape, turn(index), sizes(index)), on);
             let Some(curved) = curved.filter(|_| model.params.rolling) else { continue };
-            let contact =
-                Rolling { normal, point, phi, weight, centre: self.centre(model, n), curved, load: mass[n] * gravity };
-            let stiffness = contact.stiffness(model.params.friction, kappa);
+            let (centre, load, inertia) = (self.centre(model, n), mass[n] * gravity, symmetric(&six, n));
+            let contact = Rolling { normal, point, phi, weight, centre, curved, load, inertia };
+            let stiffness = contact.stiffness(model.params.friction, kappa, factor);
             let free = |screw: &usize| passive.contains(&tree.screw_dof[*screw]);
             let path: Vec<usize> = tree.path(shape.body).into_iter().filter(free).collect();
             for &i in &path {
@@ -164,12 +165,11 @@ impl Balance {
                 let side = on_a.then_some((normal, points[0]));
                 side.or(on_b.then_some((-normal, points[1]))).map(|(normal, point)| (normal, point, phi, weight))
             };
-            let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * n + k]);
             let hanging = Hanging {
                 centre: self.centre(model, n),
                 mass: mass[n],
                 gravity,
-                inertia: Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz),
+                inertia: symmetric(&six, n),
                 contacts: contacts.iter().filter_map(of_body).collect(),
             };
             let stiffness = hanging.stiffness(model.params.friction, kappa, factor);
@@ -183,4 +183,10 @@ impl Balance {
         }
         Ok(more)
     }
+}
+
+/// A body's inertia, of the six numbers of each.
+fn symmetric(six: &[f64], body: usize) -> Matrix3<f64> {
+    let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * body + k]);
+    Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz)
 }

@@ -50,13 +50,18 @@ pub struct Rolling {
     pub curved: Curved,
     /// Weight of its body, N.
     pub load: f64,
+    /// Inertia of its body about the centre of mass, along any axes, kg·m².
+    pub inertia: Matrix3<f64>,
 }
 
 impl Rolling {
-    /// Torque per rotation, N·m/rad.
-    pub fn stiffness(&self, friction: Friction, kappa: f64) -> Matrix3<f64> {
+    /// Torque per rotation, N·m/rad; `factor` is ε/h².
+    pub fn stiffness(&self, friction: Friction, kappa: f64, factor: f64) -> Matrix3<f64> {
         let n = self.normal;
-        let height = n.dot(&(self.point - self.centre));
+        if self.load == 0.0 {
+            return Matrix3::zeros();
+        }
+        let height = n.dot(&(self.point - self.centre)) + factor * inertia_at_least(self.inertia) / (2.0 * self.load);
         let held = |radius: f64, size: f64| {
             let lacks = (radius - height).max(0.0);
             lacks * lacks / (lacks + 1e-3 * size)
@@ -106,6 +111,12 @@ fn force(phi: f64, weight: f64, load: f64, friction: Friction, kappa: f64) -> f6
     share * most / share.hypot(gap)
 }
 
+/// What an inertia is at least about any axis, by 1/tr I⁻¹, kg·m². 0 of none.
+fn inertia_at_least(inertia: Matrix3<f64>) -> f64 {
+    let axes = SymmetricEigen::new(inertia).eigenvalues;
+    if axes.min() > 0.0 { 1.0 / axes.map(|of| 1.0 / of).sum() } else { 0.0 }
+}
+
 /// A body that may hang.
 pub struct Hanging {
     /// Centre of mass, m.
@@ -150,9 +161,7 @@ impl Hanging {
             friction_height += level * height;
         }
         moment += (weight - carried) * friction_height / across;
-        let axes = SymmetricEigen::new(self.inertia).eigenvalues;
-        let inertia = 1.0 / axes.map(|of| 1.0 / of).sum();
-        let borne = factor * (inertia + moment * moment / (weight * pull));
+        let borne = factor * (inertia_at_least(self.inertia) + moment * moment / (weight * pull));
         let lacks = (moment - borne).max(0.0);
         (Matrix3::identity() - up * up.transpose()) * (lacks * lacks / (lacks + 0.1 * borne))
     }

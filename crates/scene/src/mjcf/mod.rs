@@ -100,7 +100,7 @@ impl Object {
 impl Scene {
     /// The scene of an MJCF file: one robot of all trees of bodies that actuators move, or that have joints if there are no
     /// actuators; an object of each other tree; a fixed object of each geom of the world. Gravity and homes are the file's, the
-    /// parameters of the step are not. [`Scene::notes`] and the robot's notes say what was left out, see `docs/mjcf.md`.
+    /// parameters of the step are not: κ is 10⁴ or, for light things, as much as [`Scene::load`] gives them. [`Scene::notes`] and the robot's notes say what was left out, see `docs/mjcf.md`.
     ///
     /// # Errors
     /// As [`Robot::from_mjcf`], and if nothing in it can move.
@@ -121,7 +121,7 @@ impl Scene {
     fn of_document(document: &Document, path: &Path) -> Result<Self> {
         let scene = Mjcf::read(document)?.scene()?;
         scene.validate().map_err(|error| error.within(path.display()))?;
-        Ok(scene)
+        Ok(scene.with_kappa_by_default())
     }
 }
 

@@ -22,7 +22,8 @@ impl Scene {
     /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
     /// [params]                             # any of the fields of `Params`; gravity may stand here as well
     /// h = 0.01
-    /// kappa = 1e4                          # or, in its place: hover = 1e-4, the height in m at which the lightest thing rests
+    /// kappa = 1e4                          # or, in its place: hover = 1e-4, the height in m at which the lightest thing rests; by
+    ///                                      # default 1e4, or more for what would rest higher than a twentieth of its size
     ///
     /// [[robot]]
     /// name = "hand"
@@ -128,18 +129,19 @@ impl Scene {
         let folder = folder.into();
         let mut findings = Findings::default();
         let read = syntax::read(text, &mut findings).map(|file: SceneFile| {
-            let hover = file.params.hover;
-            (file.scene(&folder, &mut findings), hover)
+            let (kappa, hover) = (file.params.kappa, file.params.hover);
+            (file.scene(&folder, &mut findings), kappa, hover)
         });
-        let Some((scene, hover)) = read else {
+        let Some((scene, kappa, hover)) = read else {
             return findings.result().and_then(|()| Err(Error::invalid("TOML", "expected a scene")));
         };
         // Names of what could not be read are not known: then each thing is judged by itself.
         findings.take(if findings.is_empty() { scene.validate() } else { scene.validate_things() });
         findings.result()?;
-        match hover {
-            Some(hover) => scene.with_hover(hover).map_err(|error| error.within("params")),
-            None => Ok(scene),
+        match (kappa, hover) {
+            (_, Some(hover)) => scene.with_hover(hover).map_err(|error| error.within("params")),
+            (None, None) => Ok(scene.with_kappa_by_default()),
+            (Some(_), None) => Ok(scene),
         }
     }
 }

@@ -46,13 +46,13 @@ mod nearest;
 mod number;
 mod points;
 mod polish;
-mod vjp;
 mod query;
 mod relative;
 mod sensitivity;
 mod side;
 mod smooth;
 mod step;
+mod vjp;
 
 use nalgebra::Isometry3;
 
@@ -63,9 +63,9 @@ pub use collider::Collider;
 pub use distance::Distance;
 pub use manifold::{ContactPoint, Manifold};
 pub use points::MANIFOLD;
+pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use vjp::ManifoldGradient;
 pub use vjp::{ContactRates, ManifoldRates};
-pub use sensitivity::{BodyGradient, DistanceGradient};
 
 /// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.
 ///

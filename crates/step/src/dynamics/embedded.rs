@@ -9,9 +9,9 @@ use fingertip_lanes::layout;
 use fingertip_lanes::program::Group;
 
 use super::links::{INERTIA, Links};
-use super::vjp::{PullInertias, PullInverseDynamics, PullMassMatrix};
 use super::quantity::Places;
 use super::stages::{InverseDynamics, MassMatrix, PlaceInertias, Stages};
+use super::vjp::{PullInertias, PullInverseDynamics, PullMassMatrix};
 use super::{crba, rnea};
 
 layout! {

@@ -16,13 +16,13 @@ use fingertip_lanes::program::{Group, Program, run};
 use fingertip_lanes::rows::Rows;
 
 use super::links::Links;
-use super::vjp::{
-    Negate, PullInertias, PullInverse, PullInverseDynamics, PullMassMatrix, PullTotals, Seed, StoreGradients,
-};
 use super::quantity::{Places, Quantity};
 use super::stages::{
     Columns, Factor, Finish, ForwardDynamics, InverseDynamics, Load, MassMatrix, Operands, PlaceInertias, Solve,
     SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, Totals,
+};
+use super::vjp::{
+    Negate, PullInertias, PullInverse, PullInverseDynamics, PullMassMatrix, PullTotals, Seed, StoreGradients,
 };
 
 /// A quantity as a differentiable tensor operation.

@@ -127,14 +127,7 @@ impl Map for Difference {
     }
 
     #[inline(always)]
-    fn vjp<R: Real>(
-        retraction: &Retraction,
-        from: &[R],
-        to: &[R],
-        grad: &[R],
-        grad_from: &mut [R],
-        grad_to: &mut [R],
-    ) {
+    fn vjp<R: Real>(retraction: &Retraction, from: &[R], to: &[R], grad: &[R], grad_from: &mut [R], grad_to: &mut [R]) {
         for &(at, of) in &retraction.additive {
             grad_to[at] = grad[of];
             grad_from[at] = -grad[of];

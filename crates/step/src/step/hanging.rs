@@ -2,14 +2,13 @@
 //! [rolling](super::rolling), whose entries it shares.
 
 use crate::contact::lanes::hanging::{self, OF_BODY, OF_CONTACT, SUMS};
-use crate::contact::lanes::rolling::STIFFNESS;
 use crate::model::Model;
 use fingertip_lanes::lane::{Real, copy};
 use fingertip_lanes::vector::{add_vec3, dot, rotate, scale, vec3_at};
 use fingertip_scene::{JointKind, Shape};
 
 use super::problem::ProblemTables;
-use super::rolling::{ContactLayout, RollingTables, add_outer, matrix};
+use super::rolling::{ContactLayout, RollingTables, matrix};
 
 /// A body that may hang: one that moves freely by itself, and is no ball.
 #[derive(Debug)]
@@ -176,15 +175,7 @@ impl RollingTables {
         (to_kin, to_par): (&mut [R], &mut [R]),
         (to_contacts, layout): (&mut [R], ContactLayout),
     ) {
-        let m = matrix(hanging::stiffness(v));
-        let mut grad_m = [R::zero(); STIFFNESS];
-        for &(left, right, place) in &hanger.terms {
-            let (x, y) = (self.turn(kin, left), self.turn(kin, right));
-            let grad = grad_p(self.entries[place]);
-            add_outer(grad, x, y, &mut grad_m);
-            self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
-            self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
-        }
+        let grad_m = self.vjp_terms(&hanger.terms, kin, matrix(hanging::stiffness(v)), grad_p, to_kin);
         let [by] = hanging::vjp(v, [&grad_m]);
         let at = &self.at;
         to_par[at.mass + hanger.body] += by[SUMS];

@@ -268,12 +268,7 @@ impl ProblemTables {
             #[inline(always)]
             |dof: usize| y[place[dof]],
         );
-        self.connections.vjp(
-            [kin, &par[at.connection..]],
-            grad_p,
-            force,
-            [&mut *to_kin, &mut to_par[at.connection..]],
-        );
+        self.connections.vjp([kin, &par[at.connection..]], grad_p, force, [&mut *to_kin, &mut to_par[at.connection..]]);
 
         let (h, epsilon, factor) = (par[at.h], par[at.epsilon], self.factor(par));
         // P = factor · M: the gradient of the factor is Σ P̄ M.

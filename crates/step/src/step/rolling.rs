@@ -150,7 +150,7 @@ impl RollingTables {
     }
 
     /// Gathers the operands of [`rolling::stiffness`] for a contact: normal, witness point, gap, weight, centre of mass, axes, sizes, κ,
-    /// mass, gravity.
+    /// mass, gravity, inertia, ε, h.
     #[inline(always)]
     pub(super) fn operands<R: Real>(
         &self,
@@ -181,7 +181,9 @@ impl RollingTables {
             }
         }
         (v[23], v[24]) = (par[at.kappa], par[at.mass + roller.body]);
-        copy(&mut v[25..], &vec3_at(par, at.gravity));
+        copy(&mut v[25..28], &vec3_at(par, at.gravity));
+        copy(&mut v[28..34], &par[at.inertia + 6 * roller.body..at.inertia + 6 * (roller.body + 1)]);
+        (v[34], v[35]) = (par[at.epsilon], par[at.h]);
         v
     }
 
@@ -232,21 +234,42 @@ impl RollingTables {
                 #[inline(always)]
                 |(to_kin, to_par, to_contact)| {
                     let v = self.operands(roller, [kin, par], contact);
-                    let m = matrix(rolling::stiffness(roller.curved(), self.k, &v));
-                    let mut grad_m = [R::zero(); STIFFNESS];
-                    for &(left, right, place) in &roller.terms {
-                        let (x, y) = (self.turn(kin, left), self.turn(kin, right));
-                        let grad = grad_p(self.entries[place]);
-                        add_outer(grad, x, y, &mut grad_m);
-                        self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
-                        self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
-                    }
-                    let [by] = rolling::vjp(roller.curved(), self.k, &v, [&grad_m]);
-                    self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
+                    let m = rolling::stiffness(roller.curved(), self.k, &v);
+                    R::when(
+                        rolling::holds(&m),
+                        &mut (&mut **to_kin, &mut **to_par, &mut **to_contact),
+                        #[inline(always)]
+                        |(to_kin, to_par, to_contact)| {
+                            let grad_m = self.vjp_terms(&roller.terms, kin, matrix(m), &grad_p, to_kin);
+                            let [by] = rolling::vjp(roller.curved(), self.k, &v, [&grad_m]);
+                            self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
+                        },
+                    );
                 },
             );
         }
         self.vjp_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
+    }
+
+    /// The gradient of a matrix M of which ωᵢ · M ωⱼ are added to entries of P. Adds to the gradients of the axes ω.
+    #[inline(always)]
+    pub(super) fn vjp_terms<R: Real>(
+        &self,
+        terms: &[(usize, usize, usize)],
+        kin: &[R],
+        m: Mat3<R>,
+        grad_p: &impl Fn(usize) -> R,
+        to_kin: &mut [R],
+    ) -> [R; STIFFNESS] {
+        let mut grad_m = [R::zero(); STIFFNESS];
+        for &(left, right, place) in terms {
+            let (x, y) = (self.turn(kin, left), self.turn(kin, right));
+            let grad = grad_p(self.entries[place]);
+            add_outer(grad, x, y, &mut grad_m);
+            self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
+            self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
+        }
+        grad_m
     }
 
     /// Adds gradients by [`RollingTables::operands`] to those of the numbers that these were gathered from.
@@ -285,6 +308,11 @@ impl RollingTables {
         to_par[at.kappa] += by[23];
         to_par[at.mass + roller.body] += by[24];
         add_vec3(to_par, at.gravity, vec3_at(by, 25));
+        for i in 0..6 {
+            to_par[at.inertia + 6 * roller.body + i] += by[28 + i];
+        }
+        to_par[at.epsilon] += by[34];
+        to_par[at.h] += by[35];
     }
 
     /// The additions to the problem's numbers (B, np + nv + 1 + nl): see [`ProblemTables::operand`]. `contacts` has each contact's geometry
@@ -310,7 +338,7 @@ impl RollingTables {
 
     /// Adds to the gradient of [`RollingTables::turn`].
     #[inline(always)]
-    pub(super) fn add_turn<R: Real>(&self, to_kin: &mut [R], screw: usize, grad: Vec3<R>) {
+    fn add_turn<R: Real>(&self, to_kin: &mut [R], screw: usize, grad: Vec3<R>) {
         add_vec3(to_kin, self.screws + SCREW * screw, grad);
     }
 }
@@ -324,7 +352,7 @@ pub(super) struct ContactLayout {
 
 /// Adds `factor` times the gradient of x · M y by the six numbers of the symmetric M.
 #[inline(always)]
-pub(super) fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
+fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
     for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
         let product = x[i] * y[j];
         to[k] += factor * if i == j { product } else { product + x[j] * y[i] };

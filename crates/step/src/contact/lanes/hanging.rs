@@ -90,7 +90,7 @@ fn lacks<S: Scalar>(v: &[S; OF_BODY]) -> [S; 2] {
     let (mass, (_, pull)) = (v[4], up([v[5], v[6], v[7]]));
     let weight = mass * pull;
     let moment = normal_height + (weight - normal) * across_height / (across + weight.times(S::Lane::splat(LEAST)));
-    let (inertia, epsilon, h) = (least_inertia(v), v[14], v[15]);
+    let (inertia, epsilon, h) = (rolling::least_inertia([v[8], v[9], v[10], v[11], v[12], v[13]]), v[14], v[15]);
     let borne = epsilon * (inertia + moment * moment / (weight * pull)) / (h * h);
     [moment - borne, borne]
 }
@@ -104,27 +104,17 @@ fn up<S: Scalar>(gravity: V3<S>) -> (V3<S>, S) {
     ([-(gravity[0] / pull), -(gravity[1] / pull), -(gravity[2] / pull)], pull)
 }
 
-/// 1/tr I⁻¹, which is at most the least moment of inertia, kg·m², from the operands of a body's stiffness. 0 where I is none.
-#[inline(always)]
-fn least_inertia<S: Scalar>(v: &[S; OF_BODY]) -> S {
-    let [xx, yy, zz, xy, xz, yz] = [v[8], v[9], v[10], v[11], v[12], v[13]];
-    let yy_zz = yy * zz - yz * yz;
-    let determinant = xx * yy_zz - xy * (xy * zz - xz * yz) + xz * (xy * yz - xz * yy);
-    let minors = yy_zz + (xx * zz - xz * xz) + (xx * yy - xy * xy);
-    let there = minors.value().gt(S::Lane::splat(0.0));
-    let constant = inlined(
-        #[inline(always)]
-        |x: f64| xx.constant(S::Lane::splat(x)),
-    );
-    S::choose(there, determinant, constant(0.0)) / S::choose(there, minors, constant(1.0))
-}
-
 /// Would a body overshoot if it were held at the worst height above its centre of mass? Elsewhere its [`stiffness`] is 0, whatever
 /// holds it. The operands may lack the sums.
 #[inline(always)]
 fn overshoots<S: Scalar>(v: &[S; OF_BODY]) -> <S::Lane as Real>::Mask {
     let gravity = [v[5].value(), v[6].value(), v[7].value()];
-    let (mass, inertia, epsilon, h) = (v[4].value(), least_inertia(v).value(), v[14].value(), v[15].value());
+    let (mass, inertia, epsilon, h) = (
+        v[4].value(),
+        rolling::least_inertia([v[8], v[9], v[10], v[11], v[12], v[13]]).value(),
+        v[14].value(),
+        v[15].value(),
+    );
     let h2 = h * h;
     (epsilon * epsilon * inertia).scale(4.0).lt(mass * dot(gravity, gravity) * (h2 * h2))
 }

@@ -8,8 +8,8 @@ use super::traced::{self, Formula, Places};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 
 /// The number of operands of the stiffness: the contact's normal (out of what rolls), its point, φ and weight w; the centre of
-/// mass; nine and three numbers that [`Curved`] explains; κ, mass, gravity.
-pub(crate) const OPERANDS: usize = 28;
+/// mass; nine and three numbers that [`Curved`] explains; κ, mass, gravity; inertia about the centre of mass (xx, yy, zz, xy, xz, yz), ε, h.
+pub(crate) const OPERANDS: usize = 36;
 /// The number of entries of the symmetric stiffness matrix: xx, yy, zz, xy, xz, yz.
 pub(crate) const STIFFNESS: usize = 6;
 
@@ -17,6 +17,9 @@ pub(crate) const STIFFNESS: usize = 6;
 const SMOOTH: f64 = 1e-3;
 /// The limit L of the contact force, in weights of the body.
 const MOST: f64 = 10.0;
+/// The load on a body, in its weights, with which it has to overshoot to be held at all. It is more than 1 because other things may lie
+/// on it.
+const LOAD: f64 = 2.0;
 
 /// The curved surface of the contact: the meaning of the operands v[11..23].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +60,12 @@ pub(crate) fn stiffness<R: Real>(curved: Curved, k: f64, v: &[R; OPERANDS]) -> [
     Rolling(curved, k).of(v)
 }
 
+/// Is a stiffness more than 0? Where it is not, its derivatives are 0, too.
+#[inline(always)]
+pub(crate) fn holds<R: Real>([xx, yy, zz, ..]: &[R; STIFFNESS]) -> R::Mask {
+    (*xx + *yy + *zz).gt(R::zero())
+}
+
 /// The normal force on a contact at rest, N, limited smoothly to at most L, from its φ and weight, κ, and its body's mass and gravity.
 #[inline(always)]
 pub(super) fn force<S: Scalar>(k: f64, [phi, weight]: [S; 2], kappa: S, mass: S, gravity: V3<S>) -> S {
@@ -82,6 +91,31 @@ fn force_of<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
     force(k, [v[6], v[7]], v[23], v[24], [v[25], v[26], v[27]])
 }
 
+/// What a step bears without stiffness: how much higher than the centre of mass the centre of curvature may be, m.
+#[inline(always)]
+fn borne<S: Scalar>(v: &[S; OPERANDS]) -> S {
+    let (mass, gravity) = (v[24], [v[25], v[26], v[27]]);
+    let squared = dot(gravity, gravity);
+    let one = v[0].constant(S::Lane::splat(1.0));
+    let pull = S::choose(squared.value().gt(S::Lane::splat(0.0)), squared, one).root();
+    let inertia = least_inertia([v[28], v[29], v[30], v[31], v[32], v[33]]);
+    v[34] * inertia / (v[35] * v[35] * mass * pull).times(S::Lane::splat(LOAD))
+}
+
+/// 1/tr I⁻¹, which is at most the least moment of inertia, kg·m², from I's xx, yy, zz, xy, xz, yz. 0 where I is none.
+#[inline(always)]
+pub(super) fn least_inertia<S: Scalar>([xx, yy, zz, xy, xz, yz]: [S; 6]) -> S {
+    let yy_zz = yy * zz - yz * yz;
+    let determinant = xx * yy_zz - xy * (xy * zz - xz * yz) + xz * (xy * yz - xz * yy);
+    let minors = yy_zz + (xx * zz - xz * xz) + (xx * yy - xy * xy);
+    let there = minors.value().gt(S::Lane::splat(0.0));
+    let constant = inlined(
+        #[inline(always)]
+        |x: f64| xx.constant(S::Lane::splat(x)),
+    );
+    S::choose(there, determinant, constant(0.0)) / S::choose(there, minors, constant(1.0))
+}
+
 /// The stiffness for [`Curved::Line`]: about the line's axis a across the normal n, a − n (a·n).
 #[inline(always)]
 fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
@@ -97,7 +131,7 @@ fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
         |x: f64| v[0].constant(splat(x)),
     );
     let one = constant(1.0);
-    let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]);
+    let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]) + borne(v);
     let leans = dot(axis, n);
     let across = [axis[0] - n[0] * leans, axis[1] - n[1] * leans, axis[2] - n[2] * leans];
     let side = cross(across, n);
@@ -137,7 +171,7 @@ fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
     let far = [squares[0] * along[0], squares[1] * along[1], squares[2] * along[2]];
     let s2 = dot(far, along);
     let s = s2.root();
-    let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]);
+    let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]) + borne(v);
 
     // Trace and determinant, first of R across n, then of T.
     let sum = (squares[0] + squares[1] + squares[2] - dot(far, far) / s2) / s;

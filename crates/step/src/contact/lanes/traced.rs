@@ -7,7 +7,7 @@ use super::tape::{Place, Slopes, Structure, Tape};
 use fingertip_lanes::lane::{Real, Single, copy};
 
 /// The most numbers that the tape of such a formula has.
-const NUMBERS: usize = 256;
+const NUMBERS: usize = 320;
 
 /// A formula with `N` operands and `M` results.
 pub(super) trait Formula<const N: usize, const M: usize> {

@@ -148,12 +148,7 @@ fn value<const N: usize, F: Differentiable<N>>(
 
 impl<F> Operation<F> {
     /// The gradients of the operands that are tracked.
-    fn vjp<const N: usize>(
-        &self,
-        operands: [&Tensor; N],
-        result: &Tensor,
-        grad: &Tensor,
-    ) -> Result<[Option<Tensor>; N]>
+    fn vjp<const N: usize>(&self, operands: [&Tensor; N], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; N]>
     where
         F: Differentiable<N>,
     {

@@ -1,18 +1,17 @@
 //! The part of −∂r/∂q that comes from the stiffness M of what hangs, as the moment M ω. Its axes do not turn with the body, nor do those
 //! that the body turns about: only the sums over its contacts change.
 
-use crate::contact::lanes::hanging::{self, OF_CONTACT, SUMS};
+use crate::contact::lanes::hanging::{self, SUMS};
 use crate::kinematics::spatial::Twist;
 use fingertip_lanes::lane::{Lane, copy};
-use fingertip_lanes::vector::{add_vec3, dot, scale, vec3_at, zero};
+use fingertip_lanes::vector::zero;
 
 use super::super::super::hanging::Hanger;
-use super::super::memory::{GEOMETRY, Numbers};
+use super::super::memory::Numbers;
 use super::super::paths::Jacobian;
 use super::super::plan::Plan;
-use super::super::stages::share;
 use super::balance::sum_up;
-use super::rolling::by_stiffness;
+use super::rolling::{by_stiffness, sum_of};
 
 impl Plan {
     /// Adds one hanging body's part of −∂r/∂q to x.
@@ -65,48 +64,21 @@ impl Plan {
         (hanger, (contact, on_b)): (&Hanger, (usize, bool)),
         m: &Numbers<&mut [R]>,
         by_sums: &[[R; SUMS]; 3],
-        (geometry, shares): (&[R], &[R]),
+        rates: (&[R], &[R]),
         x: &mut [R],
     ) {
         let numbers = self.placed(m.geometry, m.share)(contact);
-        let part = share(m.share, contact);
         R::when(
             numbers.1.gt(R::zero()),
             x,
             #[inline(always)]
             |x| {
-                let of = &self.structure.contacts[contact];
-                let path = &self.paths.contacts[contact][usize::from(on_b)];
-                let screws = self.screws(m.kin);
+                let path = &*self.paths.contacts[contact][usize::from(on_b)];
                 let v = self.rolling.holding((hanger, on_b), [m.kin, m.par], numbers);
                 let by = hanging::vjp_part(self.rolling.k, &v, by_sums.each_ref());
-                let (window, slope) = self.weight(v[6]);
-                for (slot, &place) in R::parts(of.dofs.iter().enumerate()) {
-                    let at = of.first + slot;
-                    let geometry = &geometry[GEOMETRY * at..GEOMETRY * (at + 1)];
-                    let normal = vec3_at(geometry, 0);
-                    let mut rates = [R::zero(); OF_CONTACT];
-                    copy(&mut rates[..3], &if on_b { scale(-R::one(), normal) } else { normal });
-                    copy(&mut rates[3..6], &vec3_at(geometry, if on_b { 6 } else { 3 }));
-                    rates[6] = geometry[9];
-                    rates[7] = slope * part * geometry[9];
-                    if let Some(&share) = shares.get(at) {
-                        rates[7] += window * share;
-                    }
-                    for entry in path.iter().filter(|entry| entry.slot == slot) {
-                        let screw = Twist::read(screws, entry.screw);
-                        add_vec3(&mut rates, 8, screw.velocity(vec3_at(&v, 8)));
-                    }
-                    let mut change = zero();
-                    for i in 0..3 {
-                        for k in 0..OF_CONTACT {
-                            change[i] = by[i][k].mul_add(rates[k], change[i]);
-                        }
-                    }
-                    for row in path.iter().filter(|row| row.free) {
-                        let by_row = dot(Twist::read(screws, row.screw).omega, change);
-                        x[self.paths.entry(self.paths.dofs[place], row.place)] -= by_row;
-                    }
+                for (slot, &place) in R::parts(self.structure.contacts[contact].dofs.iter().enumerate()) {
+                    let rates = self.rates_of((contact, on_b, path), slot, &v, m, rates);
+                    self.push_change(path, place, self.screws(m.kin), sum_of(&by, &rates, zero()), x);
                 }
             },
         );

@@ -10,8 +10,8 @@
 //! quasi-dynamic step's own.
 
 mod assembly;
-mod vjp;
 mod stages;
+mod vjp;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::solve::Structure;
 use fingertip_lanes::program::Group;
 
 pub(in super::super) use assembly::{Assembly, CONTACT};
-use vjp::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
+use vjp::{PullFinish, PullParameters, PullProblem};
 
 /// The second-order step's own inputs to a [`Plan`]: dynamics, joint forces, bound, stiction speed and P's entries.
 pub(in super::super) struct Choices<'a> {
