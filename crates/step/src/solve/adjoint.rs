@@ -121,8 +121,9 @@ pub(crate) fn vjp<R: Real>(
         grad_kappa -= e * eta / kappa;
     }
     for l in s.dry() {
-        let e = y[s.limits[l].0] + to.limit[l];
-        let [by_most, by_kappa] = Dry::new(problem.gaps[l], work.eta[3 * s.nc() + l]).rates();
+        let dof = s.limits[l].0;
+        let e = y[dof] + to.limit[l];
+        let [by_most, by_kappa] = Dry::rates(kappa, problem.gaps[l], work.delta[dof]);
         to.gaps[l] = e * by_most;
         grad_kappa += e * by_kappa / kappa;
     }

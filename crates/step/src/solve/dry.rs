@@ -70,6 +70,23 @@ impl<R: Real> Dry<R> {
         -(most * a / (R::one() + a.mul_add(a, R::one()).sqrt()))
     }
 
+    /// The root of −∂η/∂δ = κ F²/(s (1 + s)), s = √(1 + a²). From δ, which has the digits that F − η loses where the joint slips.
+    #[inline(always)]
+    pub(super) fn scaling(kappa: R, most: R, delta: R) -> R {
+        let a = kappa * most * delta;
+        let s = a.mul_add(a, R::one()).sqrt();
+        most * (kappa / s.mul_add(s, s)).sqrt()
+    }
+
+    /// The derivatives of η at fixed δ by F, −a/s, and by κ times κ, −F a/(s (1 + s)).
+    #[inline(always)]
+    pub(super) fn rates(kappa: R, most: R, delta: R) -> [R; 2] {
+        let a = kappa * most * delta;
+        let s = a.mul_add(a, R::one()).sqrt();
+        let by_most = -(a / s);
+        [by_most, by_most * most / (R::one() + s)]
+    }
+
     /// The force of the joint alone, about: by `free` it would move without friction, by d more for a unit force. What holds it still, or
     /// what belongs to all of that displacement, if that is less.
     #[inline(always)]
@@ -99,26 +116,12 @@ impl<R: Real> Dry<R> {
         -(self.eta.scale(2.0) / (kappa * x * y))
     }
 
-    /// The root of [`Dry::weight`].
-    #[inline(always)]
-    pub(super) fn scaling(&self, kappa: R) -> R {
-        let [x, y] = self.room;
-        x * y * (kappa / x.mul_add(x, y * y)).sqrt()
-    }
-
     /// −∂η/∂δ = κ x²y²/(x² + y²).
     #[inline(always)]
     pub(super) fn weight(&self, kappa: R) -> R {
-        let scaling = self.scaling(kappa);
-        scaling * scaling
-    }
-
-    /// The derivatives of η at fixed δ by F, 2 η F/(F² + η²), and by κ times κ, η (F² − η²)/(F² + η²).
-    #[inline(always)]
-    pub(super) fn rates(&self) -> [R; 2] {
         let [x, y] = self.room;
-        let inverse = R::splat(2.0) / x.mul_add(x, y * y);
-        [self.eta * (x + y) * inverse, self.eta * x * y * inverse]
+        let product = x * y;
+        kappa * product * product / x.mul_add(x, y * y)
     }
 
     /// The linearised response η + Δη = pull − weight · (δ after the step), for forces whose slacks belong to them.

@@ -28,6 +28,7 @@ struct System<'a, R: Real> {
     s: &'a Structure,
     problem: &'a Problem<'a, R>,
     eta: &'a [R],
+    delta: &'a [R],
     /// Worlds whose forces follow the relaxed law.
     relaxed: R::Mask,
     columns: &'a [Vec3<R>],
@@ -79,11 +80,11 @@ impl<R: Real> System<'_, R> {
 
     #[inline(always)]
     fn limit_scaling(&self, l: usize) -> R {
-        let (kappa, eta) = (self.problem.kappa, self.eta[3 * self.s.nc() + l]);
+        let kappa = self.problem.kappa;
         if l < self.s.n_limits {
-            kappa.scale(0.5).sqrt() * eta
+            kappa.scale(0.5).sqrt() * self.eta[3 * self.s.nc() + l]
         } else {
-            Dry::new(self.problem.gaps[l], eta).scaling(kappa)
+            Dry::scaling(kappa, self.problem.gaps[l], self.delta[self.s.limits[l].0])
         }
     }
 
@@ -164,7 +165,7 @@ pub(super) fn solve<R: Real>(
     to: &mut Gradients<&mut [R]>,
 ) {
     let relaxed = is_relaxed(work.info[0]);
-    let system = System { s, problem, eta: work.eta, relaxed, columns: work.columns.as_chunks().0 };
+    let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns: work.columns.as_chunks().0 };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
     let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };

@@ -162,9 +162,15 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     solve_p(s, work.factor_p, work.free);
 }
 
-/// h ← P + J̃ᵀWJ̃ at η.
+/// h ← P + J̃ᵀWJ̃ at η and δ.
 #[inline(always)]
-pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Vec3<R>], eta: &[R], h: &mut [R]) {
+pub(crate) fn fill_h<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    columns: &[Vec3<R>],
+    (eta, delta): (&[R], &[R]),
+    h: &mut [R],
+) {
     clear(h);
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         h[entry.in_h] = value;
@@ -185,37 +191,38 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
             },
         );
     }
-    stiffen(s, problem, eta, h);
+    stiffen(s, problem, (eta, delta), h);
 }
 
-/// h += what the forces of limits and dry friction η answer to a displacement.
+/// h += what the forces η of limits and those of dry friction at δ answer to a displacement.
 #[inline(always)]
-fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R], h: &mut [R]) {
+fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[R]), h: &mut [R]) {
     let eta = &eta[3 * s.nc()..];
     for (&(dof, _), &force) in s.one_sided().iter().zip_inline(eta) {
         h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
     }
     for l in s.dry() {
         let dof = s.limits[l].0;
-        h[s.factor_h.at(dof, dof)] += Dry::new(problem.gaps[l], eta[l]).weight(problem.kappa);
+        let scaling = Dry::scaling(problem.kappa, problem.gaps[l], delta[dof]);
+        h[s.factor_h.at(dof, dof)] += scaling * scaling;
     }
 }
 
-/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
+/// P + J̃ᵀW̃J̃ at η and δ, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
 /// mask follow the relaxed law.
 #[inline(always)]
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     columns: &[Vec3<R>],
-    (eta, relaxed): (&[R], R::Mask),
+    (eta, delta, relaxed): (&[R], &[R], R::Mask),
     (lower, upper): (&mut [R], &mut [R]),
 ) {
     clear(lower);
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         lower[entry.in_h] = value;
     }
-    stiffen(s, problem, eta, lower);
+    stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
