@@ -229,6 +229,29 @@ fn oddities_of_urdfs_are_left_out_with_a_note() {
         assert!(robot.notes.iter().any(|found| found.starts_with(note)), "{note}: {:?}", robot.notes);
         assert_eq!((robot.links.len(), robot.joints[0].limits), (n_links, limits), "{note}");
     }
+    // A principal moment of -2e-9 beside links of 1 kg m².
+    let inertia = |moment: f64, product: f64| {
+        format!(
+            "<inertial><mass value=\"1\"/><inertia ixx=\"{moment}\" iyy=\"{moment}\" izz=\"{moment}\" ixy=\"{product}\" ixz=\"0\" iyz=\"0\"/></inertial>"
+        )
+    };
+    let of_two = |moment: f64| {
+        let links = of_link(&inertia(1e-9, 3e-9));
+        links.replace(r#"<link name="a"/>"#, &format!("<link name=\"a\">{}</link>", inertia(moment, 0.0)))
+    };
+    let robot = urdf(&of_two(1.0));
+    assert!(
+        robot.notes.contains(&"link \"b\": principal moment -2.000e-9 kg m^2 taken for 0".to_owned()),
+        "{:?}",
+        robot.notes
+    );
+    let [least, middle, most] = robot.links[1].inertia.as_ref().unwrap().principal_moments();
+    assert!(
+        least.abs() < 1e-20 && (middle - 1e-9).abs() < 1e-20 && (most - 4e-9).abs() < 1e-20,
+        "{least:e}, {middle:e}, {most:e}"
+    );
+    let error = Articulation::from_urdf_str(&format!("<robot name=\"r\">{}</robot>", of_two(1e-4)), "r");
+    assert!(error.unwrap_err().to_string().contains("link \"b\": inertia: expected a positive semidefinite matrix"));
     let geometry = r#"<collision><geometry><box size="1 1 1"/><origin xyz="0 0 0.1"/></geometry></collision>"#;
     let robot = urdf(&of_link(geometry));
     assert_eq!(robot.links[1].collisions[0].pose, nalgebra::Isometry3::identity());

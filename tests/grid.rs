@@ -368,7 +368,7 @@ fn links_with_grids() {
     let urdf = format!("<robot name=\"r\"><link name=\"base\"/>{}{}</robot>", link("a"), link("b"));
     std::fs::write(folder.join("r.urdf"), urdf).unwrap();
     let mjcf = "<mujoco><asset><mesh name=\"ring\" file=\"ring.obj\"/></asset><worldbody><body name=\"a\"><joint/>\
-                <geom name=\"ring\" type=\"mesh\" mesh=\"ring\" mass=\"1\"/><body name=\"b\"><joint/><geom name=\"ball\" size=\"0.1\" mass=\"1\"/>\
+                <geom name=\"ring\" type=\"mesh\" mesh=\"ring\" mass=\"1\"/><body name=\"b\"><joint/><geom name=\"ball\" size=\"0.01\" mass=\"1\"/>\
                 </body></body></worldbody><contact><pair geom1=\"ball\" geom2=\"ring\"/></contact></mujoco>";
     std::fs::write(folder.join("r.xml"), mjcf).unwrap();
     let scene = |keys: &str| {
