@@ -206,6 +206,52 @@ fn oddities_of_urdfs_are_left_out_with_a_note() {
         assert!(robot.links.iter().all(|link| link.collisions.is_empty() && link.visuals.is_empty()), "{note}");
         assert_eq!(robot.joints[0].limits, Some(Limits { lower: -1.0, upper: 1.0 }), "{note}");
     }
+    let looks =
+        |material: &str| of_link(&format!(r#"<visual><geometry><sphere radius="1"/></geometry>{material}</visual>"#));
+    let red = r#"<material name="x"><color rgba="1 0 0 1"/></material>"#;
+    for (text, note) in [
+        (looks(&format!("{red}<material name=\"y\"/>")), "link \"b\": a second <material> left out"),
+        (looks(&red.replace("<color", "<texture/><color")), "link \"b\": <texture> without a file left out"),
+    ] {
+        let robot = urdf(&text);
+        assert!(robot.notes.iter().any(|found| found.starts_with(note)), "{note}: {:?}", robot.notes);
+        assert_eq!(robot.links[1].visuals[0].rgba, Some([1.0, 0.0, 0.0, 1.0]), "{note}");
+    }
+    let gazebo = r#"<gazebo><sensor:ray name="r"/></gazebo>"#;
+    let world = r#"<joint name="w" type="fixed"><parent link="world"/><child link="a"/></joint>"#;
+    let turned = limit.replace(r#"lower="-1" upper="1""#, r#"lower="1" upper="-1""#);
+    for (text, note, n_links, limits) in [
+        (with(limit, "") + gazebo, "gazebo \"\": <sensor:ray> left out", 3, Some(Limits { lower: -1.0, upper: 1.0 })),
+        (with(limit, "") + world, "link \"world\": added, as joint \"w\"", 4, Some(Limits { lower: -1.0, upper: 1.0 })),
+        (with(&turned, ""), "joint \"j\": lower limit > upper limit, taken for no limits", 3, None),
+    ] {
+        let robot = urdf(&text);
+        assert!(robot.notes.iter().any(|found| found.starts_with(note)), "{note}: {:?}", robot.notes);
+        assert_eq!((robot.links.len(), robot.joints[0].limits), (n_links, limits), "{note}");
+    }
+    // A principal moment of -2e-9 beside links of 1 kg m².
+    let inertia = |moment: f64, product: f64| {
+        format!(
+            "<inertial><mass value=\"1\"/><inertia ixx=\"{moment}\" iyy=\"{moment}\" izz=\"{moment}\" ixy=\"{product}\" ixz=\"0\" iyz=\"0\"/></inertial>"
+        )
+    };
+    let of_two = |moment: f64| {
+        let links = of_link(&inertia(1e-9, 3e-9));
+        links.replace(r#"<link name="a"/>"#, &format!("<link name=\"a\">{}</link>", inertia(moment, 0.0)))
+    };
+    let robot = urdf(&of_two(1.0));
+    assert!(
+        robot.notes.contains(&"link \"b\": principal moment -2.000e-9 kg m^2 taken for 0".to_owned()),
+        "{:?}",
+        robot.notes
+    );
+    let [least, middle, most] = robot.links[1].inertia.as_ref().unwrap().principal_moments();
+    assert!(
+        least.abs() < 1e-20 && (middle - 1e-9).abs() < 1e-20 && (most - 4e-9).abs() < 1e-20,
+        "{least:e}, {middle:e}, {most:e}"
+    );
+    let error = Articulation::from_urdf_str(&format!("<robot name=\"r\">{}</robot>", of_two(1e-4)), "r");
+    assert!(error.unwrap_err().to_string().contains("link \"b\": inertia: expected a positive semidefinite matrix"));
     let geometry = r#"<collision><geometry><box size="1 1 1"/><origin xyz="0 0 0.1"/></geometry></collision>"#;
     let robot = urdf(&of_link(geometry));
     assert_eq!(robot.links[1].collisions[0].pose, nalgebra::Isometry3::identity());

@@ -193,6 +193,29 @@ fn a_hand_lifts_a_mug_by_its_handle() {
     let carried = base * (lift - end[9]);
     assert!((carried - mass * 9.81).abs() < 0.01 * mass * 9.81, "the base carries {carried} N");
     assert!(end[2] > lift - mass * 9.81 / base - 2e-3, "the mug is at {} m", end[2]);
+    // It sinks while it is held, because friction creeps by what goes as 1/κ.
+    let sinks = |states: &[&[f64]]| {
+        let [before, after] = [states[200], states[states.len() - 1]];
+        let turn = |q: &[f64]| UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(q[3], q[4], q[5], q[6]));
+        [before[2] - after[2], turn(before).angle_to(&turn(after))]
+    };
+    let mut parameters = model.parameters.clone();
+    parameters.kappa = (parameters.kappa * 10.0).unwrap();
+    let step = Quasidynamic::new(&model, &parameters).unwrap();
+    let rollout = step.rollout_numbers(&support::numbers(&model.home(1).unwrap()), &u, steps).unwrap();
+    let harder: Vec<&[f64]> = rollout.q.chunks_exact(model.nq()).collect();
+    let ([soft, turned], [hard, turned_less]) = (sinks(&states), sinks(&harder));
+    println!(
+        "sinks by {:.2} mm and turns by {:.2}°; at ten times κ {:.3} mm, {:.3}°",
+        1e3 * soft,
+        turned.to_degrees(),
+        1e3 * hard,
+        turned_less.to_degrees()
+    );
+    assert!(
+        hard < 0.2 * soft && turned_less < 0.2 * turned,
+        "{soft} m, {turned} rad; at ten times κ {hard} m, {turned_less} rad"
+    );
 }
 
 /// Both forms of the step, and worlds side by side or alone, give the same bits; Jacobians are the same up to rounding.
@@ -326,5 +349,59 @@ fn scenes_with_grids() {
     assert!(fine.contains("cup.obj") && fine.contains("expected distances within 0.001 mm"), "{fine}");
     let negative = error("mesh = \"cup.obj\"\ngrid = { tolerance = -1.0 }");
     assert!(negative.contains("tolerance"), "{negative}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Meshes of a URDF's and an MJCF's links have grids for round things, of all links or of those that are named, and their hulls or parts for
+/// others; a ball sees the grid alone.
+#[test]
+fn links_with_grids() {
+    let folder = std::env::temp_dir().join(format!("fingertip-link-grids-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("ring.obj"), obj(&torus())).unwrap();
+    let link = |name: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"continuous\"><parent link=\"base\"/><child link=\"{name}\"/></joint><link name=\"{name}\"><collision>\
+             <origin xyz=\"0 0 1\"/><geometry><mesh filename=\"ring.obj\"/></geometry></collision></link>"
+        )
+    };
+    let urdf = format!("<robot name=\"r\"><link name=\"base\"/>{}{}</robot>", link("a"), link("b"));
+    std::fs::write(folder.join("r.urdf"), urdf).unwrap();
+    let mjcf = "<mujoco><asset><mesh name=\"ring\" file=\"ring.obj\"/></asset><worldbody><body name=\"a\"><joint/>\
+                <geom name=\"ring\" type=\"mesh\" mesh=\"ring\" mass=\"1\"/><body name=\"b\"><joint/><geom name=\"ball\" size=\"0.01\" mass=\"1\"/>\
+                </body></body></worldbody><contact><pair geom1=\"ball\" geom2=\"ring\"/></contact></mujoco>";
+    std::fs::write(folder.join("r.xml"), mjcf).unwrap();
+    let scene = |keys: &str| {
+        let ball = "[[object]]\nname = \"ball\"\nsphere = 0.01\nmass = 0.1\nfreedom = \"free\"\n";
+        Scene::from_toml(&format!("[[robot]]\nname = \"r\"\n{keys}\n{ball}"), &folder)
+    };
+    let kinds = |keys: &str| -> Vec<Vec<&str>> {
+        let scene = scene(keys).unwrap_or_else(|error| panic!("{keys}: {error}"));
+        let links = &scene.robots[0].articulation.links;
+        links.iter().map(|link| link.collisions.iter().map(|collision| collision.shape.name()).collect()).collect()
+    };
+    let both = vec!["grid", "hull"];
+    let how = "tolerance = 0.002, reach = 0.01";
+    assert_eq!(kinds(&format!("urdf = \"r.urdf\"\ngrid = {{ {how} }}")), [vec![], both.clone(), both.clone()]);
+    let of_one = format!("urdf = \"r.urdf\"\ngrid = {{ {how}, links = [\"b\"] }}");
+    assert_eq!(kinds(&of_one), [vec![], vec!["hull"], both.clone()]);
+    let cut =
+        kinds(&format!("urdf = \"r.urdf\"\ngrid = {{ {how}, links = [\"b\"] }}\ndecompose = {{ tolerance = 0.004 }}"));
+    assert!(cut[2][0] == "grid" && cut[2].len() == cut[1].len() + 1 && cut[1].len() > 1, "{cut:?}");
+    let mjcf = scene(&format!("mjcf = \"r.xml\"\ngrid = {{ {how} }}")).unwrap();
+    let model = model(&mjcf);
+    let name = |shape: usize| model.shapes[shape].shape.name();
+    let mut pairs: Vec<_> = model.pairs.pairs.iter().map(|pair| [name(pair.a), name(pair.b)]).collect();
+    pairs.iter_mut().for_each(|pair| pair.sort_unstable());
+    // The object with the ring and the link's ball, and these two by the pair of the file.
+    pairs.sort_unstable();
+    assert_eq!(pairs, [["grid", "sphere"], ["grid", "sphere"], ["sphere", "sphere"]]);
+    let error = |keys: &str| scene(keys).unwrap_err().to_string();
+    assert!(
+        error(&format!("urdf = \"r.urdf\"\ngrid = {{ {how}, links = [\"c\"] }}")).contains("there is no link \"c\"")
+    );
+    let of_object = "urdf = \"r.urdf\"\n[[object]]\nname = \"o\"\nmesh = \"ring.obj\"\nmass = 1\nfreedom = \"free\"\n";
+    let found = error(&format!("{of_object}grid = {{ {how}, links = [\"c\"] }}"));
+    assert!(found.contains("grid: links: expected beside a urdf or an mjcf with links only"), "{found}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -3,9 +3,9 @@
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::description::{Articulation, Mimic, Object, Robot, Scene, Shape};
+use fingertip::description::{Articulation, Friction, Mimic, Object, Robot, Scene, Shape};
 use fingertip::mpc::plant::SecondOrder;
-use fingertip::solve::Method;
+use fingertip::solve::{Method, Status};
 use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic, StepCotangent};
 use fingertip::{Model, Overrides};
 
@@ -151,6 +151,134 @@ fn commands_within_their_efforts() -> Result<()> {
     Ok(())
 }
 
+/// F a/(1 + √(1 + a²)), the friction of a joint that moves by δ in a step, a = κ F δ, and its slope.
+fn dry_friction(kappa: f64, most: f64, delta: f64) -> (f64, f64) {
+    let (a, s) = (kappa * most * delta, (kappa * most * delta).hypot(1.0));
+    (most * a / (1.0 + s), kappa * most * most / (s * (1.0 + s)))
+}
+
+/// How far a load moves a joint of stiffness K, by bisection of K δ + friction = load.
+fn slip(kappa: f64, stiffness: f64, most: f64, load: f64) -> f64 {
+    let (mut low, mut high) = (0.0, load.abs() / stiffness);
+    for _ in 0..2_000 {
+        let middle = 0.5 * (low + high);
+        if stiffness * middle + dry_friction(kappa, most, middle).0 < load.abs() { low = middle } else { high = middle }
+    }
+    high.copysign(load)
+}
+
+/// A commanded joint with dry friction F stays, but for its creep, while its command pulls by less than F, and else stops F/K before it; only if
+/// asked to. Both laws, both forms, every κ; the force, Jacobians and gradients by κ and K in closed form.
+#[test]
+fn dry_friction_of_commanded_joints() -> Result<()> {
+    let (stiffness, most) = (2.0, 0.05);
+    let mut scene = scene("stiffness = 2\ndry_friction = { j1 = 0.05 }\n");
+    near(&next(&model(&scene), &[0.1, 0.2], &[0.11, 0.3]), &[0.11, 0.3]);
+    scene.params.joint_friction = true;
+    for (friction, kappa) in
+        [Friction::Relaxed, Friction::Coulomb].into_iter().zip([1e2, 1e4, 1e6, 1e8, 1e12].repeat(2))
+    {
+        scene.params.friction = friction;
+        scene.params.kappa = kappa;
+        let model = model(&scene);
+        let step = Quasidynamic::new(&model, &model.parameters)?;
+        let q = [0.1, 0.2];
+        for load in [0.0, 1e-5, 0.01, -0.03, 0.0499, 0.05, -0.0501, 0.07, 1.0, -30.0, 1e4] {
+            let place = format!("{friction:?}, kappa {kappa}, load {load}");
+            let u = [q[0] + load / stiffness, 0.3];
+            let (qs, us) = (model.tensor(&[&q])?, model.tensor(&[&u])?);
+            let found = step.step(&qs, &us)?;
+            assert!(found.reports[0].status == Status::Solved, "{place}: {:?}", found.reports[0]);
+            let [delta, expected] = [rows(&found.delta)[0][0], slip(kappa, stiffness, most, load)];
+            // δ is small against K δ's and F's rounding where the joint sticks.
+            assert!(
+                (delta - expected).abs() <= 1e-8 * expected.abs() + 1e-14 * load.abs(),
+                "{place}: {delta:e}, {expected:e}"
+            );
+            let (force, slope) = dry_friction(kappa, most, expected);
+            let held = rows(&found.limit_force)[0][0];
+            assert!((held + force).abs() < 1e-9 * most, "{place}: {held}, {force}");
+            let program = step.as_tensor_program().step(&qs, &us)?;
+            assert_eq!(rows(&program.delta), rows(&found.delta), "{place}");
+            let linear = step.linearize(&qs, &us)?;
+            let by_u = stiffness / (stiffness + slope);
+            let relative = |found: f64, expected: f64| (found - expected).abs() < 1e-6 * expected.abs() + 1e-12;
+            assert!(relative(rows(&linear.b)[0][0], by_u), "{place}: {linear:?}, {by_u}");
+            assert!(relative(rows(&linear.a)[0][0], 1.0 - by_u), "{place}: {linear:?}, {by_u}");
+            let solved = step.step_numbers(&q, &u, &[])?;
+            let by = StepCotangent { q_next: &[1.0, 0.0], ..StepCotangent::default() };
+            let gradient = step.vjp(&q, &u, &solved, &by)?;
+            let of = |name: &str| {
+                let place = fingertip::Parameters::NAMES.iter().position(|other| *other == name).unwrap();
+                gradient.parameters[place][0]
+            };
+            // The force depends on κ δ.
+            assert!(relative(of("kappa") * kappa, -slope * expected / (stiffness + slope)), "{place}: {}", of("kappa"));
+            assert!(relative(of("stiffness"), (load / stiffness - expected) / (stiffness + slope)), "{place}");
+        }
+        // Hard: what the load is beyond F moves it.
+        if kappa > 1e11 {
+            let moved = |load: f64| next(&model, &q, &[q[0] + load / stiffness, 0.3])[0] - q[0];
+            assert!((moved(0.08) - 0.03 / stiffness).abs() < 1e-9 && moved(0.03).abs() < 1e-9);
+        }
+    }
+    Ok(())
+}
+
+/// A warm start, and what is held creeps by 2 r/((1 − r²) κ F) a step.
+#[test]
+fn what_dry_friction_holds_creeps() -> Result<()> {
+    let mut scene = scene(
+        "stiffness = 2\npassive = [\"j2\"]\nspring = { j2 = { stiffness = 1e-9 } }\ndry_friction = { j2 = 0.02 }\n",
+    );
+    scene.gravity = [0.0; 3];
+    scene.params.kappa = 1e7;
+    let model = model(&scene);
+    let mut parameters = model.parameters.clone();
+    parameters.tau = model.tensor(&[&[0.0, 0.012]])?;
+    parameters.epsilon = model.tensor(&[&[1e-9]])?;
+    let step = Quasidynamic::new(&model, &parameters)?;
+    let rollout = step.rollout_numbers(&[0.0, 0.5], &[0.0; 100], 100)?;
+    let (r, steps) = (0.012 / 0.02, 100.0);
+    let creep = 2.0 * r / ((1.0 - r * r) * 1e7 * 0.02);
+    let moved = rollout.q[2 * 100 + 1] - 0.5;
+    assert!((moved / (steps * creep) - 1.0).abs() < 1e-6, "{moved:e} in 100 steps, creep {creep:e}");
+    Ok(())
+}
+
+/// URDF's `friction` and MJCF's `frictionloss` are one and the same, and act on passive joints by default.
+#[test]
+fn dry_friction_of_files() -> Result<()> {
+    let urdf = r#"<robot name="arm"><link name="base"/><link name="a"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+        <inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/><dynamics damping="0.1" friction="0.4"/></joint>
+        </robot>"#;
+    let mjcf = r#"<mujoco><compiler angle="radian"/><worldbody><body name="base"><body name="a"><joint name="j" axis="0 0 1" damping="0.1"
+        frictionloss="0.4"/><inertial pos="0.1 0 0" mass="1" diaginertia="1e-3 1e-3 1e-3"/></body></body></worldbody></mujoco>"#;
+    let mut found = Vec::new();
+    let door = Articulation::from_urdf_str(urdf, "arm").unwrap();
+    for mut scene in [Scene::new().object(Object::articulated("door", door)), Scene::from_mjcf_text(mjcf, ".").unwrap()]
+    {
+        scene.gravity = [0.0, -10.0, 0.0];
+        let (h, epsilon, kappa) = (scene.params.h, scene.params.epsilon, 1e9);
+        scene.params.kappa = kappa;
+        assert_eq!(scene.notes, Vec::<String>::new());
+        scene.robots.iter_mut().for_each(|robot| robot.passive.extend(["j".to_owned()]));
+        let model = model(&scene);
+        // Weight turns it by m g x cos q, less 0.4.
+        for q in [0.0_f64, 1.3] {
+            let load = -10.0 * 0.1 * q.cos();
+            let stiffness = 0.1 / h + epsilon / (h * h) * (1e-3 + 0.1 * 0.1);
+            let next = next(&model, &[q], &[]);
+            assert!((next[0] - q - slip(kappa, stiffness, 0.4, load)).abs() < 1e-12, "{next:?} from {q}");
+            found.push(next[0]);
+        }
+    }
+    let apart = largest(found[..2].iter().zip(&found[2..]).map(|(a, b)| a - b));
+    assert!(apart < ROUNDING, "{found:?}");
+    Ok(())
+}
+
 /// What followers have of their own counts at their leader, with the square of the multiplier.
 #[test]
 fn elements_of_followers() {
@@ -197,7 +325,10 @@ fn the_second_order_step() -> Result<()> {
 /// Rigid contact has the same springs, damping and armature.
 #[test]
 fn the_second_order_step_with_rigid_contact() -> Result<()> {
-    let model = model(&support::jointed::with_elements());
+    let mut scene = support::jointed::with_elements();
+    // The barrier's dry friction is smoothed.
+    scene.robots[0].articulation.joints.iter_mut().for_each(|joint| joint.friction = 0.0);
+    let model = model(&scene);
     let mut q = model.tree.home();
     // Far from the disc, so that nothing touches.
     q[0] += 3.0;

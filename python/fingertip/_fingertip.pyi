@@ -195,6 +195,10 @@ class Model:
         """Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or
         `overrides={"params": {"joint_damping": True}}`."""
     @property
+    def joint_friction(self) -> bool:
+        """Does dry friction of commanded joints act in the quasi-dynamic step? A scene's `joint_friction`, or
+        `overrides={"params": {"joint_friction": True}}`."""
+    @property
     def notes(self) -> list[str]:
         """Notes on what was left out of the scene's files, one line each."""
     @property
@@ -257,7 +261,8 @@ class Step(Solves):
         """Torque on B about its normal of each contact with torsional friction (B, n), N·m."""
     @property
     def limit_force(self) -> _Array:
-        """Forces of the joint limits (B, nl), N·m or N; nl = 0 unless the scene turns them on."""
+        """Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of its degrees of freedom
+        with."""
     @property
     def normal(self) -> _Array:
         """Unit normal of each contact from A to B (B, nc, 3), in world axes."""

@@ -372,6 +372,13 @@ impl Model {
         self.of.params.joint_damping
     }
 
+    /// Does dry friction of commanded joints act in the quasi-dynamic step? A scene's `joint_friction`, or
+    /// `overrides={"params": {"joint_friction": True}}`.
+    #[getter]
+    fn joint_friction(&self) -> bool {
+        self.of.params.joint_friction
+    }
+
     /// Notes on what was left out of the scene's files, one line each.
     #[getter]
     fn notes(&self) -> Vec<String> {

@@ -196,7 +196,8 @@ impl Step {
         self.of.get(py, 3, |of| &of.torque, &self.worlds.shape(&[self.axes[3]]))
     }
 
-    /// Forces of the joint limits (B, nl), N·m or N; nl = 0 unless the scene turns them on.
+    /// Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of its degrees of freedom
+    /// with.
     #[getter]
     fn limit_force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         self.of.get_rows(py, 4, |of| &of.limit_force, self.worlds)

@@ -144,6 +144,8 @@ def test_joint_damping():
     model = ft.Model.load("hand_ball")
     assert model.joint_damping is False
     assert ft.Model.load("hand_ball", {"params": {"joint_damping": True}}).joint_damping is True
+    assert model.joint_friction is False
+    assert ft.Model.load("hand_ball", {"params": {"joint_friction": True}}).joint_friction is True
 
 
 def test_mjcf(monkeypatch):

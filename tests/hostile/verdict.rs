@@ -97,6 +97,12 @@ impl Answer<'_> {
             let noise = ROUNDING * (gap.abs() + delta[dof].abs());
             worst = worst.max(((gap + sign * delta[dof] - pole).abs() - noise).max(0.0) / pole);
         }
+        for (&(dof, most), &force) in problem.dry.iter().zip(&self.limit_force[problem.limits.len()..]) {
+            balance[dof] -= force;
+            size[dof] += force.abs();
+            let a = problem.kappa * most * delta[dof];
+            worst = worst.max((force / most + a / (1.0 + a.hypot(1.0))).abs());
+        }
         if !size.is_empty() {
             worst = worst.max(balance.amax() / size.amax().max(f64::MIN_POSITIVE));
         }
@@ -113,8 +119,12 @@ impl Answer<'_> {
                 return Err(format!("contact {i} is outside its cone: {along:e}, {across:e}, μ {}", contact.mu));
             }
         }
-        let pulls = self.limit_force.iter().any(|&force| force < 0.0);
-        if pulls { Err("a limit pulls".into()) } else { Ok(()) }
+        let (limits, dry) = self.limit_force.split_at(problem.limits.len());
+        if limits.iter().any(|&force| force < 0.0) {
+            return Err("a limit pulls".into());
+        }
+        let too_much = dry.iter().zip(&problem.dry).any(|(force, &(_, most))| force.abs() > most);
+        if too_much { Err("dry friction beyond its largest force".into()) } else { Ok(()) }
     }
 
     /// Is the status true?
@@ -159,7 +169,7 @@ fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off:
     };
     let p = DMatrix::identity(3, 3);
     let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
-    let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), kappa };
+    let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), dry: Vec::new(), kappa };
     let report = Report { status: Status::Solved, iterations: 1, residual: 0.0, slip_gap: 0.0 };
     let answer = Answer {
         delta: delta.as_slice(),

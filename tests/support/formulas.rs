@@ -137,6 +137,10 @@ impl Formulas<'_> {
             let at = q.narrow(1, coordinate.q, 1)?;
             parts.extend([at.affine(1.0, -limits.lower)?, at.affine(-1.0, limits.upper)?]);
         }
+        let commanded = self.model.params.joint_friction;
+        for c in tree.coordinates.iter().filter(|c| c.friction > 0.0 && tree.is_resisted(c, commanded)) {
+            parts.extend(c.dofs().map(|_| q.narrow(1, 0, 1)?.affine(0.0, c.friction)).collect::<Result<Vec<_>>>()?);
+        }
         Tensor::cat(&parts, 1)
     }
 

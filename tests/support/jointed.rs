@@ -33,11 +33,12 @@ pub fn mimic() -> Scene {
 }
 
 /// `two_fingers` with all that joints have of their own: of the left finger, the command of `left_1` pulls `left_2` too, and both have
-/// damping; `right_2` has no command but a spring, damping and armature, and `right_1` a spring beside its command. A soft spring
+/// damping; `right_2` has no command but a spring, damping, armature and dry friction, and `right_1` a spring and dry friction beside its
+/// command. A soft spring
 /// connects the links of `left_2` and `right_2`.
 pub fn with_elements() -> Scene {
     let mut scene = Scene::load("assets/scenes/two_fingers.toml").unwrap();
-    scene.params.joint_damping = true;
+    (scene.params.joint_damping, scene.params.joint_friction) = (true, true);
     let robot = &mut scene.robots[0];
     let names: Vec<String> = robot.articulation.joints.iter().map(|joint| joint.name.clone()).collect();
     let of = |name: &str| names.iter().position(|other| other == name).unwrap_or_else(|| panic!("{name} of {names:?}"));
@@ -49,6 +50,7 @@ pub fn with_elements() -> Scene {
     joints[right1].spring = Spring { stiffness: 0.7, rest: -0.2 };
     joints[right2].spring = Spring { stiffness: 2.0, rest: 1.3 };
     joints[right2].armature = 1e-4;
+    (joints[right1].friction, joints[right2].friction) = (0.03, 0.01);
     let links = [left2, right2].map(|joint| joints[joint].child);
     let points = [[0.01, 0.02, 0.005], [-0.005, 0.01, -0.02]];
     robot.articulation.connections.push(Connection { links, points, stiffness: 20.0 });

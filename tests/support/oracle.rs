@@ -55,6 +55,8 @@ pub struct Problem {
     pub contacts: Vec<Contact>,
     /// Gap and slope of each joint limit: (gap, degree of freedom, sign).
     pub limits: Vec<(f64, usize, f64)>,
+    /// Degrees of freedom with dry friction, and its largest force in each.
+    pub dry: Vec<(usize, f64)>,
     pub kappa: f64,
 }
 
@@ -425,7 +427,9 @@ impl Problem {
             .filter_map(|c| c.limits.map(|l| (c, l)))
             .flat_map(|(c, l)| [(world.q[c.q] - l.lower, c.v, 1.0), (l.upper - world.q[c.q], c.v, -1.0)])
             .collect();
-        Self { p, g: -force, contacts, limits, kappa: parameter("kappa")[0] }
+        let rubs = |c: &&Coordinate| c.friction > 0.0 && tree.is_resisted(c, model.params.joint_friction);
+        let dry = tree.coordinates.iter().filter(rubs).flat_map(|c| c.dofs().map(|dof| (dof, c.friction))).collect();
+        Self { p, g: -force, contacts, limits, dry, kappa: parameter("kappa")[0] }
     }
 
     /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the solver's own scaled
@@ -485,6 +489,12 @@ impl Problem {
         for &(gap, dof, sign) in &self.limits {
             let force = sign * 2.0 / (self.kappa * (gap + sign * delta[dof]));
             gradient[dof] -= force;
+            size[dof] += force.abs();
+        }
+        for &(dof, most) in &self.dry {
+            let a = self.kappa * most * delta[dof];
+            let force = most * a / (1.0 + a.hypot(1.0));
+            gradient[dof] += force;
             size[dof] += force.abs();
         }
         (gradient, size)

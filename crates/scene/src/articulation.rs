@@ -3,7 +3,7 @@
 use nalgebra::{Isometry3, Vector3};
 
 use super::{Collision, Inertia, MeshFile, Shape};
-use fingertip_shapes::{Decompose, Error, Result, unknown};
+use fingertip_shapes::{Decompose, Error, GridSettings, Result, unknown};
 
 /// Links joined into a tree by joints, as described by a URDF or an MJCF.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,11 +78,31 @@ impl Articulation {
     /// # Errors
     /// If there is no such link, and as of [`MeshFile::decompose`]; the error's place is the link.
     pub fn decompose(&mut self, how: &Decompose, link: Option<&str>) -> Result<()> {
+        self.replace("decompose", link, |collision| collision.decompose(how))
+    }
+
+    /// Gives the collision meshes distance grids, which spheres and capsules touch, those of one link or of all: see
+    /// [`Collision::gridded`]. Other shapes touch their hulls, or the parts that [`Articulation::decompose`] cuts them into afterwards. Hulls that
+    /// are not of a whole file have none; a note says so.
+    ///
+    /// # Errors
+    /// If there is no such link, and as of [`MeshFile::grid`]; the error's place is the link.
+    pub fn grid(&mut self, how: &GridSettings, link: Option<&str>) -> Result<()> {
+        self.replace("grid", link, |collision| collision.gridded(how))
+    }
+
+    /// Puts what `with` makes of them in the place of the collision shapes, those of one link or of all.
+    fn replace(
+        &mut self,
+        key: &str,
+        link: Option<&str>,
+        with: impl Fn(&Collision) -> Result<Vec<Collision>>,
+    ) -> Result<()> {
         if let Some(name) = link
             && !self.links.iter().any(|link| link.name == name)
         {
             let names = self.links.iter().map(|link| link.name.as_str());
-            return Err(Error::invalid("decompose", unknown("link", name, names)));
+            return Err(Error::invalid(key, unknown("link", name, names)));
         }
         for (l, of) in self.links.iter_mut().enumerate() {
             if link.is_some_and(|name| name != of.name) {
@@ -94,7 +114,7 @@ impl Articulation {
                     self.notes.push(format!("link \"{}\": a mesh that is not a whole file stays a hull", of.name));
                 }
                 let first = parts.len();
-                parts.extend(collision.decompose(how).map_err(|error| error.within(format!("link \"{}\"", of.name)))?);
+                parts.extend(with(collision).map_err(|error| error.within(format!("link \"{}\"", of.name)))?);
                 places.push(first..parts.len());
             }
             of.collisions = parts;

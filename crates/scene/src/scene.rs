@@ -104,6 +104,10 @@ pub struct Params {
     /// joint with damping d under stiffness K lags by d/K seconds. Joints without a command, and those that one tendon pulls together,
     /// have them in any case, and so has every joint in the second-order step.
     pub joint_damping: bool,
+    /// Does dry friction of commanded joints act in the quasi-dynamic step? A joint with dry friction F stays where it is while its command
+    /// pulls by less than F, but for a creep (`docs/friction.md`); under stiffness K it stops up to F/K before its command. Joints without a
+    /// command, and those that one tendon pulls together, have it in any case, and so has every joint in the second-order step.
+    pub joint_friction: bool,
     /// Does a command pull no harder than its joint's largest effort in the quasi-dynamic step? Its force at the start of a step is then bounded by
     /// it, and a joint under a larger load yields by what the load is beyond that, divided by the stiffness, in each step. Without, commands
     /// pull as hard as their springs do, and `Quasidynamic::beyond_efforts` says which pull harder than they may.
@@ -149,6 +153,7 @@ impl Default for Params {
             fade: 0.0,
             joint_limits: false,
             joint_damping: false,
+            joint_friction: false,
             effort_limits: false,
             rolling: true,
             max_iterations: 200,

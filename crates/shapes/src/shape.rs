@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 
-use super::{Decompose, DistanceGrid, Hull, MeshFile, Surface, check};
+use super::{Decompose, DistanceGrid, GridSettings, Hull, MeshFile, Surface, check};
 use crate::error::{Error, Result};
 
 /// A collision shape in its own frame, centred at the frame's origin. Lengths are in metres, positive and at most 1e6.
@@ -215,6 +215,18 @@ impl Collision {
         let Some(mesh) = &self.mesh else { return Ok(vec![self.clone()]) };
         let part = |shape| Self { shape, mesh: None, ..self.clone() };
         Ok(mesh.decompose(how)?.into_iter().map(part).collect())
+    }
+
+    /// The distance grid of its mesh for spheres and capsules, and itself for all other shapes; itself alone if it is of none. See
+    /// [`MeshFile::grid`].
+    ///
+    /// # Errors
+    /// As of [`MeshFile::grid`].
+    pub fn gridded(&self, how: &GridSettings) -> Result<Vec<Self>> {
+        let Some(mesh) = &self.mesh else { return Ok(vec![self.clone()]) };
+        let shape = Shape::Grid(mesh.grid(how)?.into());
+        let grid = Self { shape, partners: Partners::Round, mesh: None, ..self.clone() };
+        Ok(vec![grid, Self { partners: Partners::Edged, ..self.clone() }])
     }
 
     /// A mesh's distance grid, and the shapes that stand for the mesh where others than spheres and capsules touch it: its hull or its

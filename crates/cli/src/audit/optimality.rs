@@ -151,6 +151,13 @@ impl Optimality {
             own.complementarity = larger(own.complementarity, (force * opened * kappa / 2.0 - 1.0).abs());
             p[(dof, dof)] += kappa / 2.0 * force * force;
         })?;
+        for ((dof, most), force) in dry_friction(step, result)? {
+            balance[dof] -= force;
+            scale = scale.max(force.abs());
+            let (a, s) = (kappa * most * delta[dof], (kappa * most * delta[dof]).hypot(1.0));
+            own.law = larger(own.law, (force + most * a / (1.0 + s)).abs() / most);
+            p[(dof, dof)] += kappa * most * most / (s * (1.0 + s));
+        }
         own.balance = largest(&balance) / scale.max(f64::MIN_POSITIVE);
         own.conditioning = conditioning(&p);
         Ok(own)
@@ -216,10 +223,18 @@ fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(u
     let bounded = step.model().tree.coordinates.iter().filter(|c| c.kind != JointKind::Fixed);
     let bounded = bounded.filter_map(|c| Some((c, c.limits?)));
     let sides = bounded.flat_map(|(c, limits)| [(c, 1.0, limits.lower), (c, -1.0, limits.upper)]);
-    for ((c, sign, bound), force) in sides.zip(forces) {
+    for ((c, sign, bound), force) in sides.filter(|_| step.model().params.joint_limits).zip(forces) {
         f(c.v, sign, force, sign * (q[c.q] - bound));
     }
     Ok(())
+}
+
+/// The degrees of freedom with dry friction, their largest forces and what they have: the last of the limits' forces.
+fn dry_friction(step: &Quasidynamic, result: &Step) -> Result<Vec<((usize, f64), f64)>> {
+    let all = step.model().tree.dry_friction(step.model().params.joint_friction);
+    let forces = numbers(&result.limit_force)?;
+    let first = forces.len() - all.len();
+    Ok(all.into_iter().zip(forces[first..].iter().copied()).collect())
 }
 
 /// The gap with what the law adds to it for a slip times μ: nothing, or what makes the relaxed law that of Coulomb, smoothed, ζ

@@ -81,8 +81,9 @@ pub struct Motion {
     pub damping: f64,
     pub armature: f64,
     pub friction: f64,
-    /// Do damping and armature act in the quasi-dynamic step?
+    /// Do damping and armature act in the quasi-dynamic step? Does dry friction?
     pub resisted: bool,
+    pub rubs: bool,
 }
 
 /// A spring that holds points of two bodies together.
@@ -220,6 +221,7 @@ impl Motion {
             armature: coordinate.armature,
             friction: coordinate.friction,
             resisted: tree.is_resisted(coordinate, model.params.joint_damping),
+            rubs: tree.is_resisted(coordinate, model.params.joint_friction),
         }
     }
 }

@@ -42,8 +42,10 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
         let what = "damping and armature of commanded joints: no part of the quasi-dynamic step here";
         notes.push(format!("{what} (params: joint_damping)"));
     }
-    if model.tree.coordinates.iter().any(|c| c.friction > 0.0) {
-        notes.push("dry friction of joints: no part of the quasi-dynamic step".to_owned());
+    let rubs = |commanded: bool| model.tree.dry_friction(commanded).len();
+    if rubs(model.params.joint_friction) < rubs(true) {
+        let what = "dry friction of commanded joints: no part of the quasi-dynamic step here";
+        notes.push(format!("{what} (params: joint_friction)"));
     }
     notes
 }

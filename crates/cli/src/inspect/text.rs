@@ -87,12 +87,17 @@ fn coordinates(coordinates: &[Motion]) -> String {
     table.to_string()
 }
 
-/// The joint's own spring, damping and armature in the quasi-dynamic step.
+/// The joint's own spring, damping, armature and dry friction in the quasi-dynamic step.
 fn own(motion: &Motion) -> String {
     let spring = (motion.spring > 0.0)
         .then(|| format!("spring {} at rest at {}", short(motion.spring), short(motion.spring_rest)));
-    let acts = |name: &str, value: f64| (motion.resisted && value > 0.0).then(|| format!("{name} {}", short(value)));
-    let all = [spring, acts("damping", motion.damping), acts("armature", motion.armature)];
+    let acts = |name: &str, value: f64, acts: bool| (acts && value > 0.0).then(|| format!("{name} {}", short(value)));
+    let all = [
+        spring,
+        acts("damping", motion.damping, motion.resisted),
+        acts("armature", motion.armature, motion.resisted),
+        acts("dry friction", motion.friction, motion.rubs),
+    ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -45,11 +45,12 @@ pub(super) struct ConnectionFile {
     stiffness: Option<f64>,
 }
 
-/// The keys `spring`, `damping`, `armature` and `connections` of a robot or an object.
+/// The keys `spring`, `damping`, `armature`, `dry_friction` and `connections` of a robot or an object.
 pub(super) struct JointKeys<'a> {
     pub(super) spring: &'a BTreeMap<String, SpringFile>,
     pub(super) damping: Option<&'a Numbers>,
     pub(super) armature: Option<&'a Numbers>,
+    pub(super) dry_friction: Option<&'a Numbers>,
     pub(super) connections: &'a [ConnectionFile],
 }
 
@@ -60,6 +61,7 @@ impl JointKeys<'_> {
             ("spring", !self.spring.is_empty()),
             ("damping", self.damping.is_some()),
             ("armature", self.armature.is_some()),
+            ("dry_friction", self.dry_friction.is_some()),
             ("connections", !self.connections.is_empty()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(key, _)| key)
@@ -83,7 +85,9 @@ impl JointKeys<'_> {
         set(joints, self.damping, moves, "a motion", |joint| &mut joint.damping)
             .map_err(|error| error.within("damping"))?;
         set(joints, self.armature, is_single, "one coordinate", |joint| &mut joint.armature)
-            .map_err(|error| error.within("armature"))
+            .map_err(|error| error.within("armature"))?;
+        set(joints, self.dry_friction, moves, "a motion", |joint| &mut joint.friction)
+            .map_err(|error| error.within("dry_friction"))
     }
 }
 

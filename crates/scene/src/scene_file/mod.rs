@@ -39,6 +39,7 @@ impl Scene {
     /// spring = { index4 = { stiffness = 0.3, rest = 0.1 } }    # of the joint itself, beside its command's
     /// damping = { default = 0.01 }         # N·m·s/rad or N·s/m; or one number for all; in place of the file's
     /// armature = { index4 = 1e-5 }         # kg·m² or kg; see `Params::joint_damping` for both
+    /// dry_friction = 0.002                 # N·m or N; see `Params::joint_friction`
     /// tendons = [{ joint = "index3", others = { index4 = 1.0 } }]    # u of index3 commands index3 + 1.0 · index4
     /// connections = [{ a = "follower", at_a = [0.0, -0.018, 0.006], b = "coupler" }]    # points that springs hold together (loops);
     ///                                      # stiffness = 1e6 N/m; also of objects
@@ -65,7 +66,7 @@ impl Scene {
     /// urdf = "../robots/door.urdf"         # or mjcf = "cup.xml": all its bodies, one rigid body if that is all
     /// freedom = "fixed"                    # of the root link
     /// home = { hinge = 0.1 }
-    /// damping = { hinge = 0.5 }            # and spring, armature, as for robots
+    /// damping = { hinge = 0.5 }            # and spring, armature, dry_friction, as for robots
     ///
     /// [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
     /// a = "ball"
@@ -200,6 +201,7 @@ struct ParamsFile {
     fade: Option<f64>,
     joint_limits: Option<bool>,
     joint_damping: Option<bool>,
+    joint_friction: Option<bool>,
     effort_limits: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
@@ -250,6 +252,7 @@ impl ParamsFile {
             fade: self.fade.unwrap_or(default.fade),
             joint_limits: self.joint_limits.unwrap_or(default.joint_limits),
             joint_damping: self.joint_damping.unwrap_or(default.joint_damping),
+            joint_friction: self.joint_friction.unwrap_or(default.joint_friction),
             effort_limits: self.effort_limits.unwrap_or(default.effort_limits),
             rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),

@@ -5,7 +5,7 @@ use std::path::Path;
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 use serde::Deserialize;
 
-use crate::{Collision, Shape};
+use crate::{Articulation, Collision, Shape};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Decompose, Error, GridSettings, MeshFile, Result};
 
@@ -35,21 +35,9 @@ pub(super) struct CollisionFile {
 impl CollisionFile {
     /// The shapes where their entry puts them, one if it is no mesh in parts; mesh files are relative to `folder`.
     pub(super) fn collisions(&self, folder: &Folder) -> Result<Vec<Collision>> {
-        let Self {
-            sphere,
-            r#box,
-            rounding,
-            capsule,
-            cylinder,
-            ellipsoid,
-            scale,
-            parts,
-            decompose,
-            grid,
-            halfspace,
-            ..
-        } = *self;
-        let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
+        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
+            *self;
+        let (hull, mesh, grid) = (self.hull.as_deref(), self.mesh.as_deref(), self.grid.as_ref());
         #[rustfmt::skip]
         let keys = ShapeKeys {
             sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, grid, halfspace,
@@ -81,17 +69,35 @@ impl DecomposeFile {
 }
 
 /// The `grid` entry of a mesh: how its distance grid is made.
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GridFile {
     tolerance: f64,
     reach: Option<f64>,
+    /// The links whose meshes get one; all if it is not given.
+    links: Option<Vec<String>>,
 }
 
 impl GridFile {
-    fn settings(self) -> GridSettings {
-        let Self { tolerance, reach } = self;
-        GridSettings { tolerance, reach }
+    /// How grids are made of something without links.
+    pub(super) fn settings(&self) -> Result<GridSettings> {
+        match self.links {
+            Some(_) => Err(Error::invalid("links", "expected beside a urdf or an mjcf with links only").within("grid")),
+            None => Ok(self.of_links()),
+        }
+    }
+
+    fn of_links(&self) -> GridSettings {
+        GridSettings { tolerance: self.tolerance, reach: self.reach }
+    }
+
+    /// Gives the links' meshes their grids.
+    pub(super) fn apply(&self, articulation: &mut Articulation) -> Result<()> {
+        let how = self.of_links();
+        match &self.links {
+            Some(links) => links.iter().try_for_each(|link| articulation.grid(&how, Some(link))),
+            None => articulation.grid(&how, None),
+        }
     }
 }
 
@@ -125,7 +131,7 @@ pub(super) struct ShapeKeys<'a> {
     pub(super) scale: Option<Scale>,
     pub(super) parts: Option<bool>,
     pub(super) decompose: Option<DecomposeFile>,
-    pub(super) grid: Option<GridFile>,
+    pub(super) grid: Option<&'a GridFile>,
     pub(super) halfspace: Option<[f64; 4]>,
 }
 
@@ -192,7 +198,7 @@ impl ShapeKeys<'_> {
             (None, false) => vec![fingertip_shapes::hull(path, scale)?],
         };
         match self.grid {
-            Some(how) => Ok(Collision::with_grid(file.grid(&how.settings())?, shapes)),
+            Some(how) => Ok(Collision::with_grid(file.grid(&how.settings()?)?, shapes)),
             None => Ok(shapes.into_iter().map(Collision::centred).collect()),
         }
     }

@@ -37,10 +37,12 @@ pub(super) struct RobotFile {
     spring: BTreeMap<String, SpringFile>,
     damping: Option<Numbers>,
     armature: Option<Numbers>,
+    dry_friction: Option<Numbers>,
     #[serde(default)]
     connections: Vec<ConnectionFile>,
     mount: Option<Mount>,
     decompose: Option<DecomposeFile>,
+    grid: Option<GridFile>,
     #[serde(default)]
     sites: Vec<SiteFile>,
     collision: Option<Vec<CollisionFile>>,
@@ -71,6 +73,7 @@ pub(super) struct ObjectFile {
     spring: BTreeMap<String, SpringFile>,
     damping: Option<Numbers>,
     armature: Option<Numbers>,
+    dry_friction: Option<Numbers>,
     #[serde(default)]
     connections: Vec<ConnectionFile>,
     #[serde(default)]
@@ -125,11 +128,12 @@ impl RobotFile {
             (None, None) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got none")),
         };
         replace_collisions(&mut robot.articulation, folder, self.collision.as_deref())?;
+        self.grid.map_or(Ok(()), |grid| grid.apply(&mut robot.articulation))?;
         if let Some(how) = self.decompose {
             robot.articulation.decompose(&how.settings(), None)?;
         }
-        let (damping, armature) = (self.damping.as_ref(), self.armature.as_ref());
-        JointKeys { spring: &self.spring, damping, armature, connections: &self.connections }
+        let [damping, armature, dry_friction] = [&self.damping, &self.armature, &self.dry_friction].map(Option::as_ref);
+        JointKeys { spring: &self.spring, damping, armature, dry_friction, connections: &self.connections }
             .apply(&mut robot.articulation)?;
         robot.freedom = self.freedom.unwrap_or(robot.freedom);
         robot.base = pose(self.position, self.rpy, self.quaternion)? * robot.base;
@@ -177,12 +181,18 @@ impl ObjectFile {
             let how = self.decompose.map(DecomposeFile::settings);
             match &mut object.body {
                 ObjectBody::Articulated { articulation, home } => {
+                    self.grid.as_ref().map_or(Ok(()), |grid| grid.apply(articulation))?;
                     how.map_or(Ok(()), |how| articulation.decompose(&how, None))?;
                     self.joint_keys().apply(articulation)?;
                     home.extend(self.home.unwrap_or_default());
                 }
                 ObjectBody::Rigid { collisions, .. } => {
                     without_joints(given)?;
+                    if let Some(grid) = &self.grid {
+                        let how = grid.settings()?;
+                        let grids = collisions.iter().map(|collision| collision.gridded(&how));
+                        *collisions = grids.collect::<Result<Vec<_>>>()?.concat();
+                    }
                     if let Some(how) = how {
                         let parts = collisions.iter().map(|collision| collision.decompose(&how));
                         *collisions = parts.collect::<Result<Vec<_>>>()?.concat();
@@ -207,6 +217,7 @@ impl ObjectFile {
             spring: &self.spring,
             damping: self.damping.as_ref(),
             armature: self.armature.as_ref(),
+            dry_friction: self.dry_friction.as_ref(),
             connections: &self.connections,
         }
     }
@@ -223,22 +234,11 @@ impl ObjectFile {
     }
 
     fn shapes(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
-        let Self {
-            sphere,
-            r#box,
-            rounding,
-            capsule,
-            cylinder,
-            ellipsoid,
-            scale,
-            parts,
-            decompose,
-            grid,
-            halfspace,
-            ..
-        } = *self;
-        // That of a URDF's or an MJCF's meshes is theirs.
-        let decompose = decompose.filter(|_| self.urdf.is_none() && self.mjcf.is_none());
+        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
+            *self;
+        // Those of a URDF's or an MJCF's meshes are theirs.
+        let of_file = self.urdf.is_some() || self.mjcf.is_some();
+        let (decompose, grid) = (decompose.filter(|_| !of_file), self.grid.as_ref().filter(|_| !of_file));
         let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
         #[rustfmt::skip]
         let keys = ShapeKeys {
@@ -271,6 +271,7 @@ impl ObjectFile {
         self.alone("urdf", folder)?;
         let mut articulation = read_urdf(folder, urdf, &self.packages)?;
         replace_collisions(&mut articulation, folder, self.collision.as_deref())?;
+        self.grid.as_ref().map_or(Ok(()), |grid| grid.apply(&mut articulation))?;
         if let Some(how) = self.decompose {
             articulation.decompose(&how.settings(), None)?;
         }

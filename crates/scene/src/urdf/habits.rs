@@ -10,6 +10,7 @@ struct Open<'a> {
     begin: usize,
     tag: &'a str,
     has_geometry: bool,
+    has_material: bool,
 }
 
 /// The text without what nobody reads, its lines where they were, and a note for each change:
@@ -17,7 +18,9 @@ struct Open<'a> {
 /// - `<limit>` without a velocity, which is not read in any case;
 /// - `<axis>` without a direction in a fixed joint;
 /// - `<origin>` within `<geometry>`, where it has no meaning;
-/// - `<visual>` and `<collision>` without a `<geometry>`.
+/// - `<visual>` and `<collision>` without a `<geometry>`;
+/// - a second `<material>` of a shape, and `<texture>` without a file;
+/// - elements of a namespace that nobody has declared, unless it is xacro's.
 ///
 /// A text that is not well-formed stays as it is.
 pub(super) fn mend(text: &str) -> (String, Vec<String>) {
@@ -31,7 +34,7 @@ pub(super) fn mend(text: &str) -> (String, Vec<String>) {
                 {
                     outer.has_geometry = true;
                 }
-                let element = Open { begin, tag, has_geometry: false };
+                let element = Open { begin, tag, has_geometry: false, has_material: false };
                 if !is_whole {
                     open.push(element);
                     continue;
@@ -43,22 +46,38 @@ pub(super) fn mend(text: &str) -> (String, Vec<String>) {
                 _ => return (text.to_owned(), Vec::new()),
             },
         };
-        notes.extend(edit(&element, &open, end).map(|(edit, note)| {
+        notes.extend(edit(text, &element, &open, end).map(|(edit, note)| {
             edits.push(edit);
             note
         }));
+        if let Some(outer) = open.last_mut() {
+            outer.has_material |= tag_name(element.tag) == "material";
+        }
     }
     (apply(text, edits), notes)
 }
 
 /// The repair of an element that ends here, within others: a range of the text, its replacement, and a note.
-fn edit(element: &Open, within: &[Open], end: usize) -> Option<((Range<usize>, &'static str), String)> {
+fn edit(text: &str, element: &Open, within: &[Open], end: usize) -> Option<((Range<usize>, &'static str), String)> {
     let outer = within.last()?;
-    let top = within.get(1)?;
+    let top = within.get(1).unwrap_or(element);
     let place = format!("{} \"{}\"", tag_name(top.tag), attribute(top.tag, "name").unwrap_or_default());
     let whole = element.begin..end;
     let behind_name = element.begin + 1 + tag_name(element.tag).len();
+    let is_foreign = |name: &str| {
+        let prefix = name.split_once(':').map(|(prefix, _)| prefix);
+        prefix.is_some_and(|prefix| prefix != "xacro" && !text.contains(&format!("xmlns:{prefix}")))
+    };
     match (tag_name(outer.tag), tag_name(element.tag)) {
+        (_, name) if is_foreign(name) => {
+            Some(((whole, ""), format!("{place}: <{name}> left out: its namespace is not declared")))
+        }
+        ("visual" | "collision", "material") if outer.has_material => {
+            Some(((whole, ""), format!("{place}: a second <material> left out")))
+        }
+        ("material", "texture") if attribute(element.tag, "filename").is_none() => {
+            Some(((whole, ""), format!("{place}: <texture> without a file left out")))
+        }
         ("joint", "limit") if attribute(element.tag, "velocity").is_none() => Some((
             (behind_name..behind_name, " velocity=\"0\""),
             format!("{place}: <limit> without a velocity, which is not read"),
@@ -106,6 +125,18 @@ mod tests {
         assert_eq!(mend(sound), (sound.to_owned(), Vec::new()));
         let broken = "<robot><link><visual></link></robot>";
         assert_eq!(mend(broken), (broken.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn materials_and_foreign_elements() {
+        let text = "<robot xmlns:known='x'><gazebo><sensor:camera name='c'><known:a/></sensor:camera><known:b/></gazebo><link name='a'><visual>\
+                    <geometry><box/></geometry><material name='x'><texture/><color/></material><material name='y'/></visual></link>\
+                    <sensor:ray/><xacro:macro/></robot>";
+        let (mended, notes) = mend(text);
+        let expected = "<robot xmlns:known='x'><gazebo><known:b/></gazebo><link name='a'><visual><geometry><box/></geometry>\
+                        <material name='x'><color/></material></visual></link><xacro:macro/></robot>";
+        assert_eq!(mended, expected);
+        assert_eq!(notes.len(), 4, "{notes:?}");
     }
 
     #[test]

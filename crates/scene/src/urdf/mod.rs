@@ -61,6 +61,12 @@ impl Articulation {
     }
 }
 
+/// A negative principal moment of a link that is this part of the file's largest number in an inertia is taken for 0.
+const NEGLIGIBLE: f64 = 1e-6;
+
+/// The link that some files hang their first joint on without having it.
+const WORLD: &str = "world";
+
 /// The tag of a text's root element, if it has elements.
 pub(super) fn root_tag(text: &str) -> Option<&str> {
     top_level(text).0
@@ -77,9 +83,15 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
         return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
     }
-    let robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
+    let mut robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
     let mut notes = notes(&elements);
     notes.extend(mended);
+    let mut hangs_on_world = robot.joints.iter().filter(|joint| joint.parent.link == WORLD);
+    if let Some(joint) = hangs_on_world.next().filter(|_| robot.links.iter().all(|link| link.name != WORLD)) {
+        notes.push(format!("link \"{WORLD}\": added, as joint \"{}\" hangs on it", joint.name));
+        let alone = format!("<robot name=\"r\"><link name=\"{WORLD}\"/></robot>");
+        robot.links.extend(urdf_rs::read_from_string(&alone).map_err(|error| locate(&error, &elements))?.links);
+    }
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
     let articulation = Articulation { links, joints, notes, ..Articulation::default() };
@@ -125,7 +137,9 @@ fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String
     }
     let mut findings = Findings::default();
     let mut missing = Vec::new();
-    let mut read = |link| findings.take(read_link(link, places, &colors, notes, &mut missing));
+    let matrices = robot.links.iter().map(|link| matrix(&link.inertial).amax());
+    let negligible = NEGLIGIBLE * matrices.fold(0.0, f64::max);
+    let mut read = |link| findings.take(read_link(link, places, negligible, &colors, notes, &mut missing));
     let links = robot.links.iter().filter_map(&mut read).collect();
     if let Some(first) = missing.first() {
         notes.push(format!("visual meshes: {} left out: {first}", missing.len()));
@@ -136,12 +150,18 @@ fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String
 fn read_link(
     link: &urdf_rs::Link,
     places: Option<&Places>,
+    negligible: f64,
     colors: &HashMap<&str, [f64; 4]>,
     notes: &mut Vec<String>,
     missing: &mut Vec<String>,
 ) -> Result<Link> {
     let name = &link.name;
-    let inertia = inertia(&link.inertial).map_err(|error| error.within(format!("link \"{name}\"")))?;
+    let mut raised = None;
+    let inertia = inertia(&link.inertial, negligible, &mut raised);
+    let inertia = inertia.map_err(|error| error.within(format!("link \"{name}\"")))?;
+    if let Some(least) = raised {
+        notes.push(format!("link \"{name}\": principal moment {least:.3e} kg m^2 taken for 0"));
+    }
     if let Some(inertia) = &inertia {
         let [a, b, c] = inertia.principal_moments();
         if c > (a + b) * (1.0 + 1e-6) {
@@ -204,17 +224,31 @@ fn read_link(
     Ok(Link { name: name.clone(), inertia, collisions, visuals })
 }
 
-/// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass.
-fn inertia(inertial: &urdf_rs::Inertial) -> Result<Option<Inertia>> {
+/// An inertia as it is written, kg·m².
+fn matrix(inertial: &urdf_rs::Inertial) -> Matrix3<f64> {
     let urdf_rs::Inertia { ixx, ixy, ixz, iyy, iyz, izz } = inertial.inertia;
+    Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz)
+}
+
+/// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass. Negative moments that are `negligible`, kg·m², become 0,
+/// and `raised` the least of them.
+fn inertia(inertial: &urdf_rs::Inertial, negligible: f64, raised: &mut Option<f64>) -> Result<Option<Inertia>> {
     let mass = inertial.mass.value;
     check::not_negative("mass", mass)?;
     check::at_most("mass", mass, HEAVIEST, "kg")?;
-    let matrix = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
-    let own = Inertia { mass, com: Vector3::zeros(), matrix };
+    let mut own = Inertia { mass, com: Vector3::zeros(), matrix: matrix(inertial) };
     check::finite_pose("inertial origin", &pose(&inertial.origin))?;
     if mass == 0.0 {
         return Ok(None);
+    }
+    if own.validate().is_err() && own.matrix.iter().all(|x| x.is_finite()) {
+        let least = own.principal_moments()[0];
+        if least < 0.0 && least > -negligible {
+            let mut eigen = own.matrix.symmetric_eigen();
+            eigen.eigenvalues.apply(|moment| *moment = moment.max(0.0));
+            own.matrix = eigen.recompose();
+            *raised = Some(least);
+        }
     }
     own.validate()?;
     Ok(Some(own.moved(&pose(&inertial.origin))))
@@ -294,6 +328,10 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 notes.push(format!("joint \"{}\": {key} {given} taken for no limit", joint.name));
             }
         }
+        let is_bounded = matches!(read.kind, JointKind::Revolute | JointKind::Prismatic);
+        if is_bounded && joint.limit.lower > joint.limit.upper {
+            notes.push(format!("joint \"{}\": lower limit > upper limit, taken for no limits", joint.name));
+        }
         if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
             notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));
         }
@@ -342,7 +380,7 @@ fn limits(joint: &urdf_rs::Joint, kind: JointKind, has_limit: bool) -> Result<Op
         return Err(Error::invalid("limit", message));
     }
     let urdf_rs::JointLimit { lower, upper, .. } = joint.limit;
-    let is_unlimited = lower == f64::NEG_INFINITY && upper == f64::INFINITY;
+    let is_unlimited = lower > upper || (lower == f64::NEG_INFINITY && upper == f64::INFINITY);
     Ok((!is_unlimited).then_some(Limits { lower, upper }))
 }
 

@@ -59,7 +59,7 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 16] = [
+    const KEYS: [&'static str; 17] = [
         "h",
         "epsilon",
         "kappa",
@@ -72,6 +72,7 @@ impl ParamOverrides {
         "fade",
         "joint_limits",
         "joint_damping",
+        "joint_friction",
         "effort_limits",
         "rolling",
         "max_iterations",
@@ -108,6 +109,7 @@ impl ParamOverrides {
                 }
                 "joint_limits" => own.joint_limits = Some(truth(&place, value)?),
                 "joint_damping" => own.joint_damping = Some(truth(&place, value)?),
+                "joint_friction" => own.joint_friction = Some(truth(&place, value)?),
                 "effort_limits" => own.effort_limits = Some(truth(&place, value)?),
                 "rolling" => own.rolling = Some(truth(&place, value)?),
                 "max_iterations" => {

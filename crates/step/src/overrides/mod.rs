@@ -22,7 +22,7 @@ use fingertip_shapes::{Error, Result, message};
 ///
 /// ```text
 /// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
-///             "fade": 0, "joint_limits": false, "joint_damping": false, "effort_limits": false, "rolling": true, "max_iterations": 200,
+///             "fade": 0, "joint_limits": false, "joint_damping": false, "joint_friction": false, "effort_limits": false, "rolling": true, "max_iterations": 200,
 ///             "solver": {"tolerance": 1e-8}},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
@@ -56,6 +56,7 @@ struct ParamOverrides {
     fade: Option<f64>,
     joint_limits: Option<bool>,
     joint_damping: Option<bool>,
+    joint_friction: Option<bool>,
     effort_limits: Option<bool>,
     rolling: Option<bool>,
     max_iterations: Option<usize>,
@@ -68,7 +69,7 @@ impl Overrides {
 
     /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
     /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `joint_damping`,
-    /// `effort_limits`, `rolling`, `max_iterations` or `solver` needs a new model.
+    /// `joint_friction`, `effort_limits`, `rolling`, `max_iterations` or `solver` needs a new model.
     ///
     /// # Errors
     /// If a number is out of its range.
@@ -85,6 +86,7 @@ impl Overrides {
             fade: own.fade.unwrap_or(scene.fade),
             joint_limits: own.joint_limits.unwrap_or(scene.joint_limits),
             joint_damping: own.joint_damping.unwrap_or(scene.joint_damping),
+            joint_friction: own.joint_friction.unwrap_or(scene.joint_friction),
             effort_limits: own.effort_limits.unwrap_or(scene.effort_limits),
             rolling: own.rolling.unwrap_or(scene.rolling),
             max_iterations: own.max_iterations.unwrap_or(scene.max_iterations),

@@ -15,6 +15,7 @@ use fingertip_lanes::vector::{add, axpy, cross, scale, zero};
 use fingertip_scene::Friction;
 
 use super::cone::{CONTACT_OPERAND, Cone, Turning};
+use super::dry::Dry;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{put_triple, seen, triple};
@@ -113,11 +114,18 @@ pub(crate) fn vjp<R: Real>(
         let both = entry.row != entry.column;
         *grad = if both { -product - y[entry.column] * work.delta[entry.row] } else { -product };
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let eta = work.eta[3 * s.nc() + l];
         let e = y[dof].scale(sign) + to.limit[l];
         to.gaps[l] = -work.limit_force[l];
         grad_kappa -= e * eta / kappa;
+    }
+    for l in s.dry() {
+        let dof = s.limits[l].0;
+        let e = y[dof] + to.limit[l];
+        let [by_most, by_kappa] = Dry::rates(kappa, problem.gaps[l], work.delta[dof]);
+        to.gaps[l] = e * by_most;
+        grad_kappa += e * by_kappa / kappa;
     }
     to.kappa[0] = grad_kappa;
     // Worlds without a solution have no gradient; their other numbers may be NaN. No −0: contacts that are nowhere are left out.

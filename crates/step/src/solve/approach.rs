@@ -22,6 +22,8 @@ use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
 
 use super::contact_state::ContactState;
+use super::dry::{Dry, DryState};
+use super::line_search::nearer;
 use super::memory::{Problem, Work};
 use super::problem::with_private;
 use super::structure::Structure;
@@ -51,7 +53,7 @@ struct Scaled<R> {
 
 state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
 
-/// Linear response of a joint limit's force: η + Δη = pull − weight · (the gap after the step).
+/// Linear response of the force of a joint limit or of dry friction: η + Δη = pull − weight · (the gap after the step).
 pub(super) struct LimitResponse<R> {
     pub(super) weight: R,
     pub(super) pull: R,
@@ -144,10 +146,39 @@ impl<R: Real> Approach<R> {
         response
     }
 
+    /// The linearised response of the force of a limit or of dry friction.
+    #[inline(always)]
+    pub(super) fn answer(
+        &self,
+        s: &Structure,
+        problem: &Problem<R>,
+        kappa: R,
+        l: usize,
+        work: &mut Work<&mut [R]>,
+    ) -> LimitResponse<R> {
+        let eta = work.limit_force[l];
+        if l < s.n_limits {
+            return self.limit(kappa, eta, work.limit_slack[l]);
+        }
+        let (dry, slack) = (Dry::new(problem.gaps[l], eta), DryState::of(work.dry_states)[l - s.n_limits].slack);
+        let mut response = dry.response(kappa);
+        R::when(
+            self.worlds,
+            &mut response,
+            #[inline(always)]
+            |LimitResponse { weight, pull }| {
+                let own = dry.response_with(kappa, self.tau, slack);
+                *weight = R::select(self.worlds, own.weight, *weight);
+                *pull = R::select(self.worlds, own.pull, *pull);
+            },
+        );
+        response
+    }
+
     /// The length of the next step, in Newton steps: at most 1, and the part of the way to the nearest cone boundary that the settings say. Writes the change of
     /// the slacks by a full step to `d_slack`.
     #[inline(always)]
-    pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
+    pub(super) fn length(&self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
         let mut room = [R::splat(f64::INFINITY)];
         for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
@@ -165,14 +196,39 @@ impl<R: Real> Approach<R> {
             );
         }
         let [mut end] = room;
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
             let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
             for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
-                let falls = step.lt(R::zero());
-                end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
+                end = nearer(end, x, step);
             }
         }
+        let end = self.dry_room(s, problem, (R::Mask::splat(true), end), work);
         end.scale(s.settings.boundary_fraction).min(R::one())
+    }
+
+    /// The least of `end` and the length of a step, in steps, by which a bound of dry friction is reached or, in worlds of the mask, a slack
+    /// of it vanishes. Writes the changes of the slacks by a full step.
+    #[inline(always)]
+    pub(super) fn dry_room(
+        &self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (apart, mut end): (R::Mask, R),
+        work: &mut Work<&mut [R]>,
+    ) -> R {
+        for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+            let dry = Dry::new(problem.gaps[l], work.limit_force[l]);
+            let d_eta = work.limit_step[l];
+            state.d_slack = dry.slack_steps(problem.kappa, self.tau, state.slack, d_eta);
+            let bounds = dry.bounds(d_eta);
+            for k in 0..2 {
+                let d_slack = R::select(apart, state.d_slack[k], R::zero());
+                for (x, step) in [bounds[k], (state.slack[k], d_slack)] {
+                    end = nearer(end, x, step);
+                }
+            }
+        }
+        end
     }
 
     /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that have arrived, and
@@ -204,11 +260,15 @@ impl<R: Real> Approach<R> {
             );
         }
         let [mut worst] = worst;
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
             let slack = work.limit_slack[l];
             let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - slack);
             work.limit_slack[l] = R::select(moving, alpha.mul_add(d_slack, slack), slack);
             worst = worst.max(limit_misfit(kappa, work.limit_force[l], work.limit_slack[l]));
+        }
+        for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+            state.go(moving, alpha);
+            worst = worst.max(Dry::new(problem.gaps[l], work.limit_force[l]).misfit_with(kappa, state.slack));
         }
         let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
         let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
@@ -226,18 +286,28 @@ pub(super) fn limit_misfit<R: Real>(kappa: R, eta: R, gap: R) -> R {
     (error * error).scale(0.5)
 }
 
+/// `sum` with s · η of all limits, and of the two bounds of each dry friction.
+#[inline(always)]
+pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut sum: R, work: &mut Work<&mut [R]>) -> R {
+    for (&slack, &force) in work.limit_slack[..s.n_limits].iter().zip_inline(work.limit_force.iter()) {
+        sum = slack.mul_add(force, sum);
+    }
+    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+        sum += Dry::new(problem.gaps[l], work.limit_force[l]).product(state.slack);
+    }
+    sum
+}
+
 /// The mean of s · η over contacts and limits, 1 on the path.
 #[inline(always)]
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
-    let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
+    let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
     for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());
     }
-    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
-        sum = slack.mul_add(force, sum);
-    }
+    sum = limit_products(s, problem, sum, work);
     (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())
 }

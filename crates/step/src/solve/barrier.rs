@@ -106,7 +106,7 @@ pub(crate) fn solve<R: Real>(
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
-    let sound = are_in_range(work).and(are_inside(work));
+    let sound = are_in_range(work).and(are_inside(s, problem, work));
     let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
@@ -164,18 +164,18 @@ impl<R: Real> Iterate<R> {
         // Worlds that are not yet in the region of quadratic convergence.
         let far = moving.and(full.or(apart).not());
         let kappa = self.kappa;
-        let mut alpha = [R::one()];
+        let (mut alpha, approach) = ([R::one()], &self.approach);
         R::when(
             far,
             &mut (&mut alpha, &mut *work),
             #[inline(always)]
-            |(alpha, work)| alpha[0] = line_search(s, kappa, (far, alone), work),
+            |(alpha, work)| alpha[0] = line_search(s, problem, kappa, (far, alone), work),
         );
         R::when(
             apart,
             &mut (&mut alpha, &mut *work),
             #[inline(always)]
-            |(alpha, work)| alpha[0] = R::select(apart, Approach::length(s, work), alpha[0]),
+            |(alpha, work)| alpha[0] = R::select(apart, approach.length(s, problem, work), alpha[0]),
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
@@ -232,7 +232,7 @@ impl<R: Real> Iterate<R> {
             idle,
             &mut (&mut stalled, &mut *work),
             #[inline(always)]
-            |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
+            |(stalled, work)| stalled[0] = stalled[0].max(noise(s, problem, work).scale(NOISE)),
         );
         let stalled = idle.and(decrement.lt(stalled[0]));
         let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(s, accuracy))).or(stalled));

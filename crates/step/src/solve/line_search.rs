@@ -4,7 +4,8 @@ use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_lanes::vector::dot;
 
 use super::contact_state::ContactState;
-use super::memory::Work;
+use super::dry::Dry;
+use super::memory::{Problem, Work};
 use super::problem::with_private;
 use super::structure::Structure;
 
@@ -25,11 +26,20 @@ struct Search<R: Real> {
 
 state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], states: [] });
 
+/// The least of `end` and the step length at which x + α step is 0.
+#[inline(always)]
+pub(super) fn nearer<R: Real>(end: R, x: R, step: R) -> R {
+    let leaves = step.lt(R::zero());
+    let ratio = -(x / R::select(leaves, step, R::one()));
+    R::select(leaves, end.min(ratio), end)
+}
+
 /// The step length α that approximately minimises the dual function along the Newton step, in worlds that are `far` from the solution;
 /// there the slope is −`decrement` at α = 0. It is 1 in the other worlds.
 #[inline(always)]
 pub(super) fn line_search<R: Real>(
     s: &Structure,
+    problem: &Problem<R>,
     kappa: R,
     (far, decrement): (R::Mask, R),
     work: &mut Work<&mut [R]>,
@@ -59,9 +69,13 @@ pub(super) fn line_search<R: Real>(
         let (eta, step) = (work.limit_force[l], work.limit_step[l]);
         slope += work.limit_gap[l] * step;
         curvature += work.step[dof].scale(sign) * step;
-        let leaves = step.lt(R::zero());
-        let ratio = -(eta / R::select(leaves, step, R::one()));
-        end = R::select(leaves, end.min(ratio), end);
+        if l < s.n_limits {
+            end = nearer(end, eta, step);
+        } else {
+            for (bound, step) in Dry::new(problem.gaps[l], eta).bounds(step) {
+                end = nearer(end, bound, step);
+            }
+        }
     }
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
@@ -98,10 +112,17 @@ pub(super) fn line_search<R: Real>(
                 );
             }
             let [mut first, mut second] = slopes;
-            for (&eta, &step) in limit_force.iter().zip_inline(limit_step) {
+            for (&eta, &step) in limit_force[..s.n_limits].iter().zip_inline(limit_step) {
                 let log = step / alpha.mul_add(step, eta);
                 first -= log.scale(2.0);
                 second = (log * log).mul_add(R::splat(2.0), second);
+            }
+            for l in s.dry() {
+                for (bound, step) in Dry::new(problem.gaps[l], limit_force[l]).bounds(limit_step[l]) {
+                    let log = step / alpha.mul_add(step, bound);
+                    first -= log;
+                    second = log.mul_add(log, second);
+                }
             }
             (search.first, search.second) = (first, second);
             search.searching = search.searching.and(first.abs().lt(flat).not());

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H (iterative
-//! refinement), until nothing is. A limit is a contact of one dimension. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see
+//! refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see
 //! [`super::friction`], and Hᵀ that of H.
 
 use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
@@ -16,6 +16,7 @@ use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
 use fingertip_scene::Friction;
 
 use super::cone::Cone;
+use super::dry::Dry;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{add_force, along, put_triple, times_p, triple};
@@ -27,6 +28,7 @@ struct System<'a, R: Real> {
     s: &'a Structure,
     problem: &'a Problem<'a, R>,
     eta: &'a [R],
+    delta: &'a [R],
     /// Worlds whose forces follow the relaxed law.
     relaxed: R::Mask,
     columns: &'a [Vec3<R>],
@@ -78,7 +80,12 @@ impl<R: Real> System<'_, R> {
 
     #[inline(always)]
     fn limit_scaling(&self, l: usize) -> R {
-        self.problem.kappa.scale(0.5).sqrt() * self.eta[3 * self.s.nc() + l]
+        let kappa = self.problem.kappa;
+        if l < self.s.n_limits {
+            kappa.scale(0.5).sqrt() * self.eta[3 * self.s.nc() + l]
+        } else {
+            Dry::scaling(kappa, self.problem.gaps[l], self.delta[self.s.limits[l].0])
+        }
     }
 
     /// x −= J̃ᵀF w.
@@ -158,7 +165,7 @@ pub(super) fn solve<R: Real>(
     to: &mut Gradients<&mut [R]>,
 ) {
     let relaxed = is_relaxed(work.info[0]);
-    let system = System { s, problem, eta: work.eta, relaxed, columns: work.columns.as_chunks().0 };
+    let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns: work.columns.as_chunks().0 };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
     let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };

@@ -8,6 +8,7 @@ use fingertip_scene::Friction;
 
 use super::cone::CONTACT_OPERAND;
 use super::contact_state::CONTACT_STATE;
+use super::dry::DRY_STATE;
 use super::slide::SLIDE;
 use super::structure::Structure;
 
@@ -24,7 +25,7 @@ layout! {
         g,
         /// The barrier parameter κ, one number. NaN makes the world one of bad input.
         kappa,
-        /// Gaps to the joint limits.
+        /// Gaps to the joint limits, then the largest force of dry friction in each degree of freedom with some.
         gaps,
         /// Forces to start from, in the form of [`Work::eta`].
         warm,
@@ -38,16 +39,19 @@ layout! {
         columns,
         /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
         scaled,
-        /// Scaled forces η: three numbers per contact, one per limit.
+        /// Scaled forces η: three numbers per contact, one per limit and per degree of freedom with dry friction.
         eta,
         /// [`CONTACT_STATE`] numbers for each contact.
         contact_states,
+        /// Forces of the joint limits, then of dry friction. `limit_step` and `limit_gap` are of the same.
         limit_force,
         limit_step,
-        /// Gaps to the joint limits at δ.
+        /// Gaps to the joint limits at δ; δ itself where there is dry friction.
         limit_gap,
         /// Slacks of the joint limits in worlds on the way to the central path, like the contacts' `slack`.
         limit_slack,
+        /// [`DRY_STATE`] numbers for each degree of freedom with dry friction.
+        dry_states,
         /// The factor of P alone.
         factor_p,
         /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of freedom.
@@ -118,6 +122,7 @@ impl Work<usize> {
             limit_step: s.nl(),
             limit_gap: s.nl(),
             limit_slack: s.nl(),
+            dry_states: DRY_STATE * s.n_dry(),
             factor_p: s.factor_p.n_entries(),
             pivot: s.nv,
             h: s.factor_h.n_entries(),

@@ -12,6 +12,7 @@ mod cone;
 mod contact_state;
 mod coulomb;
 mod delassus;
+mod dry;
 mod elimination;
 mod friction;
 mod frictionless;
@@ -70,7 +71,10 @@ use crate::tensor::part;
 ///
 /// ```text
 /// ½ δᵀPδ + gᵀδ − (1/κ) Σ_contacts w log(ν_n² − μ²‖ν_t‖²) − (2/κ) Σ_limits log(gap + (±δ))
+///     + (1/κ) Σ_joints (√(1 + a²) − log(1 + √(1 + a²))),   a = κ F δ
 /// ```
+///
+/// The last sum is of joints with dry friction F, if there are any: their forces are −F a/(1 + √(1 + a²)).
 ///
 /// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
 #[derive(Clone, Debug)]
@@ -80,7 +84,8 @@ pub struct ContactProblem {
     /// Contacts (B, 12 nc). For each: the unit normal from A to B, the witness points on A and B (world, m), φ (m), μ,
     /// and the weight w of its barrier (1, or less where the contact fades; 0 leaves it out).
     pub contacts: Tensor,
-    /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, then g, κ and the gaps to the limits.
+    /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, then g, κ, the gaps to the limits and the
+    /// dry friction F of joints, N·m or N.
     pub problem: Tensor,
 }
 

@@ -17,13 +17,14 @@
 //! so that what is left has the size of what the contacts share: an object and the hand's base. All is done in the
 //! coordinates of the cone's scaling F = W^½, see [`super::response`], where F r₂ = F ζ − n/h, h = √(κ/2), and the step's
 //! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
-//! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
+//! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal, and so does that of dry friction ([`super::dry`]).
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::approach::{Approach, LimitResponse};
 use super::contact_state::ContactState;
+use super::dry::Dry;
 use super::memory::{Problem, Work};
 use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
 use super::response::Response;
@@ -129,9 +130,13 @@ pub(super) fn step<R: Real>(
         );
     }
     let [mut decrement, change] = [sizes[0] * kappa, sizes[1] * kappa];
-    end(s, kappa, approach, work);
-    for l in 0..s.nl() {
+    end(s, problem, kappa, approach, work);
+    for l in 0..s.n_limits {
         decrement -= work.limit_step[l] * (kappa * work.limit_gap[l] - R::splat(2.0) / work.limit_force[l]);
+    }
+    for l in s.dry() {
+        let off = work.limit_gap[l] - Dry::new(problem.gaps[l], work.limit_force[l]).displacement(kappa);
+        decrement -= work.limit_step[l] * kappa * off;
     }
     (decrement, change)
 }
@@ -156,9 +161,9 @@ pub(super) fn begin<R: Real>(
         work.pivot[dof] = problem.p[s.diagonal[dof]];
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
+        let gap = s.gap(problem, l, work.delta);
         work.limit_gap[l] = gap;
-        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        let LimitResponse { weight, pull } = approach.answer(s, problem, kappa, l, work);
         work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
         if dof < s.n_shared {
             work.h[s.factor_h.at(dof, dof)] += weight;
@@ -173,14 +178,20 @@ pub(super) fn begin<R: Real>(
 
 /// Ends a Newton step: solves for the private degrees of freedom in `work.step`, and computes the steps of the limits' forces.
 #[inline(always)]
-pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+pub(super) fn end<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    kappa: R,
+    approach: &Approach<R>,
+    work: &mut Work<&mut [R]>,
+) {
     for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {
         *x = *x * pivot;
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
         let next = gap + work.step[dof].scale(sign);
-        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        let LimitResponse { weight, pull } = approach.answer(s, problem, kappa, l, work);
         work.limit_step[l] = weight.mul_add(-next, pull - eta);
     }
 }

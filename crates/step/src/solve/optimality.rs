@@ -5,6 +5,7 @@ use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
+use super::dry::Dry;
 use super::memory::{Problem, Work};
 use super::problem::{add_force, along, times_p};
 use super::structure::Structure;
@@ -49,7 +50,8 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
         );
     }
     let [mut depth] = depth;
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    // Dry friction can be overcome.
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let eta = work.limit_force[l] * inverse;
         depth -= problem.gaps[l] * eta;
         work.step[dof] += eta.scale(sign);
@@ -90,13 +92,16 @@ const ROUNDING: f64 = 16.0;
 /// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps it inside its
 /// cone.
 #[inline(always)]
-pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
+pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let unit = R::splat(R::precision().epsilon());
     let mut worst = unit;
     for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let square = dot(state.eta, state.eta);
         let part = square / state.cone.rho(state.eta).max(square * unit);
         worst = worst.max(R::select(state.is_there(), part * unit, R::zero()));
+    }
+    for l in s.dry() {
+        worst = worst.max(Dry::new(problem.gaps[l], work.limit_force[l]).narrowness() * unit);
     }
     worst * worst
 }
@@ -119,7 +124,7 @@ pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
 
 /// The worlds whose forces are inside their cones, to rounding.
 #[inline(always)]
-pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut inside = R::Mask::splat(true);
     for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let (rho, square) = (state.cone.rho(state.eta), dot(state.eta, state.eta));
@@ -127,8 +132,11 @@ pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
             dot(state.cone.n, state.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
         inside = inside.and(outside.not());
     }
-    for &force in work.limit_force.iter() {
+    for &force in &work.limit_force[..s.n_limits] {
         inside = inside.and(force.lt(R::zero()).not());
+    }
+    for l in s.dry() {
+        inside = inside.and(Dry::new(problem.gaps[l], work.limit_force[l]).is_inside());
     }
     inside
 }
@@ -140,6 +148,8 @@ pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
 ///   lengths ℓ and has no more digits than they leave it, one that belongs to a force has no more than the force near the
 ///   boundary of its cone: as much of e as a rounding of length x explains, e x / ‖r₂‖, counts for the [`tolerance`] at most,
 ///   e / (1 + e x / (‖r₂‖ · tolerance)).
+///
+/// - the errors of the forces of dry friction, each relative to the largest that it can be.
 ///
 /// 1 where it is not a number.
 #[inline(always)]
@@ -179,12 +189,17 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
             },
         );
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let (eta, gap, delta) = (work.limit_force[l], problem.gaps[l], work.delta[dof]);
         work.free[dof] += eta.scale(sign);
         let weight = (kappa * eta).scale(0.5);
         let allowed = (weight * (delta.abs() + gap.abs())).mul_add(R::splat(unit), R::one());
         worst.add((weight * (delta.scale(sign) + gap) - R::one()).abs() / allowed);
+    }
+    for l in s.dry() {
+        let (eta, most, dof) = (work.limit_force[l], problem.gaps[l], s.limits[l].0);
+        work.free[dof] += eta;
+        worst.add((eta - Dry::force(kappa, most, work.delta[dof])).abs() / most);
     }
     let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free)).max(R::tiny());
     for k in 0..s.nv {

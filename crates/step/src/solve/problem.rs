@@ -5,6 +5,7 @@ use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 use fingertip_scene::Friction;
 
 use super::cone::Cone;
+use super::dry::Dry;
 use super::friction::Answer;
 use super::memory::{Problem, Work};
 use super::shared;
@@ -161,9 +162,15 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     solve_p(s, work.factor_p, work.free);
 }
 
-/// h ← P + J̃ᵀWJ̃ at η.
+/// h ← P + J̃ᵀWJ̃ at η and δ.
 #[inline(always)]
-pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Vec3<R>], eta: &[R], h: &mut [R]) {
+pub(crate) fn fill_h<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    columns: &[Vec3<R>],
+    (eta, delta): (&[R], &[R]),
+    h: &mut [R],
+) {
     clear(h);
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         h[entry.in_h] = value;
@@ -184,28 +191,38 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
             },
         );
     }
-    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
+    stiffen(s, problem, (eta, delta), h);
+}
+
+/// h += what the forces η of limits and those of dry friction at δ answer to a displacement.
+#[inline(always)]
+fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[R]), h: &mut [R]) {
+    let eta = &eta[3 * s.nc()..];
+    for (&(dof, _), &force) in s.one_sided().iter().zip_inline(eta) {
         h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
+    }
+    for l in s.dry() {
+        let dof = s.limits[l].0;
+        let scaling = Dry::scaling(problem.kappa, problem.gaps[l], delta[dof]);
+        h[s.factor_h.at(dof, dof)] += scaling * scaling;
     }
 }
 
-/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
+/// P + J̃ᵀW̃J̃ at η and δ, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
 /// mask follow the relaxed law.
 #[inline(always)]
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     columns: &[Vec3<R>],
-    (eta, relaxed): (&[R], R::Mask),
+    (eta, delta, relaxed): (&[R], &[R], R::Mask),
     (lower, upper): (&mut [R], &mut [R]),
 ) {
     clear(lower);
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         lower[entry.in_h] = value;
     }
-    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
-        lower[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
-    }
+    stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
@@ -270,6 +287,9 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     for i in R::parts(0..s.nc()) {
         let cone = Cone::read(problem.contacts, i);
         good = good.and(cone.mu.lt(R::zero()).not());
+    }
+    for l in s.dry() {
+        good = good.and(problem.gaps[l].gt(R::zero()));
     }
     good
 }

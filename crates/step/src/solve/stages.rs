@@ -11,6 +11,7 @@ use super::adjoint;
 use super::barrier;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::coulomb;
+use super::dry::Dry;
 use super::log::{self, Phase};
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
@@ -217,12 +218,12 @@ impl Stage for Factor<'_> {
         }
         match s.friction {
             Friction::Relaxed => {
-                fill_h(s, &problem, columns, work.eta, work.h);
+                fill_h(s, &problem, columns, (work.eta, work.delta), work.h);
                 s.factor_h.factor(work.h);
             }
             Friction::Coulomb => {
                 let relaxed = is_relaxed(work.info[0]);
-                fill_pair(s, &problem, columns, (work.eta, relaxed), (work.h, work.upper));
+                fill_pair(s, &problem, columns, (work.eta, work.delta, relaxed), (work.h, work.upper));
                 s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
             }
         }
@@ -273,6 +274,9 @@ impl Stage for Smoothing<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, work) = self.at.of(memory);
+        for l in s.dry() {
+            [_, work.limit_step[l]] = Dry::rates(problem.kappa, problem.gaps[l], work.delta[s.limits[l].0]);
+        }
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
         for (i, contact) in s.contacts.iter().enumerate() {
@@ -283,8 +287,11 @@ impl Stage for Smoothing<'_> {
                 |delta| add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta),
             );
         }
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
             work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
+        }
+        for l in s.dry() {
+            work.delta[s.limits[l].0] += work.limit_step[l];
         }
         s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));

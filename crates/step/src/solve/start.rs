@@ -6,6 +6,7 @@ use fingertip_scene::Friction;
 
 use super::approach::limit_misfit;
 use super::contact_state::ContactState;
+use super::dry::{Dry, DryState};
 use super::memory::{Problem, Work};
 use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
@@ -153,7 +154,7 @@ pub(super) fn renew<R: Real>(
             },
         );
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let (force, d) = (work.limit_force[l], work.pivot[dof]);
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
         let keep = force.gt(R::zero()).and(limit_misfit(kappa, force, gap).lt(R::splat(KEPT)));
@@ -162,6 +163,19 @@ pub(super) fn renew<R: Real>(
         work.limit_force[l] = R::select(mask.and(keep.not()), fresh, force);
         let slack = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
         work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
+    }
+    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+        let (most, force, dof) = (problem.gaps[l], work.limit_force[l], s.limits[l].0);
+        let (d, delta) = (work.pivot[dof], work.delta[dof]);
+        let keep = Dry::new(most, force).misfit(kappa, delta).lt(R::splat(KEPT));
+        let soft = kappa.min(soft);
+        let fresh = Dry::alone(soft, most, d, (-d).mul_add(force, delta));
+        let force = R::select(mask.and(keep.not()), fresh, force);
+        work.limit_force[l] = force;
+        let slack = Dry::new(most, force).slacks(R::select(keep, kappa, soft));
+        for k in 0..2 {
+            state.slack[k] = R::select(mask, slack[k], state.slack[k]);
+        }
     }
     balance(s, problem, mask, work);
     let columns = work.columns.as_chunks().0;
@@ -179,10 +193,17 @@ pub(super) fn renew<R: Real>(
             },
         );
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
         let lift = (gap - work.limit_slack[l]).abs().scale(LIFT);
         work.limit_slack[l] += R::select(mask, lift, R::zero());
+    }
+    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+        let [a, b] = state.slack;
+        let lift = (work.delta[s.limits[l].0] - (b - a)).abs().scale(LIFT);
+        for slack in &mut state.slack {
+            *slack += R::select(mask, lift, R::zero());
+        }
     }
 }
 
@@ -211,8 +232,9 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         }
         lacking = lacking.or(there.and(valid.not()));
     }
-    for (to, &force) in work.limit_force.iter_mut().zip_inline(&problem.warm[3 * s.nc()..]) {
-        let valid = force.gt(R::zero()).and(force.doubt(R::zero()).is_finite());
+    for (l, (to, &force)) in work.limit_force.iter_mut().zip_inline(&problem.warm[3 * s.nc()..]).enumerate() {
+        let is_inside = if l < s.n_limits { force.gt(R::zero()) } else { Dry::new(problem.gaps[l], force).is_inside() };
+        let valid = is_inside.and(force.doubt(R::zero()).is_finite());
         *to = R::select(valid, force, R::zero());
         lacking = lacking.or(valid.not());
     }
@@ -252,9 +274,10 @@ pub(super) fn start_again<R: Real>(
             },
         );
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let c = work.free[dof].scale(sign) + problem.gaps[l];
-        work.limit_force[l] = R::select(mask, root(work.pivot[dof], c, kappa), work.limit_force[l]);
+    for (l, &(dof, _)) in s.limits.iter().enumerate() {
+        let (d, c) = (work.pivot[dof], s.gap(problem, l, work.free));
+        let alone = if l < s.n_limits { root(d, c, kappa) } else { Dry::alone(kappa, problem.gaps[l], d, c) };
+        work.limit_force[l] = R::select(mask, alone, work.limit_force[l]);
     }
     balance(s, problem, mask, work);
 }

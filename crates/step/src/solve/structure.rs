@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::elimination::{Graph, rows};
+use super::memory::Problem;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -33,14 +34,16 @@ pub struct Structure {
     /// Indices of P's off-diagonal entries.
     pub(crate) couplings: Vec<usize>,
     pub(crate) contacts: Vec<ContactColumns>,
-    /// Place and sign of the degree of freedom that each limit bounds.
+    /// Place and sign of the degree of freedom that each limit bounds; then, with sign 1, of those with dry friction.
     pub(crate) limits: Vec<(usize, f64)>,
+    /// The number of limits without dry friction.
+    pub(crate) n_limits: usize,
     /// Sparsity pattern of the factor of P alone; `factor_h` is that of H.
     pub(crate) factor_p: Pattern,
     pub(crate) factor_h: Pattern,
     /// Indices of P's diagonal entries.
     pub(crate) diagonal: Vec<usize>,
-    /// Private degrees of freedom that have limits.
+    /// Private degrees of freedom that have limits or dry friction.
     pub(crate) limited: Vec<usize>,
     /// Sum of the contacts' slots.
     pub(crate) n_slots: usize,
@@ -75,7 +78,7 @@ pub(crate) struct ContactColumns {
     pub(crate) n_leading: usize,
     /// Places of the private degrees of freedom.
     pub(crate) private: Range<usize>,
-    /// Do the contact's private degrees of freedom have limits?
+    /// Do the contact's private degrees of freedom have limits or dry friction?
     pub(crate) limited: bool,
     pub(crate) slip: Slip,
     /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
@@ -178,6 +181,7 @@ impl Structure {
             shared_entries,
             couplings,
             contacts,
+            n_limits: limits.len(),
             limits,
             factor_p,
             factor_h,
@@ -194,6 +198,21 @@ impl Structure {
     /// This structure with another friction law; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
         Self { friction, kernels: Kernels::default(), ..self }
+    }
+
+    /// This structure with dry friction in these degrees of freedom. [`Structure::new`] has none.
+    pub fn with_dry_friction(mut self, dofs: &[usize]) -> Self {
+        for &dof in dofs {
+            let place = self.place[dof];
+            self.limits.push((place, 1.0));
+            if place >= self.n_shared && !self.limited.contains(&place) {
+                self.limited.push(place);
+            }
+            for contact in &mut self.contacts {
+                contact.limited |= contact.private.contains(&place);
+            }
+        }
+        Self { kernels: Kernels::default(), ..self }
     }
 
     /// This structure with other settings of the solve; [`Structure::new`] has the defaults.
@@ -214,7 +233,7 @@ impl Structure {
         self.contacts.len()
     }
 
-    /// The number of joint limits, counting lower and upper ones separately.
+    /// The number of joint limits, counting lower and upper ones separately, and of degrees of freedom with dry friction.
     pub fn nl(&self) -> usize {
         self.limits.len()
     }
@@ -224,7 +243,31 @@ impl Structure {
         self.entries.len()
     }
 
-    /// Length of the solver's forces: three numbers per contact, one per limit.
+    /// The number of degrees of freedom with dry friction.
+    pub(crate) fn n_dry(&self) -> usize {
+        self.dry().len()
+    }
+
+    /// The limits alone: degree of freedom and sign of each.
+    #[inline(always)]
+    pub(crate) fn one_sided(&self) -> &[(usize, f64)] {
+        &self.limits[..self.n_limits]
+    }
+
+    /// Indices among `limits` of the degrees of freedom with dry friction.
+    #[inline(always)]
+    pub(crate) fn dry(&self) -> Range<usize> {
+        self.n_limits..self.limits.len()
+    }
+
+    /// The gap to a limit at δ; δ itself where there is dry friction.
+    #[inline(always)]
+    pub(super) fn gap<R: Real>(&self, problem: &Problem<R>, l: usize, delta: &[R]) -> R {
+        let (dof, sign) = self.limits[l];
+        if l < self.n_limits { delta[dof].scale(sign) + problem.gaps[l] } else { delta[dof] }
+    }
+
+    /// Length of the solver's forces: three numbers per contact, one per limit and per degree of freedom with dry friction.
     pub(crate) fn n_eta(&self) -> usize {
         3 * self.nc() + self.nl()
     }

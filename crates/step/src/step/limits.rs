@@ -1,4 +1,4 @@
-//! Gaps to the joint limits.
+//! Gaps to the joint limits, and the joints' dry friction.
 
 use std::sync::Arc;
 
@@ -8,10 +8,13 @@ use fingertip_lanes::lane::{Real, Zip};
 /// Degree of freedom of each limit and the sign of its gap's slope.
 pub(super) type LimitDofs = Vec<(usize, f64)>;
 
-/// Joint limits of a model as tables: for each the gap of a coordinate to one end of its range.
+/// Joint limits of a model as tables: for each the gap of a coordinate to one end of its range. Where joints have dry friction in the
+/// step, its largest forces follow.
 #[derive(Clone, Debug)]
 pub(super) struct LimitTables {
     limits: Vec<Limit>,
+    /// The largest force of dry friction, N·m or N, in each degree of freedom that has some.
+    dry: Vec<f64>,
 }
 
 /// Gap = sign · q + offset.
@@ -34,14 +37,25 @@ impl LimitTables {
                 limits.push(Limit { q: coordinate.q, sign, offset: -sign * bound });
             }
         }
-        (Arc::new(Self { limits }), dofs)
+        (Arc::new(Self { limits, dry: Vec::new() }), dofs)
     }
 
-    /// Fills in the gaps, rad or m.
+    /// The tables with the dry friction of the quasi-dynamic step, and what [`LimitTables::new`] gives besides; then the degrees of freedom
+    /// with dry friction.
+    pub(super) fn with_dry_friction(model: &Model) -> (Arc<Self>, LimitDofs, Vec<usize>) {
+        let (limits, dofs) = Self::new(model);
+        let (dry_dofs, dry) = model.tree.dry_friction(model.params.joint_friction).into_iter().unzip();
+        (Arc::new(Self { limits: limits.limits.clone(), dry }), dofs, dry_dofs)
+    }
+
+    /// Fills in the gaps, rad or m, and after them the dry friction.
     #[inline(always)]
     pub(super) fn fill<R: Real>(&self, q: &[R], gaps: &mut [R]) {
         for (gap, &Limit { q: at, sign, offset }) in gaps.iter_mut().zip_inline(&self.limits) {
             *gap = q[at].scale(sign) + R::splat(offset);
+        }
+        for (most, &dry) in gaps[self.limits.len()..].iter_mut().zip_inline(&self.dry) {
+            *most = R::splat(dry);
         }
     }
 

@@ -222,6 +222,13 @@ impl Tree {
         self.coordinates.iter().filter(|c| c.armature > 0.0)
     }
 
+    /// The degrees of freedom with dry friction in the quasi-dynamic step, and its largest force in each, N·m or N. Joints with a command of
+    /// their own have some only if `commanded` says so ([`Params::joint_friction`](fingertip_scene::Params::joint_friction)).
+    pub fn dry_friction(&self, commanded: bool) -> Vec<(usize, f64)> {
+        let rubs = |c: &&Coordinate| c.friction > 0.0 && self.is_resisted(c, commanded);
+        self.coordinates.iter().filter(rubs).flat_map(|c| c.dofs().map(|dof| (dof, c.friction))).collect()
+    }
+
     /// Do damping and armature of this joint act in the quasi-dynamic step? Those of joints with a command do only if `commanded` says
     /// so ([`Params::joint_damping`](fingertip_scene::Params::joint_damping)) or a tendon pulls them together with others.
     pub fn is_resisted(&self, coordinate: &Coordinate, commanded: bool) -> bool {

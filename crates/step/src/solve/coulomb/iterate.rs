@@ -110,7 +110,7 @@ impl<R: Real> Iterate<R> {
         let (running, apart) = (self.running, self.approach.worlds);
         step(s, problem, &self.approach, work);
         let careful = self.is_in(CAREFULLY);
-        let end = length(s, problem.kappa, &self.approach, work);
+        let end = length(s, problem, &self.approach, work);
         let alpha = (end * pace(careful, BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
@@ -127,7 +127,7 @@ impl<R: Real> Iterate<R> {
         self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
         let short = R::one() - alpha;
         let part = (short * short).max(pace(careful, BRISK.fastest, CAREFUL.fastest)).min(R::one());
-        self.approach.tau = (mean_product(s, problem.kappa, work) * part).max(R::one());
+        self.approach.tau = (mean_product(s, problem, work) * part).max(R::one());
         let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
         let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
         let found = moving.and(apart.not()).and(is_full).and(last_step);

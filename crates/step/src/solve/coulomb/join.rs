@@ -5,6 +5,7 @@ use fingertip_lanes::vector::dot;
 
 use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
+use super::super::dry::{Dry, DryState};
 use super::super::memory::{Problem, Work};
 use super::super::problem::triple;
 use super::super::slide::Slide;
@@ -23,8 +24,11 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
         slide.gap = dot(state.cone.n, state.slack);
     }
     copy(work.limit_force, &work.eta[3 * s.nc()..]);
-    for (slack, &force) in work.limit_slack.iter_mut().zip_inline(work.limit_force.iter()) {
+    for (slack, &force) in work.limit_slack[..s.n_limits].iter_mut().zip_inline(work.limit_force.iter()) {
         *slack = R::splat(2.0) / (problem.kappa * force);
+    }
+    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+        state.slack = Dry::new(problem.gaps[l], work.limit_force[l]).slacks(problem.kappa);
     }
 }
 
@@ -55,6 +59,6 @@ pub(super) fn join<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     approach.worlds = approach.worlds.or(worlds);
-    let product = mean_product(s, problem.kappa, work).max(R::one());
+    let product = mean_product(s, problem, work).max(R::one());
     approach.tau = R::select(worlds, product, approach.tau);
 }

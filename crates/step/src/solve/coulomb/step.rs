@@ -3,9 +3,11 @@
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
 
-use super::super::approach::{Approach, limit_misfit};
+use super::super::approach::{Approach, limit_misfit, limit_products};
 use super::super::contact_state::ContactState;
+use super::super::dry::{Dry, DryState};
 use super::super::friction::Scaling;
+use super::super::line_search::nearer;
 use super::super::memory::{Problem, Work};
 use super::super::newton;
 use super::super::problem::{along, along_shared};
@@ -50,7 +52,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
             *step += dot(column, d_eta);
         }
     }
-    newton::end(s, kappa, approach, work);
+    newton::end(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     for (slide, contact) in R::parts(Slide::of(work.slides).iter_mut().zip_inline(&s.contacts)) {
         let private = contact.private_part(columns);
@@ -152,9 +154,9 @@ fn eliminate<R: Real>(
 
 /// The mean of slack times force over gaps, slips and limits, 1 on the path.
 #[inline(always)]
-pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> R {
+pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
-    let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
+    let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter());
     for (state, slide) in R::parts(states) {
         let there = state.is_there();
@@ -163,17 +165,20 @@ pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mu
         sum += R::select(there, product, R::zero());
         weights += R::select(there, state.cone.weight.scale(2.0), R::zero());
     }
-    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
-        sum = slack.mul_add(force, sum);
-    }
-    (kappa * sum).scale(0.5) / weights.max(R::tiny())
+    sum = limit_products(s, problem, sum, work);
+    (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())
 }
 
 /// The step length to the nearest cone boundary, in steps; not finite where the step is not. Writes the change of the slacks by a full
 /// step to `d_slack`.
 #[inline(always)]
-pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
-    let (apart, tau) = (approach.worlds, approach.tau);
+pub(super) fn length<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    approach: &Approach<R>,
+    work: &mut Work<&mut [R]>,
+) -> R {
+    let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
     let mut end = R::splat(f64::INFINITY);
     let mut doubt = R::zero();
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
@@ -197,14 +202,14 @@ pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, w
             doubt = R::select(there, x.doubt(doubt), doubt);
         }
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
         let d_slack = R::select(apart, d_slack, R::zero());
         for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
-            let falls = step.lt(R::zero());
-            end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
+            end = nearer(end, x, step);
         }
     }
+    end = approach.dry_room(s, problem, (apart, end), work);
     for &x in work.step.iter() {
         doubt = x.doubt(doubt);
     }
@@ -236,12 +241,18 @@ pub(super) fn go<R: Real>(
         let misfit = state.cone.misfit(own, state.eta, state.cone.lifted(z)).abs() * state.cone.weight;
         worst = worst.max(R::select(there, misfit, R::zero()));
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let gap = work.limit_gap[l] + work.step[dof].scale(sign);
         work.limit_slack[l] = go(work.limit_slack[l], gap - work.limit_slack[l]);
         work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
         worst = worst.max(limit_misfit(kappa, work.limit_force[l], gap));
+    }
+    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
+        state.go(moving, alpha);
+        work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
+        let dry = Dry::new(problem.gaps[l], work.limit_force[l]);
+        worst = worst.max(dry.misfit(kappa, work.delta[s.limits[l].0]));
     }
     worst
 }

@@ -68,7 +68,7 @@ impl Stage for Balance<'_> {
         for (k, spring) in plan.problem.springs.iter().enumerate() {
             plan.stretch(spring, m.par[plan.at.spring + k], to.x);
         }
-        for (l, &(place, _)) in s.limits.iter().enumerate() {
+        for (l, &(place, _)) in s.one_sided().iter().enumerate() {
             let eta = work.eta[3 * s.nc() + l];
             to.x[plan.paths.entry(plan.paths.dofs[place], place)] -= (kappa * eta * eta).scale(0.5);
         }
