@@ -8,6 +8,7 @@ mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
 use fingertip::description::{Freedom, Friction, JointKind, Object, PairRule, Scene};
+use fingertip::kinematics::Coordinate;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
@@ -204,6 +205,11 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
             Input::U(_) => false,
             Input::Parameter(p, _) => ["offsets", "sizes"].contains(&Parameters::NAMES[p]),
         };
+        // Forces of dry friction have the digits of the largest that they can be, F, and answer δ's rounding with up to κ F²/2.
+        let rubs = |c: &&Coordinate| c.friction > 0.0 && model.tree.is_resisted(c, model.params.joint_friction);
+        let most = largest(model.tree.coordinates.iter().filter(rubs).map(|c| c.friction));
+        let kappa = Parameters::NAMES.iter().position(|&name| name == "kappa").unwrap();
+        let stiffest = 0.5 * world.parameters[kappa][0] * most * most;
         let differences = |k: usize, frames: bool| -> Vec<(f64, f64)> {
             let first = world.first(inputs[k]);
             let mut h = first;
@@ -223,7 +229,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
                 true => ROUNDING * largest(base.delta.iter().copied()),
                 // Contact forces and limit forces have sizes of their own.
                 false if o < nv + n_force => FORCE_ROUNDING * largest(base.forces[..n_force].iter().copied()),
-                false => FORCE_ROUNDING * largest(base.forces[n_force..].iter().copied()),
+                false => (FORCE_ROUNDING * largest(base.forces[n_force..].iter().copied())).max(ROUNDING * stiffest),
             };
             let central = |o: usize| slopes.iter().map(|row| row[o]).collect::<Vec<_>>();
             (0..slopes[0].len()).map(|o| extrapolate(&central(o), first, rounding(o))).collect()
@@ -239,7 +245,8 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
         let parts = [("q₊", 0..nv), ("force", nv..nv + n_force), ("limits", nv + n_force..n)];
         for (k, (_, range)) in parts.iter().enumerate().filter(|(_, (_, range))| !range.is_empty()) {
             let results = [base.delta.as_slice(), &base.forces].concat();
-            let size = FAINT * largest(results[range.clone()].iter().copied());
+            let largest_possible = if k == 2 { most } else { 0.0 };
+            let size = FAINT * largest(results[range.clone()].iter().copied()).max(largest_possible);
             let angle = size / world.scale(Input::Q(0));
             let (exact, differences) = of(&|i| matches!(i, Input::Q(_)), range.clone());
             tally.compare(["∂q₊/∂q", "∂f/∂q", "∂limit/∂q"][k], &place, |_| angle, &exact, &differences);

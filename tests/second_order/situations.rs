@@ -28,13 +28,15 @@ const CLOSING: f64 = 0.05;
 pub fn situations(count: usize) -> Result<Vec<Situation>> {
     let file = |name: &str| Scene::load(format!("assets/scenes/{name}.toml"));
     let pills = Pills { ellipsoids: 2, capsules: 2, room: 0.8, seed: 3 };
+    let mut elements = jointed::with_elements();
+    elements.robots[0].articulation.joints.iter_mut().for_each(|joint| joint.friction = 0.0);
     let all = [
         ("three bodies", file("three_bodies")?, 0.01, 1),
         ("pills", pills.scene(), 5e-3, 12),
         ("cubes by faces", Cubes::default().scene(), 5e-3, 15),
         ("cubes by corners", Cubes { contact: CubeContact::Corners, ..Cubes::default() }.scene(), 5e-3, 15),
         ("teaching hand", file("teaching_hand_item")?, 1e-3, 15),
-        ("elements", jointed::with_elements(), 1e-3, 5),
+        ("elements", elements, 1e-3, 5),
     ];
     all.into_iter().map(|(name, scene, h, stride)| situation(name, scene, h, stride, count)).collect()
 }

@@ -391,7 +391,7 @@ mod tests {
             _ => {
                 let n = random.random_range(8..60);
                 let points: Vec<[f64; 3]> =
-                    (0..n).map(|_| vector(random, -1.0).component_mul(&size.into()).into()).collect();
+                    (0..n).map(|_| vector(random, -1.0).component_mul(&Vector3::from(size)).into()).collect();
                 Shape::hull(&points).unwrap()
             }
         }
@@ -404,9 +404,7 @@ mod tests {
         for _ in 0..3000 {
             let colliders = [shape(&mut random), shape(&mut random)].map(|shape| Collider::new(&shape));
             let mut pose = || {
-                let turn = Quaternion::from_vector(
-                    Vector3::from(vector(&mut random, -1.0)).push(random.random_range(-1.0..1.0)),
-                );
+                let turn = Quaternion::from_vector(vector(&mut random, -1.0).push(random.random_range(-1.0..1.0)));
                 Isometry3::from_parts(vector(&mut random, -1.0).into(), UnitQuaternion::from_quaternion(turn))
             };
             let poses = [pose(), pose()];

@@ -23,6 +23,7 @@ use fingertip_scene::Friction;
 
 use super::approach::Approach;
 use super::contact_state::ContactState;
+use super::dry::rub;
 use super::line_search::line_search;
 use super::log::{Attempt, note};
 use super::memory::{Problem, Work};
@@ -115,6 +116,7 @@ pub(crate) fn solve<R: Real>(
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
+    rub(s, problem, work.delta, limits);
     zero_unless(keep.and(sound), work.delta);
     zero_unless(keep.and(sound), work.eta);
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);

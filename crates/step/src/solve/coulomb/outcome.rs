@@ -6,6 +6,7 @@ use fingertip_scene::Friction;
 
 use super::super::cone::Cone;
 use super::super::contact_state::ContactState;
+use super::super::dry::rub;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{are_in_range, residual, tolerance};
 use super::super::problem::triple;
@@ -25,6 +26,7 @@ pub(super) fn report<R: Real>(
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
+    rub(s, problem, work.delta, limits);
     let residual = residual(s, problem, Friction::Coulomb, work);
     let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
