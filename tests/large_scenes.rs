@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device};
 use fingertip::Model;
-use fingertip::description::{Hull, ObjectBody, Scene, Shape};
+use fingertip::description::{Friction, Hull, Object, ObjectBody, Params, Scene, Shape};
 use fingertip::math::largest::largest;
-use fingertip::step::Quasidynamic;
+use fingertip::solve::Status;
+use fingertip::step::{Quasidynamic, StepCotangent};
 use nalgebra::Vector3;
 
 /// Ten times what the slowest of these takes on two cores of 2022, and half of what the fastest took that grew with the third
@@ -88,4 +89,65 @@ fn a_million_triangles() {
     assert!(hull.vertices().len() > 100);
     let farthest = largest(hull.vertices().iter().map(|&v| Vector3::from(v).norm()));
     assert!((farthest - 1.05).abs() < 1e-3, "{farthest}");
+}
+
+/// What a row of boxes on the ground is asked: the number of boxes, and how far each is from the next, m.
+const BOXES: usize = 8;
+const APART: f64 = 1.0;
+
+fn boxes(n: usize, friction: Friction) -> Scene {
+    let scene = (0..n).fold(Scene::new().object(Object::ground("ground", 0.0)), |scene, k| {
+        let shape = Shape::cuboid([0.05, 0.04, 0.03]);
+        scene.object(Object::rigid(format!("box {k}"), shape, 0.2).at([k as f64 * APART, 0.0, 0.031]))
+    });
+    let params = Params { friction, torsion: 1e-3, kappa: 1e5, ..Params::default() };
+    scene.with_params(Params { contact_distance: Some(0.05), ..params })
+}
+
+/// Poses of boxes: each stands a little aslant, at its own height. In the last world, the first two stand on each other.
+fn poses(worlds: usize) -> Vec<f64> {
+    let pose = |world: usize, k: usize| {
+        let on_top = world + 1 == worlds && k == 1;
+        let (turn, x) = (0.02 * (world as f64 - 1.5) * (k as f64 - 3.0), if on_top { 0.01 } else { k as f64 * APART });
+        let height = if on_top { 0.092 } else { 0.0305 } + 1e-4 * ((3 * world + 7 * k) % 11) as f64;
+        [x, 0.0, height, (turn / 2.0).cos(), 0.1 * (turn / 2.0).sin(), 0.0, 0.995_f64.sqrt() * (turn / 2.0).sin()]
+    };
+    (0..worlds).flat_map(|world| (0..BOXES).flat_map(move |k| pose(world, k))).collect()
+}
+
+/// The row has hundreds of contacts that are nowhere, in blocks that the solve passes over. Each box moves as if it were alone, and the
+/// two that stand on each other as if they were the only ones; so do their derivatives.
+#[test]
+fn boxes_far_apart_do_not_know_of_each_other() {
+    const WORLDS: usize = 5;
+    for friction in [Friction::Relaxed, Friction::Coulomb] {
+        let run = |n: usize, q: &[f64]| {
+            let step = set_up(&boxes(n, friction));
+            let next = step.step_numbers(q, &[], &[]).unwrap();
+            assert!(next.reports.iter().all(|report| report.status == Status::Solved), "{:?}", next.reports);
+            let weights: Vec<f64> = (0..q.len()).map(|i| 1.0 + (i % 7) as f64).collect();
+            let by = StepCotangent { q_next: &weights, ..StepCotangent::default() };
+            let gradient = step.vjp(q, &[], &next, &by).unwrap().q;
+            // And a second step from the first one's forces.
+            let warm = step.step_numbers(&next.q_next, &[], &next.warm).unwrap();
+            (step.model().nc(), [next.q_next, gradient, warm.q_next])
+        };
+        let q = poses(WORLDS);
+        let (nc, all) = run(BOXES, &q);
+        assert!(nc > 500, "{nc} contacts");
+        for world in 0..WORLDS {
+            let stacked = world + 1 == WORLDS;
+            for k in if stacked { vec![0] } else { (0..BOXES).collect() } {
+                let n = if stacked { 2 } else { 1 };
+                let own = 7 * (world * BOXES + k)..7 * (world * BOXES + k + n);
+                let (_, alone) = run(n, &q[own.clone()]);
+                for (all, alone) in all.iter().zip(&alone) {
+                    let largest = alone.iter().fold(0.0, |most, x| f64::max(most, x.abs()));
+                    let off = all[own.clone()].iter().zip(alone).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+                    // Two solves that end within rounding of the same answer; 1e-11 is seen where Newton's last step differs.
+                    assert!(off < 1e-9 * largest, "{friction:?}, world {world}, box {k}: {off:e} of {largest}");
+                }
+            }
+        }
+    }
 }

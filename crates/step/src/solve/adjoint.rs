@@ -12,12 +12,12 @@
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{add, axpy, cross, scale, zero};
-use fingertip_scene::Friction;
 
 use super::cone::{CONTACT_OPERAND, Cone, Turning};
 use super::dry::Dry;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
+use super::presence::present;
 use super::problem::{put_triple, seen, triple};
 use super::status::is_relaxed;
 use super::structure::{Slip, Structure};
@@ -40,10 +40,10 @@ pub(crate) fn vjp<R: Real>(
 
     clear(to.screws);
     let mut grad_kappa = [R::zero()];
-    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+    clear(to.contacts);
+    for (i, contact) in present(work.presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
-        clear(out);
         R::when(
             cone.is_there(),
             &mut (out, &mut *to.screws, &mut grad_kappa),
@@ -61,13 +61,7 @@ pub(crate) fn vjp<R: Real>(
                     e = axpy(y[dof], seen, e);
                 }
                 let weighed = triple(work.contact_states, i);
-                let pull = match s.friction {
-                    Friction::Relaxed => cone.vjp(own, eta, d, e, weighed),
-                    Friction::Coulomb => {
-                        let z = s.displacement(&cone, own, eta, is_relaxed(work.info[0]));
-                        cone.vjp_by(own, (eta, z), d, e, weighed)
-                    }
-                };
+                let pull = s.vjp(&cone, (own, eta), (d, e, weighed), work.info[0]);
                 let force = cone.scaled(eta);
                 let (mut points, mut grad_n) = ([zero(); 2], pull.n);
                 for &(screw, slot, b) in &contact.columns {

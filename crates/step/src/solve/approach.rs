@@ -25,6 +25,7 @@ use super::contact_state::ContactState;
 use super::dry::{Dry, DryState};
 use super::line_search::nearer;
 use super::memory::{Problem, Work};
+use super::presence::present;
 use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
@@ -181,7 +182,9 @@ impl<R: Real> Approach<R> {
     pub(super) fn length(&self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
         let mut room = [R::splat(f64::INFINITY)];
-        for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        for (state, contact) in
+            present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        {
             let (cone, there) = (&state.cone, state.is_there());
             R::when(
                 there,
@@ -244,7 +247,7 @@ impl<R: Real> Approach<R> {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
         let mut worst = [R::zero()];
-        for state in R::parts(ContactState::of(work.contact_states)) {
+        for state in present(work.presence, ContactState::of(work.contact_states)) {
             let there = state.is_there();
             R::when(
                 there,
@@ -303,7 +306,7 @@ pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut s
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
-    for state in R::parts(ContactState::of(work.contact_states).iter()) {
+    for state in present(work.presence, ContactState::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());

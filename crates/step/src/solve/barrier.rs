@@ -22,13 +22,13 @@ use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless
 use fingertip_scene::Friction;
 
 use super::approach::Approach;
-use super::contact_state::ContactState;
-use super::dry::rub;
+use super::contact_state::{ContactState, write_forces};
 use super::line_search::line_search;
 use super::log::{Attempt, note};
 use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
+use super::presence::present;
 use super::start::{are_given, forget_all, renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Status};
 use super::structure::Structure;
@@ -111,12 +111,7 @@ pub(crate) fn solve<R: Real>(
     let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
-    let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
-        *eta = state.eta;
-    }
-    copy(limits, work.limit_force);
-    rub(s, problem, work.delta, limits);
+    write_forces(s, problem, work);
     zero_unless(keep.and(sound), work.delta);
     zero_unless(keep.and(sound), work.eta);
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
@@ -181,7 +176,7 @@ impl<R: Real> Iterate<R> {
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for state in R::parts(ContactState::of(work.contact_states)) {
+        for state in present(work.presence, ContactState::of(work.contact_states)) {
             R::when(
                 state.is_there(),
                 &mut state.eta,

@@ -29,6 +29,54 @@ use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
+/// What the rest of the step asks a friction law. What a law makes of a contact is below, and how it is solved in [`super::stages`].
+pub(crate) trait Law: Copy {
+    /// The number k in the normal force λ_n = k w/(κ φ) of a contact of weight w that is at rest at the gap φ.
+    fn normal_force(self) -> f64;
+    /// The factor of friction coefficients where a contact that resists turning is split in two. By Coulomb's law each of them carries half of the
+    /// normal force, see [`Structure::with_twins`].
+    fn sharing(self) -> f64;
+    /// Are tensors of single precision solved in it?
+    fn has_single_precision(self) -> bool;
+    /// Is the response W̃ of a force to displacements symmetric?
+    fn is_symmetric(self) -> bool;
+    /// Does the iteration give slacks to contacts without weight?
+    fn has_idle_slacks(self) -> bool;
+}
+
+impl Law for Friction {
+    #[inline(always)]
+    fn normal_force(self) -> f64 {
+        match self {
+            Self::Relaxed => 2.0,
+            Self::Coulomb => 1.0,
+        }
+    }
+
+    #[inline(always)]
+    fn sharing(self) -> f64 {
+        match self {
+            Self::Relaxed => 1.0,
+            Self::Coulomb => 2.0,
+        }
+    }
+
+    #[inline(always)]
+    fn has_single_precision(self) -> bool {
+        self == Self::Relaxed
+    }
+
+    #[inline(always)]
+    fn is_symmetric(self) -> bool {
+        self == Self::Relaxed
+    }
+
+    #[inline(always)]
+    fn has_idle_slacks(self) -> bool {
+        self == Self::Coulomb
+    }
+}
+
 /// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ) G.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<R> {
@@ -82,15 +130,6 @@ impl<R: Real> Scaling<R> {
     }
 }
 
-impl<R: Real> Answer<R> {
-    /// (1 + n bᵀ) G x: the product with W̃ᵀ except for the last factor G.
-    #[inline(always)]
-    pub(super) fn gather(&self, n: Vec3<R>, x: Vec3<R>) -> Vec3<R> {
-        let x = self.root.times(x);
-        axpy(dot(self.tilt, x), n, x)
-    }
-}
-
 impl Structure {
     /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in `relaxed` follow the
     /// relaxed law.
@@ -104,6 +143,16 @@ impl Structure {
                 let Answer { root: own, tilt } = Scaling::of_forces(cone, kappa, eta).answer(cone.n);
                 Answer { root: Symmetric::select(there, own, root), tilt: select(there, tilt, zero()) }
             }
+        }
+    }
+
+    /// (1 + n bᵀ) G x: the product with W̃ᵀ except for the last factor G.
+    #[inline(always)]
+    pub(super) fn gather<R: Real>(&self, n: Vec3<R>, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
+        let x = answer.root.times(x);
+        match self.friction {
+            Friction::Relaxed => x,
+            Friction::Coulomb => axpy(dot(answer.tilt, x), n, x),
         }
     }
 
@@ -135,13 +184,29 @@ impl Structure {
         }
     }
 
+    /// The vector-Jacobian product of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ, given the gradient e of f and W̃ᵀ M e; by the relaxed
+    /// law in worlds whose status says so.
+    #[inline(always)]
+    pub(super) fn vjp<R: Real>(
+        &self,
+        cone: &Cone<R>,
+        (kappa, eta): (R, Vec3<R>),
+        (d, e, weighed): (Vec3<R>, Vec3<R>, Vec3<R>),
+        status: R,
+    ) -> Pull<R> {
+        match self.friction {
+            Friction::Relaxed => cone.vjp(kappa, eta, d, e, weighed),
+            Friction::Coulomb => {
+                let z = self.displacement(cone, kappa, eta, is_relaxed(status));
+                cone.vjp_by(kappa, (eta, z), d, e, weighed)
+            }
+        }
+    }
+
     /// The factors that solve with H, for elimination and for substitution. Those of Hᵀ are the same in reverse order.
     #[inline(always)]
     pub(crate) fn factors<'a, R>(&self, h: &'a [R], upper: &'a [R]) -> [&'a [R]; 2] {
-        match self.friction {
-            Friction::Relaxed => [h, h],
-            Friction::Coulomb => [upper, h],
-        }
+        if self.friction.is_symmetric() { [h, h] } else { [upper, h] }
     }
 }
 
@@ -151,14 +216,7 @@ impl<R: Real> Cone<R> {
     ///
     /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n) for ṅ ⟂ n.
     #[inline(always)]
-    pub(super) fn vjp_by(
-        &self,
-        kappa: R,
-        (eta, z): (Vec3<R>, Vec3<R>),
-        d: Vec3<R>,
-        e: Vec3<R>,
-        weighed: Vec3<R>,
-    ) -> Pull<R> {
+    fn vjp_by(&self, kappa: R, (eta, z): (Vec3<R>, Vec3<R>), d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let (d_n, d_t) = self.split(d);

@@ -6,6 +6,7 @@ use fingertip_lanes::vector::dot;
 use super::contact_state::ContactState;
 use super::dry::Dry;
 use super::memory::{Problem, Work};
+use super::presence::present;
 use super::problem::with_private;
 use super::structure::Structure;
 
@@ -48,7 +49,7 @@ pub(super) fn line_search<R: Real>(
     let states = ContactState::of(work.contact_states);
     // Slope of the quadratic part at 0 and its curvature, times κ.
     let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
-    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in present(work.presence, states.iter_mut().zip_inline(&s.contacts)) {
         let there = state.is_there();
         R::when(
             there,
@@ -79,7 +80,8 @@ pub(super) fn line_search<R: Real>(
     }
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
-    let (states, limit_force, limit_step) = (&*states, &*work.limit_force, &*work.limit_step);
+    let (presence, states) = (&*work.presence, &*states);
+    let (limit_force, limit_step) = (&*work.limit_force, &*work.limit_step);
     let mut search = Search {
         low: R::zero(),
         high: end,
@@ -97,7 +99,7 @@ pub(super) fn line_search<R: Real>(
         |search| {
             let alpha = search.alpha;
             let mut slopes = [curvature.mul_add(alpha, slope), curvature];
-            for state in states {
+            for state in present(presence, states) {
                 R::when(
                     state.is_there(),
                     &mut slopes,

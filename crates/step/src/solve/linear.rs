@@ -13,12 +13,12 @@
 
 use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
-use fingertip_scene::Friction;
 
 use super::cone::Cone;
 use super::dry::Dry;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
+use super::presence::present;
 use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::status::is_relaxed;
 use super::structure::Structure;
@@ -32,6 +32,7 @@ struct System<'a, R: Real> {
     /// Worlds whose forces follow the relaxed law.
     relaxed: R::Mask,
     columns: &'a [Vec3<R>],
+    presence: &'a [R],
 }
 
 /// A vector with three numbers per contact and one per limit.
@@ -69,15 +70,6 @@ impl<R: Real> System<'_, R> {
         );
     }
 
-    /// Multiplies x by all factors of W̃ᵀ but the last: F x by the relaxed law, (1 + n bᵀ) G x by Coulomb's law.
-    #[inline(always)]
-    fn gather(&self, cone: &Cone<R>, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
-        match self.s.friction {
-            Friction::Relaxed => answer.root.times(x),
-            Friction::Coulomb => answer.gather(cone.n, x),
-        }
-    }
-
     #[inline(always)]
     fn limit_scaling(&self, l: usize) -> R {
         let kappa = self.problem.kappa;
@@ -91,7 +83,7 @@ impl<R: Real> System<'_, R> {
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
-        for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
+        for (i, contact) in present(self.presence, self.s.contacts.iter().enumerate()) {
             self.answer(
                 i,
                 x,
@@ -109,13 +101,13 @@ impl<R: Real> System<'_, R> {
     /// w += F J̃ y.
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
-        for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
+        for (i, contact) in present(self.presence, self.s.contacts.iter().enumerate()) {
             self.answer(
                 i,
                 &mut w.contacts[3 * i..3 * (i + 1)],
                 #[inline(always)]
                 |cone, answer, w| {
-                    let moved = self.gather(cone, answer, along(contact, self.columns, y));
+                    let moved = self.s.gather(cone.n, answer, along(contact, self.columns, y));
                     put_triple(w, 0, add(triple(w, 0), moved));
                 },
             );
@@ -128,7 +120,7 @@ impl<R: Real> System<'_, R> {
     /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
-        for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
+        for (i, contact) in present(self.presence, self.s.contacts.iter().enumerate()) {
             put_triple(to.contacts, i, zero());
             self.answer(
                 i,
@@ -136,7 +128,7 @@ impl<R: Real> System<'_, R> {
                 #[inline(always)]
                 |cone, answer, to| {
                     let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
-                    put_triple(to, 0, sub(self.gather(cone, answer, moved), triple(w.contacts, i)));
+                    put_triple(to, 0, sub(self.s.gather(cone.n, answer, moved), triple(w.contacts, i)));
                 },
             );
         }
@@ -165,7 +157,8 @@ pub(super) fn solve<R: Real>(
     to: &mut Gradients<&mut [R]>,
 ) {
     let relaxed = is_relaxed(work.info[0]);
-    let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns: work.columns.as_chunks().0 };
+    let (presence, columns) = (&*work.presence, work.columns.as_chunks().0);
+    let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns, presence };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
     let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
@@ -222,7 +215,7 @@ pub(super) fn solve<R: Real>(
             add_where(*again, free, y);
         },
     );
-    for i in R::parts(0..s.nc()) {
+    for i in present(work.presence, 0..s.nc()) {
         system.answer(
             i,
             &mut w.contacts[3 * i..3 * (i + 1)],

@@ -8,7 +8,7 @@ use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_scene::Friction;
 
-use super::contact_state::ContactState;
+use super::contact_state::{ContactState, put_forces};
 use super::memory::{Places, Work};
 use super::newton;
 use super::optimality::residual;
@@ -131,9 +131,7 @@ pub(super) fn note<R: Real>(head: [R; HEAD], work: &mut Work<&mut [R]>) {
     copy(&mut row[..HEAD], &head);
     copy(&mut row[HEAD..HEAD + nv], work.delta);
     let (contacts, limits) = row[HEAD + nv..].split_at_mut(n_eta - work.limit_force.len());
-    for (i, state) in ContactState::of(work.contact_states).iter().enumerate() {
-        copy(&mut contacts[3 * i..3 * i + 3], &state.eta);
-    }
+    put_forces(work.presence, ContactState::of(work.contact_states), contacts);
     copy(limits, work.limit_force);
 }
 

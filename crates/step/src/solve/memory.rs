@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::layout;
-use fingertip_scene::Friction;
 
 use super::cone::CONTACT_OPERAND;
 use super::contact_state::CONTACT_STATE;
 use super::dry::DRY_STATE;
+use super::friction::Law;
+use super::presence;
 use super::slide::SLIDE;
 use super::structure::Structure;
 
@@ -35,6 +36,8 @@ layout! {
 layout! {
     /// The working memory of a solve.
     pub(crate) struct Work {
+        /// See [`presence`].
+        presence,
         /// J̃ column by column, three numbers per slot.
         columns,
         /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
@@ -112,8 +115,9 @@ impl Operands<usize> {
 
 impl Work<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
-        let coulomb = s.friction == Friction::Coulomb;
+        let is_symmetric = s.friction.is_symmetric();
         Self {
+            presence: presence::n_blocks(s.nc()),
             columns: 3 * s.n_slots,
             scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
             eta: s.n_eta(),
@@ -126,8 +130,8 @@ impl Work<usize> {
             factor_p: s.factor_p.n_entries(),
             pivot: s.nv,
             h: s.factor_h.n_entries(),
-            upper: if coulomb { s.factor_h.n_entries() } else { 0 },
-            slides: if coulomb { SLIDE * s.nc() } else { 0 },
+            upper: if is_symmetric { 0 } else { s.factor_h.n_entries() },
+            slides: if is_symmetric { 0 } else { SLIDE * s.nc() },
             kept: s.nv + s.n_eta() + INFO,
             delta: s.nv,
             step: s.nv,
@@ -157,7 +161,7 @@ impl Places {
     /// Splits a world's memory into the problem's operands and the solve's working memory.
     #[inline(always)]
     pub(crate) fn of<'a, R: Real>(&self, memory: &'a mut [R]) -> (Problem<'a, R>, Work<&'a mut [R]>) {
-        let (operands, work) = memory.split_at_mut(self.work.columns.start);
+        let (operands, work) = memory.split_at_mut(self.work.presence.start);
         (Problem::read(&self.operands, operands), self.work.cut(work).0)
     }
 }

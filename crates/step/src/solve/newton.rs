@@ -26,6 +26,7 @@ use super::approach::{Approach, LimitResponse};
 use super::contact_state::ContactState;
 use super::dry::Dry;
 use super::memory::{Problem, Work};
+use super::presence::{self, present};
 use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
 use super::response::Response;
 use super::shared;
@@ -37,7 +38,9 @@ use super::symmetric::Symmetric;
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in
+        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    {
         if !contact.is_rigid() {
             state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
         }
@@ -49,9 +52,14 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
-    fill_columns(s, problem, work.columns.as_chunks_mut().0);
-    for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
+    presence::find(problem.contacts, work.presence);
+    fill_columns(s, problem, work.presence, work.columns.as_chunks_mut().0);
+    for (i, state) in present(work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         state.start(problem.contacts, i);
+    }
+    // What these carry together is compared wherever they are.
+    for &i in &s.twins {
+        ContactState::of(work.contact_states)[i].start(problem.contacts, i);
     }
     prepare(s, problem, work);
     factor_p(s, problem.p, work.pivot, work.factor_p);
@@ -87,7 +95,9 @@ pub(super) fn step<R: Real>(
 ) -> (R, R) {
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in
+        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    {
         R::when(
             state.is_there(),
             &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled),
@@ -108,7 +118,9 @@ pub(super) fn step<R: Real>(
 
     // decrement² = −r₂ · Δη.
     let mut sizes = [R::zero(); 2];
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in
+        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    {
         R::when(
             state.is_there(),
             &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes),

@@ -2,12 +2,12 @@
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
-use fingertip_scene::Friction;
 
 use super::cone::Cone;
 use super::dry::Dry;
-use super::friction::Answer;
+use super::friction::{Answer, Law};
 use super::memory::{Problem, Work};
+use super::presence::present;
 use super::shared;
 use super::structure::{ContactColumns, Entry, Slip, Structure};
 
@@ -39,12 +39,12 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
 /// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those of a contact
 /// without weight, but by Coulomb's law.
 #[inline(always)]
-pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [Vec3<R>]) {
-    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, presence: &[R], columns: &mut [Vec3<R>]) {
+    for (i, contact) in present(presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
         R::when(
-            R::Mask::splat(s.friction != Friction::Relaxed).or(cone.is_there()),
+            R::Mask::splat(s.friction.has_idle_slacks()).or(cone.is_there()),
             own.as_flattened_mut(),
             #[inline(always)]
             |own| {
@@ -148,7 +148,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+    for (i, contact) in present(work.presence, s.contacts.iter().enumerate()) {
         R::when(
             Cone::read(problem.contacts, i).is_there(),
             &mut *work.free,
@@ -167,7 +167,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 pub(crate) fn fill_h<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    columns: &[Vec3<R>],
+    (presence, columns): (&[R], &[Vec3<R>]),
     (eta, delta): (&[R], &[R]),
     h: &mut [R],
 ) {
@@ -175,7 +175,7 @@ pub(crate) fn fill_h<R: Real>(
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         h[entry.in_h] = value;
     }
-    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+    for (i, contact) in present(presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         R::when(
             cone.is_there(),
@@ -214,7 +214,7 @@ fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    columns: &[Vec3<R>],
+    (presence, columns): (&[R], &[Vec3<R>]),
     (eta, delta, relaxed): (&[R], &[R], R::Mask),
     (lower, upper): (&mut [R], &mut [R]),
 ) {
@@ -224,7 +224,7 @@ pub(super) fn fill_pair<R: Real>(
     }
     stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
-    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+    for (i, contact) in present(presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         R::when(
             cone.is_there(),

@@ -12,8 +12,10 @@ use super::barrier;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::coulomb;
 use super::dry::Dry;
+use super::friction::Law;
 use super::log::{self, Phase};
 use super::memory::{Gradients, Places};
+use super::presence::{self, present};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
 use super::status::{Accuracy, RELAXED, Status, is, is_among, is_relaxed};
 use super::structure::Structure;
@@ -192,7 +194,8 @@ impl Stage for Balance<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, mut work) = self.at.of(memory);
-        fill_columns(s, &problem, work.columns.as_chunks_mut().0);
+        presence::find(problem.contacts, work.presence);
+        fill_columns(s, &problem, work.presence, work.columns.as_chunks_mut().0);
         fill_pivots(s, problem.p, work.pivot);
         factor_p(s, problem.p, work.pivot, work.factor_p);
         balance(s, &problem, &mut work);
@@ -214,18 +217,16 @@ impl Stage for Factor<'_> {
         let (problem, work) = self.at.of(memory);
         let columns = work.columns.as_chunks_mut().0;
         if !self.solved {
-            fill_columns(s, &problem, columns);
+            presence::find(problem.contacts, work.presence);
+            fill_columns(s, &problem, work.presence, columns);
         }
-        match s.friction {
-            Friction::Relaxed => {
-                fill_h(s, &problem, columns, (work.eta, work.delta), work.h);
-                s.factor_h.factor(work.h);
-            }
-            Friction::Coulomb => {
-                let relaxed = is_relaxed(work.info[0]);
-                fill_pair(s, &problem, columns, (work.eta, work.delta, relaxed), (work.h, work.upper));
-                s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
-            }
+        if s.friction.is_symmetric() {
+            fill_h(s, &problem, (work.presence, columns), (work.eta, work.delta), work.h);
+            s.factor_h.factor(work.h);
+        } else {
+            let relaxed = is_relaxed(work.info[0]);
+            fill_pair(s, &problem, (work.presence, columns), (work.eta, work.delta, relaxed), (work.h, work.upper));
+            s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
         }
     }
 }
@@ -279,7 +280,7 @@ impl Stage for Smoothing<'_> {
         }
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
-        for (i, contact) in s.contacts.iter().enumerate() {
+        for (i, contact) in present(work.presence, s.contacts.iter().enumerate()) {
             R::when(
                 Cone::read(problem.contacts, i).is_there(),
                 &mut *work.delta,

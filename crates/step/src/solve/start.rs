@@ -7,7 +7,9 @@ use fingertip_scene::Friction;
 use super::approach::limit_misfit;
 use super::contact_state::ContactState;
 use super::dry::{Dry, DryState};
+use super::friction::Law;
 use super::memory::{Problem, Work};
+use super::presence::present;
 use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
 
@@ -80,7 +82,7 @@ pub(super) fn start<R: Real>(
 /// Sets the forces to zero in worlds of the mask.
 #[inline(always)]
 fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
-    for state in ContactState::of(work.contact_states) {
+    for state in present(work.presence, ContactState::of(work.contact_states)) {
         for x in &mut state.eta {
             *x = R::select(mask, R::zero(), *x);
         }
@@ -128,10 +130,12 @@ pub(super) fn renew<R: Real>(
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in
+        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    {
         // By Coulomb's law contacts without weight have slacks too.
         R::when(
-            R::Mask::splat(law != Friction::Relaxed).or(state.is_there()),
+            R::Mask::splat(law.has_idle_slacks()).or(state.is_there()),
             state,
             #[inline(always)]
             |state| {
@@ -179,9 +183,11 @@ pub(super) fn renew<R: Real>(
     }
     balance(s, problem, mask, work);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in
+        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    {
         R::when(
-            R::Mask::splat(law != Friction::Relaxed).or(state.is_there()),
+            R::Mask::splat(law.has_idle_slacks()).or(state.is_there()),
             &mut state.slack,
             #[inline(always)]
             |slack| {
@@ -222,7 +228,7 @@ pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
 #[inline(always)]
 fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut lacking = are_given(problem).not();
-    for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
+    for (i, state) in present(work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force = triple(problem.warm, i);
         let rho = state.cone.rho(force);
         let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
@@ -257,7 +263,9 @@ pub(super) fn start_again<R: Real>(
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in
+        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    {
         let (cone, there) = (&state.cone, state.is_there());
         R::when(
             there,
@@ -289,7 +297,8 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
     for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
+    for (state, contact) in present(work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
+    {
         R::when(
             state.is_there(),
             &mut *work.step,

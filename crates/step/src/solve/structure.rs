@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::elimination::{Graph, rows};
+use super::friction::Law;
 use super::memory::Problem;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
@@ -224,7 +225,7 @@ impl Structure {
     /// Coulomb's law each of two carries half of the force, and problems have twice the friction coefficients. The relaxed law shares the
     /// force freely, so a world that falls back on it is solved with the coefficients themselves.
     pub fn with_twins(self, twins: Vec<usize>) -> Self {
-        let twins = if self.friction == Friction::Coulomb { twins } else { Vec::new() };
+        let twins = if self.friction.sharing() > 1.0 { twins } else { Vec::new() };
         Self { twins, kernels: Kernels::default(), ..self }
     }
 

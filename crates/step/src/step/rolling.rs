@@ -12,12 +12,12 @@ use crate::contact::numbers::GEOMETRY;
 use crate::kinematics::{Frames, POSE, SCREW};
 use crate::model::Model;
 use crate::parameters::{ParameterPlaces, Parameters};
-use crate::solve::Structure;
+use crate::solve::{Law, Structure};
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::vector::{Mat3, Vec3, add_vec3, dot, rotate, scale, vec3_at};
-use fingertip_scene::{Friction, Shape};
+use fingertip_scene::Shape;
 
 use super::hanging::Hanger;
 use super::problem::ProblemTables;
@@ -90,10 +90,7 @@ impl RollingTables {
     /// Finds the contacts of a model that resist rolling. There are none if the model's `rolling` is off, or for a second-order step,
     /// whose `problem` has no entries.
     pub(super) fn new(model: &Model, problem: &ProblemTables) -> Self {
-        let k = match model.params.friction {
-            Friction::Relaxed => 2.0,
-            Friction::Coulomb => 1.0,
-        };
+        let k = model.params.friction.normal_force();
         let (contacts, hangers, entries) = (Vec::new(), Vec::new(), Vec::new());
         let mut tables = Self { contacts, hangers, entries, k, at: problem.at, screws: problem.screws };
         let all = model.pairs.pair_of_contact.iter().enumerate();

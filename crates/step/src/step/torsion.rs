@@ -23,12 +23,11 @@
 use candle_core::{Result, Tensor};
 
 use crate::model::Model;
-use crate::solve::{CONTACT_OPERAND, Cone, Report, Slip, Solution, Status};
+use crate::solve::{CONTACT_OPERAND, Cone, Law, Report, Slip, Solution, Status};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
 use fingertip_lanes::lane::{Lane, Real, Zip, copy};
 use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
-use fingertip_scene::Friction;
 
 /// Factor on the barrier weight: each of two twins has half of the contact's weight.
 const HALF: f64 = 0.5;
@@ -51,7 +50,7 @@ pub(super) struct Torsion {
     pub(super) turning: Vec<Turning>,
     /// The number of torsional friction coefficients.
     pub(super) n_pairs: usize,
-    /// Factor from the scene's friction coefficients to those of the two twins: 1 by the relaxed law, 2 by Coulomb's.
+    /// Factor from the scene's friction coefficients to those of the two twins: see [`Law::sharing`].
     sharing: f64,
     kernels: Kernels,
 }
@@ -63,10 +62,7 @@ impl Torsion {
             let pair = model.pairs.pair_of_contact[contact];
             Turning { contact, parameter: pairs.partition_point(|&other| other < pair) }
         };
-        let sharing = match model.params.friction {
-            Friction::Relaxed => 1.0,
-            Friction::Coulomb => 2.0,
-        };
+        let sharing = model.params.friction.sharing();
         let turning = model.pairs.torsional.iter().map(of).collect();
         Self { nc: model.nc(), turning, n_pairs: pairs.len(), sharing, kernels: Kernels::default() }
     }

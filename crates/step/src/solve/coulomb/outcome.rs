@@ -1,14 +1,14 @@
 //! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, copy, copy_where, inlined, zero_unless};
+use fingertip_lanes::lane::{Mask, Real, copy, copy_where, inlined, zero_unless};
 use fingertip_lanes::vector::dot;
 use fingertip_scene::Friction;
 
 use super::super::cone::Cone;
-use super::super::contact_state::ContactState;
-use super::super::dry::rub;
+use super::super::contact_state::{ContactState, write_forces};
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{are_in_range, residual, tolerance};
+use super::super::presence::present;
 use super::super::problem::triple;
 use super::super::status::{Status, is_relaxed};
 use super::super::structure::Structure;
@@ -21,12 +21,7 @@ pub(super) fn report<R: Real>(
     (found, iterations): (R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
-        *eta = state.eta;
-    }
-    copy(limits, work.limit_force);
-    rub(s, problem, work.delta, limits);
+    write_forces(s, problem, work);
     let residual = residual(s, problem, Friction::Coulomb, work);
     let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
@@ -101,7 +96,7 @@ pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem
     // What the relaxed law has not solved either keeps its status.
     let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, unsettled, work.info[0]);
-    work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
 }
 
 /// The kept results, but in worlds with a relaxed answer the present ones: those of another relaxed solve.
@@ -114,7 +109,7 @@ pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Proble
     work.info[1] += R::select(worlds, iterations, R::zero());
     let relaxed = worlds.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
-    work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
 }
 
 /// The kept results, but in worlds of the mask that now have a solution without friction: it is theirs, under a status of its own.
@@ -129,9 +124,9 @@ pub(in super::super) fn loosened<R: Real>(worlds: R::Mask, work: &mut Work<&mut 
 
 /// The largest gap μ‖ν_t‖ of relaxed contacts with these forces: ‖z_t‖ of the displacements that belong to them.
 #[inline(always)]
-fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {
+fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, (presence, eta): (&[R], &[R])) -> R {
     let mut largest = R::zero();
-    for i in R::parts(0..s.nc()) {
+    for i in present(presence, 0..s.nc()) {
         let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());

@@ -10,6 +10,7 @@ use super::super::friction::Scaling;
 use super::super::line_search::nearer;
 use super::super::memory::{Problem, Work};
 use super::super::newton;
+use super::super::presence::present;
 use super::super::problem::{along, along_shared};
 use super::super::response::Response;
 use super::super::shared;
@@ -28,7 +29,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
     clear(&mut work.upper[..n_entries]);
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in R::parts(states.zip_inline(&s.contacts)) {
+    for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
         eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
         let force = sub(state.eta, answer(&state.response, slide, state.error));
         shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
@@ -43,7 +44,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     shared::solve_pair(s, work.h, work.upper, work.step);
 
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in R::parts(states.zip_inline(&s.contacts)) {
+    for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
         slide.moved = along_shared(contact, columns, work.step);
         let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
         state.d_eta = d_eta;
@@ -54,7 +55,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     }
     newton::end(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (slide, contact) in R::parts(Slide::of(work.slides).iter_mut().zip_inline(&s.contacts)) {
+    for (slide, contact) in present(work.presence, Slide::of(work.slides).iter_mut().zip_inline(&s.contacts)) {
         let private = contact.private_part(columns);
         for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
             slide.moved = axpy(step, column, slide.moved);
@@ -68,7 +69,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
 fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     let states = ContactState::of(work.contact_states);
-    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in present(work.presence, states.iter_mut().zip_inline(&s.contacts)) {
         state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
     }
     for &[contact, twin] in R::parts(s.twins.as_chunks().0) {
@@ -158,7 +159,7 @@ pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter());
-    for (state, slide) in R::parts(states) {
+    for (state, slide) in present(work.presence, states) {
         let there = state.is_there();
         // A gap's product on the path is half of a slip's.
         let product = (slide.gap + slide.gap).mul_add(dot(state.cone.n, state.eta), dot(state.slack, state.eta));
@@ -182,7 +183,7 @@ pub(super) fn length<R: Real>(
     let mut end = R::splat(f64::INFINITY);
     let mut doubt = R::zero();
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
-    for (state, slide) in R::parts(states) {
+    for (state, slide) in present(work.presence, states) {
         let (cone, there) = (&state.cone, state.is_there());
         let own = R::select(there, kappa * state.share, R::one());
         let next = add(state.zeta, slide.moved);
@@ -228,7 +229,7 @@ pub(super) fn go<R: Real>(
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = R::zero();
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
-    for (state, slide) in R::parts(states) {
+    for (state, slide) in present(work.presence, states) {
         let (n, there) = (state.cone.n, state.is_there());
         let gap = dot(n, add(state.zeta, slide.moved));
         slide.gap = go(slide.gap, gap - slide.gap);

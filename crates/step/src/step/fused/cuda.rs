@@ -9,11 +9,10 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Shape, Storage, Tensor, bail};
 
 use crate::cuda::{self, Block, Effort, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
-use crate::solve::INFO;
+use crate::solve::{INFO, Law};
 use crate::tensor::known::wanted;
 use fingertip_lanes::lane::Precision;
 use fingertip_lanes::record::Row;
-use fingertip_scene::Friction;
 
 use super::kernel::{Kernel, Recorder};
 use super::plan::Plan;
@@ -61,8 +60,7 @@ impl Plan {
         if T::PRECISION == Precision::Double {
             return gpu.run(&*self.kernel::<T>(kernel)?, (worlds, n_steps), None, operands);
         }
-        // Coulomb's law asks for double precision.
-        let is_first = self.structure.friction == Friction::Relaxed;
+        let is_first = self.structure.friction.has_single_precision();
         let results: [Block<T>; N] = if is_first {
             gpu.run(&*self.kernel::<T>(kernel)?, (worlds, n_steps), None, operands)?
         } else {

@@ -8,10 +8,9 @@ use crate::contact::kernels::PairKernels;
 use crate::kinematics::{FrameTables, Retraction};
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
-use crate::solve::{Structure, log_length};
+use crate::solve::{Law, Structure, log_length};
 use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
 use fingertip_lanes::rows::Rows;
-use fingertip_scene::Friction;
 
 use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
@@ -114,11 +113,10 @@ impl Plan {
     /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
     /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
-        let precision = match (self.structure.friction, dtype) {
-            // The dynamics know the double one alone.
-            (Friction::Relaxed, DType::F32) if self.second_order.is_none() => Precision::Single,
-            _ => Precision::Double,
-        };
+        // The dynamics know the double one alone.
+        let is_single =
+            dtype == DType::F32 && self.structure.friction.has_single_precision() && self.second_order.is_none();
+        let precision = if is_single { Precision::Single } else { Precision::Double };
         #[cfg(feature = "native")]
         if self.native.is_some() {
             return Arithmetic { set: self.set, precision };

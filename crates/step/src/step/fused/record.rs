@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, bail};
 
-use crate::solve::Accuracy;
+use crate::solve::{Accuracy, Law};
 use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
 use fingertip_lanes::program::{Program, record, run_parts_on};
 use fingertip_lanes::record::{Trace, places};
 use fingertip_lanes::rows::Rows;
-use fingertip_scene::Friction;
 
 use super::hold::Hold;
 use super::jacobian::Linearize;
@@ -91,8 +90,9 @@ impl Plan {
         names: impl Fn(usize) -> (&'a str, &'a str),
     ) -> Result<Trace> {
         self.check_pairs(names)?;
-        if kernel.precision(precision) == Precision::Single && self.structure.friction == Friction::Coulomb {
-            bail!("record: expected double precision, got single: Coulomb's law asks for it");
+        if kernel.precision(precision) == Precision::Single && !self.structure.friction.has_single_precision() {
+            let law = self.structure.friction.name();
+            bail!("record: expected double precision, got single: the friction law {law} asks for it");
         }
         let operands = self.operand_rows(kernel);
         let mut first = 0;
