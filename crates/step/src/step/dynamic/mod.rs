@@ -65,6 +65,7 @@ pub struct Dynamic {
     paths: Arc<Vec<ContactPaths>>,
     limit_dofs: LimitDofs,
     pub(super) plan: Arc<fused::Plan>,
+    pub(super) tables: Arc<fused::SecondOrder>,
     /// All parameters side by side in one row (1 or B, n), as kernels read them.
     pub(super) par: Tensor,
 }
@@ -122,7 +123,7 @@ impl Dynamic {
             entries: &entries,
             connections,
         };
-        let plan = Arc::new(fused::Plan::second_order(model, &structure, &limits, choices)?);
+        let (plan, tables) = fused::second_order(model, &structure, &limits, choices)?;
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -132,7 +133,8 @@ impl Dynamic {
             joints,
             paths: Arc::new(paths),
             limit_dofs,
-            plan,
+            plan: Arc::new(plan),
+            tables,
             par: parameters.packed()?,
         })
     }

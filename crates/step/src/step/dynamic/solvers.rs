@@ -46,7 +46,7 @@ impl Dynamic {
         Ok(RigidBatch {
             paths: &self.paths,
             limits: &self.limit_dofs,
-            of: self.plan.assembly([rows(q)?, rows(motion)?, rows(&self.par)?])?,
+            of: self.tables.assembly(&self.plan, [rows(q)?, rows(motion)?, rows(&self.par)?])?,
             joints: &self.joints,
         })
     }

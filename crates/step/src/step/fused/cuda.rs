@@ -15,8 +15,9 @@ use fingertip_lanes::lane::Precision;
 use fingertip_lanes::record::Row;
 
 use super::kernel::{Kernel, Recorder};
+use super::machine::{Machine, Swept};
 use super::plan::Plan;
-use super::run::Swept;
+use super::rollout::backward::Cost;
 
 /// Worlds per chunk: only one chunk's intermediate rows are in memory at a time. A multiple of the worlds that are summed together.
 const CHUNK: usize = 64 * SEGMENT;
@@ -85,7 +86,7 @@ impl Plan {
 }
 
 /// A step's rows: see [`step_op::step`](super::step_op::step).
-pub(super) fn step(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
+fn step(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
     fn of_type<T: Number>(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
         let gpu = plan.gpu()?;
         let held = operands.map(TensorGuard::new);
@@ -114,12 +115,7 @@ fn numbers<T: Number>(block: Block<T>, gpu: &Gpu) -> (Storage, Shape) {
 }
 
 /// Gradients of q, u and the parameters from those of a step's results.
-pub(super) fn step_adjoint(
-    plan: &Plan,
-    operands: [&Tensor; 3],
-    result: &Tensor,
-    grad: &Tensor,
-) -> Result<[Option<Tensor>; 3]> {
+fn step_adjoint(plan: &Plan, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
     let [q, u, par] = operands;
     let (controls, n) = (plan.nq..plan.nq + plan.nu, plan.n_gradient());
     let read = [q, u, par, result, &grad.narrow(1, 0, plan.n_results())?];
@@ -191,7 +187,7 @@ impl<'a> Gradients<'a> {
 }
 
 /// A step and its Jacobians, as the CPU's [`jacobian::step`](super::jacobian::step) gives them.
-pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; 6]> {
+fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; 6]> {
     let (gpu, dtype) = (plan.gpu()?, operands[0].dtype());
     let kernel = plan.kernel::<f64>(Kernel::WarmJacobians)?;
     let none = gpu.zeros::<f64>(plan.structure.n_eta())?.tensor(gpu);
@@ -207,7 +203,7 @@ pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
 }
 
 /// A rollout's forward sweep, as the CPU's [`rollout::run`](super::rollout::run) has it.
-pub(super) fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
+fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
     fn of_type<T: Number>(plan: &Plan, n_steps: usize, operands: [Tensor; 3]) -> Result<Swept> {
         let gpu = plan.gpu()?;
         let held = operands.each_ref().map(TensorGuard::new);
@@ -226,7 +222,7 @@ pub(super) fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Re
 }
 
 /// A rollout's sweep back: the gradients of its operands, from states, contact forces, limit forces, reports and a gradient.
-pub(super) fn rollout_adjoint(
+fn rollout_adjoint(
     plan: &Plan,
     n_steps: usize,
     kernel: Kernel,
@@ -236,4 +232,41 @@ pub(super) fn rollout_adjoint(
     let [_, u, par] = operands;
     let read = [states, u, par, force, limit_force, info, grad];
     pulled(plan, kernel, n_steps, operands, &read, |gradients: [Rows<f64>; 3]| gradients)
+}
+
+/// The GPU that the operands are on.
+pub(super) struct Card;
+
+impl Machine for Card {
+    fn step(&self, plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
+        step(plan, operands, warm)
+    }
+
+    fn step_adjoint(
+        &self,
+        plan: &Plan,
+        operands: [&Tensor; 3],
+        result: &Tensor,
+        grad: &Tensor,
+    ) -> Result<[Option<Tensor>; 3]> {
+        step_adjoint(plan, operands, result, grad)
+    }
+
+    fn jacobians(&self, plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; 6]> {
+        jacobians(plan, operands, warm)
+    }
+
+    fn rollout(&self, plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
+        rollout(plan, n_steps, operands)
+    }
+
+    fn rollout_adjoint(
+        &self,
+        plan: &Plan,
+        (cost, n_steps): (Cost, usize),
+        operands: [&Tensor; 3],
+        read: [&Tensor; 5],
+    ) -> Result<[Option<Tensor>; 3]> {
+        rollout_adjoint(plan, n_steps, cost.kernel(), operands, read)
+    }
 }

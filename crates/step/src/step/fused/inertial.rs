@@ -57,7 +57,7 @@ pub(in crate::step) struct JointForces {
 
 /// The second-order step's own tables.
 #[derive(Clone, Debug)]
-pub(super) struct SecondOrder {
+pub(in crate::step) struct SecondOrder {
     pub(super) mass: MassAndBias,
     pub(super) at: Extra<Range<usize>>,
     pub(super) mass_at: MassNumbers<Range<usize>>,

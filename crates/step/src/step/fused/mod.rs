@@ -8,11 +8,13 @@
 mod adjoint;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod equations;
 mod hold;
 mod inertial;
 mod jacobian;
 mod kernel;
 mod log;
+mod machine;
 mod memory;
 #[cfg(feature = "native")]
 mod native;
@@ -42,11 +44,11 @@ use super::torsion::torques;
 use memory::TURNING;
 
 pub(super) use hold::{hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
-pub(super) use inertial::JointForces;
+pub(super) use inertial::{JointForces, SecondOrder};
 pub use kernel::Kernel;
 pub(super) use log::log;
 pub(super) use plan::Plan;
-pub(super) use second_order::{Assembly, CONTACT, Choices};
+pub(super) use second_order::{Assembly, CONTACT, Choices, second_order};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
@@ -86,7 +88,7 @@ pub(super) struct Stiff {
 
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
 pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
-    let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
+    let [rows, a, b, c, d, growth] = machine::machine(operands[0]).jacobians(plan, operands, warm)?;
     let growth = numbers(&growth)?;
     let step = read(plan, &rows)?;
     let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();

@@ -16,7 +16,7 @@ use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
 use super::super::rolling::RollingTables;
 use super::super::torsion::Turning;
-use super::inertial::SecondOrder;
+use super::equations::{Equations, Statics};
 use super::memory::Places;
 use super::paths::Paths;
 
@@ -49,8 +49,10 @@ pub(in super::super) struct Plan {
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
     pub(super) max_iterations: usize,
-    /// For the second-order step, the tables that replace inertia, stiffness and command.
-    pub(super) second_order: Option<Arc<SecondOrder>>,
+    /// The step's own equations.
+    pub(super) equations: Arc<dyn Equations>,
+    /// Contacts that are farther apart than this have no weight, m.
+    pub(super) margin: Option<f64>,
 }
 
 impl Plan {
@@ -88,7 +90,8 @@ impl Plan {
             home: tree.home(),
             quaternions: quaternions(tree),
             max_iterations: model.params.max_iterations,
-            second_order: None,
+            equations: Arc::new(Statics),
+            margin: None,
         })
     }
 
@@ -113,9 +116,8 @@ impl Plan {
     /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
     /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
-        // The dynamics know the double one alone.
-        let is_single =
-            dtype == DType::F32 && self.structure.friction.has_single_precision() && self.second_order.is_none();
+        let has_single = self.structure.friction.has_single_precision() && self.equations.has_single_precision();
+        let is_single = dtype == DType::F32 && has_single;
         let precision = if is_single { Precision::Single } else { Precision::Double };
         #[cfg(feature = "native")]
         if self.native.is_some() {

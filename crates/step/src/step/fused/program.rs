@@ -5,21 +5,19 @@ use crate::solve::{self, Accuracy};
 use fingertip_lanes::program::{Group, Program};
 use fingertip_lanes::rows::Rows;
 
-use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrate, Recall, StoreGradients};
+use super::adjoint::{Clean, PullForces, PullGeometry, PullIntegrate, Recall, StoreGradients};
 use super::memory::Places;
 use super::plan::Plan;
-use super::stages::{Assemble, Check, Finish, Geometry, Load, Operands, Store};
+use super::stages::{Check, Finish, Geometry, Load, Operands, Store};
 
 impl Plan {
     /// Runs all stages up to the solve, once q, u and the parameters are loaded.
     pub(super) fn prepare(&self, group: &mut Group) {
         group.run_in_either(&Check(self));
-        self.set_up_second_order(group);
+        self.equations.set_up(self, group);
         group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
         group.run_in_either(&Geometry(self));
-        if !self.assemble_second_order(group) {
-            group.run_in_either(&Assemble(self));
-        }
+        self.equations.assemble(self, group);
     }
 
     /// Runs the solve, then the forces and q₊. With `warm` the solve starts from the forces in memory.
@@ -32,7 +30,7 @@ impl Plan {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
         solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
         group.run_in_either(&Finish(self));
-        self.finish_second_order(group);
+        self.equations.finish(self, group);
     }
 
     /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
@@ -48,18 +46,16 @@ impl Plan {
     /// Runs the adjoint stages: from the gradients of the results to those of q, u and the parameters.
     pub(super) fn vjp(&self, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
-        self.vjp_finish_second_order(group);
+        self.equations.vjp_finish(self, group);
         group.run(&PullIntegrate(self));
         if self.n_turning() > 0 {
             group.run(&PullForces(self));
         }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        if !self.vjp_second_order(group) {
-            group.run(&PullAssemble(self));
-        }
+        self.equations.vjp_assemble(self, group);
         group.run(&PullGeometry(self));
         group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
-        self.vjp_set_up_second_order(group);
+        self.equations.vjp_set_up(self, group);
         group.run(&Clean(self));
     }
 }

@@ -31,14 +31,8 @@ impl Plan {
         data: &[Vec<f64>],
         f: impl FnOnce(&dyn Program) -> T,
     ) -> T {
-        let merged;
-        let data = match (&self.second_order, data) {
-            (Some(_), [q, v, tau, rest @ ..]) => {
-                merged = [&[q.clone(), [&v[..], tau].concat()], rest].concat();
-                &merged
-            }
-            _ => data,
-        };
+        let (inputs, rest) = data[1..].split_at(self.equations.inputs(self).len());
+        let data = [&[data[0].clone(), inputs.concat()], rest].concat();
         let row = |k: usize| Rows::from_slice(&data[k], 1, data[k].len());
         let is_warm = matches!(kernel, Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Hold | Kernel::RoughHold);
         let warm = is_warm.then(|| row(3));
@@ -132,7 +126,7 @@ impl Plan {
         }
         let precision = kernel.precision(precision);
         let arithmetic = Arithmetic::new(InstructionSet::Fma, precision);
-        let has_lanes = self.second_order.is_none() || precision == Precision::Double;
+        let has_lanes = self.equations.has_single_precision() || precision == Precision::Double;
         if !has_lanes || !arithmetic.set.is_available() || arithmetic.precision != precision {
             return Ok(None);
         }

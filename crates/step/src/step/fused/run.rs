@@ -1,6 +1,6 @@
 //! Running a kernel, and the rows of numbers that it reads and writes.
 
-use candle_core::{Result, Shape, Storage, Tensor};
+use candle_core::Result;
 
 use fingertip_lanes::lane::Arithmetic;
 use fingertip_lanes::program::{Program, run_parts_on};
@@ -9,10 +9,6 @@ use fingertip_lanes::rows::Rows;
 
 use super::kernel::Kernel;
 use super::plan::Plan;
-
-/// Results of a rollout. First, as storage that becomes results of tensor operations: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T
-/// n_forces). Then, as tensors: limit forces (B, T nl) and reports (B, T INFO).
-pub(super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
 
 impl Plan {
     /// Runs a kernel on so many worlds and steps and gives its result rows. It runs `program` in lanes, or the compiled native kernel on
@@ -40,10 +36,7 @@ impl Plan {
     /// The rows that a program reads.
     pub(super) fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
         let mut rows = vec![Row::new("q", self.nq)];
-        match self.second_order {
-            None => rows.push(Row::new("u", self.nu)),
-            Some(_) => rows.extend(["v", "tau"].map(|name| Row::new(name, self.structure.nv))),
-        }
+        rows.extend(self.equations.inputs(self));
         rows.push(Row::new("par", self.at.n));
         match kernel {
             Kernel::Step | Kernel::Jacobians => {}

@@ -157,7 +157,7 @@ impl Plan {
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
         let (weight, slope) = self.contacts.weight(phi);
-        match self.second_order.as_ref().and_then(|more| more.bound.margin()) {
+        match self.margin {
             None => (weight, slope),
             Some(margin) => {
                 let near = R::splat(margin).lt(phi).not();

@@ -11,6 +11,7 @@ use crate::tensor::rows::{TensorGuard, from_tensor, gradient, storage, worlds};
 use fingertip_lanes::rows::Rows;
 
 use super::kernel::Kernel;
+use super::machine::machine;
 use super::plan::Plan;
 use super::program::{Backward, Forward};
 use super::single::{is_solved, solve_all};
@@ -19,18 +20,14 @@ use super::stages::Operands;
 /// (q, u, parameters) → a step's row. An answer to start from is the row itself.
 pub(super) fn step(plan: &Arc<Plan>, operands: [&Tensor; 3], start: Start) -> Result<Tensor> {
     let row = match &start {
-        Start::Forces(warm) => solved(plan, operands, warm.as_ref())?,
+        Start::Forces(warm) => machine(operands[0]).step(plan, operands, warm.as_ref())?,
         Start::Answer(rows) => numbers(rows)?,
     };
     Known::tensor(StepAdjoint(plan.clone()), operands, row)
 }
 
 /// Computes the numbers of the step's rows.
-fn solved(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
-    #[cfg(feature = "cuda")]
-    if operands[0].device().is_cuda() {
-        return super::cuda::step(plan, operands, warm);
-    }
+pub(super) fn solved(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
     let dtype = operands[0].dtype();
     let (held, warm) = (operands.map(TensorGuard::new), warm.map(TensorGuard::new));
     let operands = Operands::of(&held, warm.as_ref())?;
@@ -71,20 +68,20 @@ impl Adjoint for StepAdjoint {
     }
 
     fn vjp(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
-        let plan = &*self.0;
-        #[cfg(feature = "cuda")]
-        if grad.device().is_cuda() {
-            return super::cuda::step_adjoint(plan, operands, result, grad);
-        }
-        let (b, dtype, n) = (grad.dim(0)?, grad.dtype(), plan.n_gradient());
-        let held = operands.map(TensorGuard::new);
-        let of_step = Operands::of(&held, None)?;
-        let n_rows = of_step.par.rows();
-        let data = adjoint(plan, of_step, from_tensor(result)?, from_tensor(grad)?, b)?;
-        let of = |operand: &Tensor, columns, rows| {
-            operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
-        };
-        let ([of_q, of_u, of_par], controls) = (operands, plan.nq..plan.nq + plan.nu);
-        Ok([of(of_q, 0..plan.nq, b)?, of(of_u, controls.clone(), b)?, of(of_par, controls.end..n, n_rows)?])
+        machine(grad).step_adjoint(&self.0, operands, result, grad)
     }
+}
+
+/// The gradients of a step's operands, of those that are asked for, from its rows and their gradient.
+pub(super) fn vjp(plan: &Plan, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+    let (b, dtype, n) = (grad.dim(0)?, grad.dtype(), plan.n_gradient());
+    let held = operands.map(TensorGuard::new);
+    let of_step = Operands::of(&held, None)?;
+    let n_rows = of_step.par.rows();
+    let data = adjoint(plan, of_step, from_tensor(result)?, from_tensor(grad)?, b)?;
+    let of = |operand: &Tensor, columns, rows| {
+        operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
+    };
+    let ([of_q, of_u, of_par], controls) = (operands, plan.nq..plan.nq + plan.nu);
+    Ok([of(of_q, 0..plan.nq, b)?, of(of_u, controls.clone(), b)?, of(of_par, controls.end..n, n_rows)?])
 }

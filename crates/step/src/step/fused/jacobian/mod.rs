@@ -37,15 +37,11 @@ use respond::{Respond, StoreForces, StoreStates};
 use rolling::Rolling;
 
 /// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
-const PARTS: usize = 6;
+pub(super) const PARTS: usize = 6;
 
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
 /// by how much more than solutions by P those by H amplify rounding.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
-    #[cfg(feature = "cuda")]
-    if q.device().is_cuda() {
-        return super::cuda::jacobians(plan, [q, u, par], warm);
-    }
     let [q_rows, u_rows, par_rows] = [q, u, par].map(TensorGuard::new);
     let warm = warm.map(TensorGuard::new);
     let warm = warm.as_ref().map(TensorGuard::rows).transpose()?;

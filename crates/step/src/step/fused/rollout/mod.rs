@@ -18,8 +18,8 @@ use crate::tensor::rows::{TensorGuard, storage, whole_gradient, worlds};
 use fingertip_lanes::rows::Rows;
 
 use super::kernel::Kernel;
+use super::machine::{Swept, machine};
 use super::plan::Plan;
-use super::run::Swept;
 use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
@@ -32,7 +32,7 @@ pub(super) fn run(
     n_steps: usize,
     operands: [&Tensor; 3],
 ) -> Result<(Tensor, Tensor, Vec<Vec<Report>>)> {
-    let ([states, force], [limit_force, info]) = sweep(plan, n_steps, operands)?;
+    let ([states, force], [limit_force, info]) = machine(operands[0]).rollout(plan, n_steps, operands)?;
     let reports = Report::by_step(&info, n_steps)?;
     let sweep = Arc::new(Sweep { plan: plan.clone(), n_steps, limit_force, info, force: OnceLock::new() });
     let of = |cost| SweepAdjoint { sweep: sweep.clone(), cost };
@@ -44,12 +44,8 @@ pub(super) fn run(
     Ok((states, force, reports))
 }
 
-/// Runs the forward sweep, on the CPU or the GPU.
-fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
-    #[cfg(feature = "cuda")]
-    if operands[0].device().is_cuda() {
-        return super::cuda::rollout(plan, n_steps, operands);
-    }
+/// Runs the forward sweep.
+pub(super) fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
     let dtype = operands[0].dtype();
     let held = operands.map(TensorGuard::new);
     let operands = Operands::of(&held, None)?;
@@ -132,22 +128,28 @@ impl Adjoint for SweepAdjoint {
             Cost::Forces => [operands[0], result],
         };
         let read = [states, force, limit_force, info, grad];
-        #[cfg(feature = "cuda")]
-        if grad.device().is_cuda() {
-            return super::cuda::rollout_adjoint(plan, *n_steps, self.cost.kernel(), operands, read);
-        }
-        let (held, read) = (operands.map(TensorGuard::new), read.map(TensorGuard::new));
-        let of_step = Operands::of(&held, None)?;
-        let [states, force, limit_force, info, grad_rows] = read.each_ref().map(TensorGuard::rows);
-        let rows = [states?, force?, limit_force?, info?, grad_rows?];
-        let forward = Forward { plan, operands: &of_step, n_steps: *n_steps };
-        let [of_q, of_u, of_par] = adjoint(self.cost, forward, rows)?;
-        let Operands { q, u, par, .. } = &of_step;
-        let widths = [q.width(), n_steps * plan.nu, plan.at.n];
-        let gradient = |k: usize, data, rows| {
-            let is_tracked = operands[k].track_op();
-            is_tracked.then(|| whole_gradient(data, widths[k], rows, grad.dtype())).transpose()
-        };
-        Ok([gradient(0, of_q, q.rows())?, gradient(1, of_u, u.rows())?, gradient(2, of_par, par.rows())?])
+        machine(grad).rollout_adjoint(plan, (self.cost, *n_steps), operands, read)
     }
+}
+
+/// The gradients of a rollout's operands, of those that are asked for, from its states, forces, limit forces, reports and a gradient.
+pub(super) fn vjp(
+    plan: &Plan,
+    (cost, n_steps): (Cost, usize),
+    operands: [&Tensor; 3],
+    read: [&Tensor; 5],
+) -> Result<[Option<Tensor>; 3]> {
+    let dtype = read[4].dtype();
+    let (held, read) = (operands.map(TensorGuard::new), read.map(TensorGuard::new));
+    let of_step = Operands::of(&held, None)?;
+    let [states, force, limit_force, info, grad] = read.each_ref().map(TensorGuard::rows);
+    let rows = [states?, force?, limit_force?, info?, grad?];
+    let [of_q, of_u, of_par] = adjoint(cost, Forward { plan, operands: &of_step, n_steps }, rows)?;
+    let Operands { q, u, par, .. } = &of_step;
+    let widths = [q.width(), n_steps * plan.nu, plan.at.n];
+    let gradient = |k: usize, data, rows| {
+        let is_tracked = operands[k].track_op();
+        is_tracked.then(|| whole_gradient(data, widths[k], rows, dtype)).transpose()
+    };
+    Ok([gradient(0, of_q, q.rows())?, gradient(1, of_u, u.rows())?, gradient(2, of_par, par.rows())?])
 }

@@ -8,6 +8,7 @@ use fingertip_lanes::lane::Lane;
 use fingertip_lanes::program::{Group, Program, Stage, run_parts_on};
 use fingertip_lanes::rows::{Output, Rows};
 
+use super::super::inertial::SecondOrder;
 use super::super::memory::GEOMETRY;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
@@ -104,18 +105,17 @@ impl Stage for Store<'_> {
     }
 }
 
-impl Plan {
+impl SecondOrder {
     /// The problem of every world, of q (B, nq), v and τ side by side (B, 2 nv) and all parameters (1 or B, n).
-    pub(in super::super::super) fn assembly(&self, operands: [Rows; 3]) -> Result<Assembly> {
+    pub(in super::super::super) fn assembly(&self, plan: &Plan, operands: [Rows; 3]) -> Result<Assembly> {
         let [q, u, par] = operands;
         let b = worlds("dynamic step", &[&q, &u, &par])?;
-        let Some(of) = self.of_second_order() else { candle_core::bail!("expected a second-order step") };
-        let (s, nc) = (&self.structure, self.nc);
-        let screws = self.frames.n_outputs() - self.first_screw();
+        let (s, nc) = (&plan.structure, plan.nc);
+        let screws = plan.frames.n_outputs() - plan.first_screw();
         let geometry = GEOMETRY * nc;
-        let widths = [1, self.nq, 1, geometry, self.n_shares(), s.nl(), screws, s.nv * s.nv, s.nv, nc, nc];
+        let widths = [1, plan.nq, 1, geometry, plan.n_shares(), s.nl(), screws, s.nv * s.nv, s.nv, nc, nc];
         let operands = Operands { q, u, par, warm: None };
-        let data = run_parts_on(self.set.into(), &Assemble { of, operands }, b, widths);
+        let data = run_parts_on(plan.set.into(), &Assemble { of: Of { plan, more: self }, operands }, b, widths);
         let mut widths = widths.into_iter();
         let rows = data.map(|data| Rows::of_worlds_of(data, b, widths.next().unwrap_or(0)));
         let [usable, q, h, geometry, share, limit_gap, screws, mass, momentum, weight, gap] = rows;

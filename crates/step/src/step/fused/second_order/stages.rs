@@ -24,10 +24,6 @@ impl Plan {
     pub(super) fn first_screw(&self) -> usize {
         self.frames.n_outputs() - SCREW * self.structure.ns
     }
-
-    pub(super) fn of_second_order(&self) -> Option<Of<'_>> {
-        self.second_order.as_deref().map(|more| Of { plan: self, more })
-    }
 }
 
 /// Prepares a world: if its q, v, τ or h cannot be used, puts the home configuration at rest with the model's own parameters in its
