@@ -1,6 +1,6 @@
 //! What runs a plan's kernels on the numbers of tensors. Nothing above asks where these are.
 
-use candle_core::{DeviceLocation, Result, Shape, Storage, Tensor};
+use candle_core::{Result, Shape, Storage, Tensor};
 
 use super::plan::Plan;
 use super::rollout::backward::Cost;
@@ -46,7 +46,7 @@ pub(super) trait Machine {
 pub(super) fn machine(of: &Tensor) -> &'static dyn Machine {
     match of.device().location() {
         #[cfg(feature = "cuda")]
-        DeviceLocation::Cuda { .. } => &super::cuda::Card,
+        candle_core::DeviceLocation::Cuda { .. } => &super::cuda::Card,
         _ => &Processor,
     }
 }
