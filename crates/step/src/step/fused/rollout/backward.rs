@@ -26,7 +26,7 @@ pub(in super::super) enum Cost {
 
 impl Cost {
     /// The kernel that sweeps back with this gradient.
-    pub(super) fn kernel(self) -> Kernel {
+    pub(in super::super) fn kernel(self) -> Kernel {
         match self {
             Self::States => Kernel::RolloutAdjoint,
             Self::Forces => Kernel::RolloutForceAdjoint,
