@@ -46,17 +46,29 @@ impl<R: Real, I: Iterator> Iterator for Present<'_, R, I> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<I::Item> {
-        while self.left == 0 {
-            let largest = *self.blocks.next()?;
-            if R::is_nowhere(largest.gt(R::zero())) {
-                for _ in 0..BLOCK {
-                    self.of.next()?;
-                }
-            } else {
-                self.left = BLOCK;
-            }
+        if self.left == 0 && !self.enter() {
+            return None;
         }
         self.left -= 1;
         self.of.next()
+    }
+}
+
+impl<R: Real, I: Iterator> Present<'_, R, I> {
+    /// Goes to the next block that is there. False if there is none.
+    #[inline(always)]
+    fn enter(&mut self) -> bool {
+        for &largest in self.blocks.by_ref() {
+            if !R::is_nowhere(largest.gt(R::zero())) {
+                self.left = BLOCK;
+                return true;
+            }
+            for _ in 0..BLOCK {
+                if self.of.next().is_none() {
+                    return false;
+                }
+            }
+        }
+        false
     }
 }
