@@ -140,12 +140,12 @@ fn a_start_that_never_moves() {
     assert!(times[&Doing::Sample] > 0 && stalls["nothing touches the object"] > 0, "{times:?} {stalls:?}");
 }
 
-/// A goal straight across the fingers, 0.6 rad about y from where the cube lies: plain it never moves, with the supervisor it does.
+/// A goal straight across the fingers, 0.6 rad about y from where the cube lies: planned in one world and plain it never moves, with the supervisor it does.
 #[test]
 fn an_aligned_start() {
-    let text = std::fs::read_to_string("assets/tasks/allegro_cube.toml").unwrap().replace("../scenes/", "");
+    let text = std::fs::read_to_string("assets/tasks/allegro_cube_hardware.toml").unwrap().replace("../scenes/", "");
     let text = text.replace(
-        "file = \"../goals/allegro_sim.csv\"\nstart = true",
+        "file = \"../goals/allegro_hw.csv\"\nstart = true",
         "position = [0.065, 0.0, 0.0]\nlowest = 0.0118\nrpy = [0.0, 0.6, 0.0]",
     );
     let left = |text: &str| {
