@@ -1,5 +1,7 @@
-//! The contacts of pairs of shapes, on lanes of worlds. Pairs whose contacts have weight 1 have derivatives written by hand. Pairs
-//! whose contacts have weights are differentiated by a tape, see [`formula`].
+//! The contacts of pairs of shapes, on lanes of worlds. Pairs
+//! whose contacts have weights are differentiated by a tape, see [`formula`]. Those whose contacts have weight 1 are a tenth as long, and
+//! have derivatives written by hand: by a tape the backward pass of `hand_ball` took 10.6 % more instructions, that of `allegro_cube`
+//! 17.5 %, and tangents of numbers with rates 3.7 % more for the Jacobians of `allegro_cube` (callgrind, 64 worlds, 2026-11-28).
 //!
 //! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
 //! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
@@ -116,27 +118,14 @@ pub(crate) fn vjp<R: Real>(
     on_b.add_to(wrench_b, grad_size_b);
 }
 
-/// Does the kind have a [`push`] (Jacobian-vector product)? The Jacobians of other kinds come from one pull per number.
-pub(crate) fn has_jvp(kind: PairKind) -> bool {
-    match kind {
-        PairKind::SphereSphere
-        | PairKind::SphereCapsule
-        | PairKind::SphereBox
-        | PairKind::SphereHalfSpace
-        | PairKind::CapsuleHalfSpace
-        | PairKind::BoxHalfSpace => true,
-        PairKind::SphereCylinder => false,
-    }
-}
-
 /// A list of motions of one side or both, and a place for the changes of contacts that they cause.
 pub(crate) trait Motions<R: Real> {
     /// Calls `change` for one motion after the other. It sets the changes of the contacts.
     fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R]));
 }
 
-/// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. It does nothing
-/// for kinds without [`has_jvp`]. What does not depend on the motion is computed once for all motions.
+/// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. What does not depend on
+/// the motion is computed once for all motions.
 #[inline(always)]
 pub(crate) fn jvp<R: Real>(
     kind: PairKind,
@@ -163,9 +152,9 @@ pub(crate) fn jvp<R: Real>(
         PairKind::SphereSphere => each!(sphere_sphere),
         PairKind::SphereCapsule => each!(sphere_capsule),
         PairKind::SphereBox => each!(sphere_box),
+        PairKind::SphereCylinder => each!(sphere_cylinder),
         PairKind::SphereHalfSpace => each!(sphere_half_space),
         PairKind::CapsuleHalfSpace => each!(capsule_half_space),
         PairKind::BoxHalfSpace => each!(box_half_space),
-        PairKind::SphereCylinder => {}
     }
 }

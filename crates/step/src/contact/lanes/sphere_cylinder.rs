@@ -3,7 +3,7 @@
 
 use super::block::{self, Nearest};
 use super::core;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use super::total::{Unit, unit};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
@@ -59,4 +59,20 @@ pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a,
     on_b.turn(normal, pulls.normal);
     on_b.size[0] += size[0];
     on_b.size[1] += size[1];
+}
+
+/// Jacobian-vector product: the change of the contact of a sphere and a cylinder with the motions of both.
+#[inline(always)]
+pub(super) fn jvp<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+    let Placed { p, radial, nearest, normal, .. } = place(a, b);
+    let contact = core::offset(a.pose.p, a.size[0], nearest.gap, normal);
+    let core_a = by_a.velocity(a.pose.p);
+    // In the cylinder's frame, where the fallback of the radial vector stands still.
+    let moved = rotate(&b.pose.axes, sub(core_a, by_b.velocity(a.pose.p)));
+    let swung = radial.jvp([moved[0], moved[1], R::zero()], [R::zero(); 3]);
+    let (change, gap) = nearest.jvp([dot(radial.value, moved) + dot(swung, p), moved[2]]);
+    let [outward, _] = nearest.normal();
+    let [x, y, _] = axpy(change[0], radial.value, scale(outward, swung));
+    let turn = add(by_b.turn(normal), rotate_back(&b.pose.axes, [x, y, change[1]]));
+    out.set(0, core::push_offset(&contact, a.size[0], core_a, gap, turn));
 }

@@ -1,16 +1,15 @@
 //! Derivatives of the contacts' geometry (normal, witness points, φ) by the degrees of freedom that move it.
 
 use crate::contact::OWN_RATES;
-use crate::contact::kernels::{Method, PULL, PairKernel};
+use crate::contact::kernels::{Method, PairKernel};
 use crate::contact::lanes::{self, Motion, Motions};
-use crate::contact::pair::PairFunction;
 use crate::kinematics::Pose;
-use crate::kinematics::spatial::{Twist, Wrench};
+use crate::kinematics::spatial::Twist;
 use crate::solve::CONTACT_OPERAND;
 use fingertip_lanes::lane::{Lane, Mask, Real, clear};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
-use fingertip_lanes::vector::{Vec3, add, add_vec3, axpy, cross, dot, put_vec3, scale, select, vec3_at};
+use fingertip_lanes::vector::{Vec3, add_vec3, cross, dot, select, vec3_at};
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
@@ -36,15 +35,12 @@ impl Stage for ContactRates<'_> {
                 |to| {
                     let shapes = pair.shapes(m.kin, plan.sizes(m.par));
                     match &pair.method {
-                        Method::Formula(function) if lanes::has_jvp(function.kind) => {
+                        Method::Formula(function) => {
                             let [(a, size_a), (b, size_b)] = shapes;
                             let (a, b) = (&Pose::read(a), &Pose::read(b));
                             let (change, geometry) = (&mut *to.seed, &mut *to.geometry);
                             let motions = &mut ByScrews { plan, pair, screws, change, geometry };
                             lanes::jvp(function.kind, function.swapped, a, size_a, b, size_b, motions);
-                        }
-                        Method::Formula(function) => {
-                            plan.vjp_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
                         }
                         Method::Convex(convex, k) => {
                             let [(a, _), (b, _)] = shapes;
@@ -70,9 +66,6 @@ impl Stage for ContactRates<'_> {
         }
     }
 }
-
-/// The poses and sizes of a pair's shapes.
-type Shapes<'a, R> = lanes::convex::Places<'a, R>;
 
 /// Writes the derivatives of a pair's contact geometry by each screw that moves one of the pair's shapes.
 struct ByScrews<'a, R> {
@@ -126,49 +119,6 @@ impl<R: Real> Motions<R> for ByScrews<'_, R> {
 }
 
 impl Plan {
-    /// Derivatives of a pair's contacts where its formula has no push (jvp): one vector-Jacobian product for each number of the geometry.
-    /// The point on B is not differentiated, but follows as p_A + φ n.
-    #[inline(always)]
-    fn vjp_pair<R: Lane>(
-        &self,
-        pair: &PairKernel,
-        PairFunction { kind, swapped }: PairFunction,
-        [(a, size_a), (b, size_b)]: Shapes<R>,
-        (screws, contacts): (&[R], &[R]),
-        seed: &mut [R],
-        geometry: &mut [R],
-    ) {
-        let (a, b) = (&Pose::read(a), &Pose::read(b));
-        let seed = &mut seed[..GEOMETRY * pair.contacts];
-        clear(seed);
-        for n in 0..pair.contacts {
-            let contact = pair.first + n;
-            let of = &self.structure.contacts[contact];
-            for number in R::parts([0, 1, 2, 3, 4, 5, 9]) {
-                seed[GEOMETRY * n + number] = R::one();
-                let mut wrenches = [[R::zero(); PULL]; 2];
-                let mut sizes = [[R::zero(); 4]; 2];
-                let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
-                lanes::vjp(kind, swapped, a, size_a, b, size_b, seed, wrench_a, wrench_b, grad_a, grad_b);
-                seed[GEOMETRY * n + number] = R::zero();
-                for (side, pose) in [a, b].into_iter().enumerate() {
-                    let force = vec3_at(&wrenches[side], 0);
-                    let wrench = Wrench { moment: add(vec3_at(&wrenches[side], 3), cross(pose.p, force)), force };
-                    for entry in &self.paths.contacts[contact][side] {
-                        let at = GEOMETRY * (of.first + entry.slot) + number;
-                        geometry[at] += Twist::read(screws, entry.screw).dot(wrench);
-                    }
-                }
-            }
-            let (n, phi) = (vec3_at(contacts, CONTACT_OPERAND * contact), contacts[CONTACT_OPERAND * contact + 9]);
-            for slot in R::parts(of.first..of.first + of.dofs.len()) {
-                let change = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-                let point_b = add(vec3_at(change, 3), axpy(change[9], n, scale(phi, vec3_at(change, 0))));
-                put_vec3(change, 6, point_b);
-            }
-        }
-    }
-
     /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
     #[inline(always)]
     fn heaviest<R: Lane>(&self, pair: &PairKernel, contacts: &[R]) -> R {

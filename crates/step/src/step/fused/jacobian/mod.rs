@@ -7,8 +7,7 @@
 //! ∂S_j/∂q_k = S_k × S_j where k carries j, else 0        ∂Ī/∂q_k x = S_k ×* Ī x − Ī (S_k × x)
 //! ```
 //!
-//! and the contacts' geometry, whose change with a shape's motion is [`lanes::jvp`], [`lanes::convex::rates`] or, number by
-//! number, [`lanes::vjp`]. Sums over
+//! and the contacts' geometry, whose change with a shape's motion is [`lanes::jvp`] or [`lanes::convex::rates`]. Sums over
 //! what k carries are taken once for each k: with V_k = Σ δ_j S_j over the j that k carries, ∂(J δ)/∂q_k = (S_k × V_k) at
 //! the witness point, plus ω × ∂p/∂q_k for the point's motion.
 
