@@ -142,7 +142,7 @@ fn printed_code_by_coulombs_law_has_the_bits_of_the_lanes() {
     let (status, words) = run(&compile(&compiler, "-O1", &folder, "push"));
     assert_eq!(status, Some(0), "{words}");
     let error = Codegen::new(&step, "push", &Kernel::ALL, Precision::Single, &states).err().unwrap().to_string();
-    assert!(error.contains("double precision") && error.contains("Coulomb"), "{error}");
+    assert!(error.contains("double precision") && error.contains("friction law coulomb"), "{error}");
 }
 
 /// Contacts that resist turning: recorded, printed and compiled, all kernels have the bits of the lanes.
