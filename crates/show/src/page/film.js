@@ -25,6 +25,7 @@ export class Film {
     this.recorder.addEventListener("stop", () => {
       this.recorder = null;
       this.show();
+      if (!pieces.length) return page.say("The video is empty: the replay was over before a picture of it was recorded. Play it more slowly.");
       save(`${page.header.scene.scene}.webm`, new Blob(pieces, { type: "video/webm" }));
     });
     this.recorder.addEventListener("error", ({ error }) => page.say(`The video ended early: ${error?.message ?? "unknown error"}.`));
