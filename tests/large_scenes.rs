@@ -110,7 +110,7 @@ fn poses(worlds: usize) -> Vec<f64> {
         let on_top = world + 1 == worlds && k == 1;
         let (turn, x) = (0.02 * (world as f64 - 1.5) * (k as f64 - 3.0), if on_top { 0.01 } else { k as f64 * APART });
         let height = if on_top { 0.092 } else { 0.0305 } + 1e-4 * ((3 * world + 7 * k) % 11) as f64;
-        [x, 0.0, height, (turn / 2.0).cos(), 0.1 * (turn / 2.0).sin(), 0.0, 0.995_f64.sqrt() * (turn / 2.0).sin()]
+        [x, 0.0, height, (turn / 2.0).cos(), 0.1 * (turn / 2.0).sin(), 0.0, 0.99_f64.sqrt() * (turn / 2.0).sin()]
     };
     (0..worlds).flat_map(|world| (0..BOXES).flat_map(move |k| pose(world, k))).collect()
 }
@@ -123,31 +123,38 @@ fn boxes_far_apart_do_not_know_of_each_other() {
     for friction in [Friction::Relaxed, Friction::Coulomb] {
         let run = |n: usize, q: &[f64]| {
             let step = set_up(&boxes(n, friction));
-            let next = step.step_numbers(q, &[], &[]).unwrap();
-            assert!(next.reports.iter().all(|report| report.status == Status::Solved), "{:?}", next.reports);
+            let solved = |from: &[f64], warm: &[f64]| {
+                let next = step.step_numbers(from, &[], warm).unwrap();
+                assert!(next.reports.iter().all(|report| report.status == Status::Solved), "{:?}", next.reports);
+                next
+            };
+            let next = solved(q, &[]);
             let weights: Vec<f64> = (0..q.len()).map(|i| 1.0 + (i % 7) as f64).collect();
             let by = StepCotangent { q_next: &weights, ..StepCotangent::default() };
             let gradient = step.vjp(q, &[], &next, &by).unwrap().q;
             // And a second step from the first one's forces.
-            let warm = step.step_numbers(&next.q_next, &[], &next.warm).unwrap();
+            let warm = solved(&next.q_next, &next.warm);
             (step.model().nc(), [next.q_next, gradient, warm.q_next])
         };
         let q = poses(WORLDS);
         let (nc, all) = run(BOXES, &q);
+        let mut worst = 0.0;
         assert!(nc > 500, "{nc} contacts");
         for world in 0..WORLDS {
-            let stacked = world + 1 == WORLDS;
-            for k in if stacked { vec![0] } else { (0..BOXES).collect() } {
-                let n = if stacked { 2 } else { 1 };
+            let is_stacked = |k: usize| world + 1 == WORLDS && k < 2;
+            for k in (0..BOXES).filter(|&k| k == 0 || !is_stacked(k)) {
+                let n = if is_stacked(k) { 2 } else { 1 };
                 let own = 7 * (world * BOXES + k)..7 * (world * BOXES + k + n);
                 let (_, alone) = run(n, &q[own.clone()]);
                 for (all, alone) in all.iter().zip(&alone) {
-                    let largest = alone.iter().fold(0.0, |most, x| f64::max(most, x.abs()));
-                    let off = all[own.clone()].iter().zip(alone).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
-                    // Two solves that end within rounding of the same answer; 1e-11 is seen where Newton's last step differs.
-                    assert!(off < 1e-9 * largest, "{friction:?}, world {world}, box {k}: {off:e} of {largest}");
+                    let size = largest(alone);
+                    let off = largest(all[own.clone()].iter().zip(alone).map(|(x, y)| x - y)) / size;
+                    worst = largest([worst, off]);
+                    // 7e-15 is seen; a block that is left out by mistake makes 2e-5.
+                    assert!(off < 1e-12, "{friction:?}, world {world}, box {k}: {off:e} of {size}");
                 }
             }
         }
+        println!("{friction:?}: {worst:e}");
     }
 }

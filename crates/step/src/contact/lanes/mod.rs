@@ -1,7 +1,7 @@
-//! The contacts of pairs of shapes, on lanes of worlds. Pairs
-//! whose contacts have weights are differentiated by a tape, see [`formula`]. Those whose contacts have weight 1 are a tenth as long, and
-//! have derivatives written by hand: by a tape the backward pass of `hand_ball` took 10.6 % more instructions, that of `allegro_cube`
-//! 17.5 %, and tangents of numbers with rates 3.7 % more for the Jacobians of `allegro_cube` (callgrind, 64 worlds, 2026-11-28).
+//! The contacts of pairs of shapes, on lanes of worlds. Pairs whose contacts have weights are differentiated by a tape, see [`formula`].
+//! Those whose contacts have weight 1 have derivatives written by hand. By a tape the backward pass of `hand_ball` took 10.6 % more
+//! instructions, and that of `allegro_cube` 17.5 %; with tangents of numbers with rates, the Jacobians of `allegro_cube` took 3.7 % more
+//! (callgrind, 64 worlds, 2026-11-28).
 //!
 //! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
 //! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
