@@ -219,6 +219,11 @@ fn second_order_jacobians_are_differences() {
         for (all, own) in [(&of.a, &alone.a), (&of.b, &alone.b), (&of.c, &alone.c), (&of.d, &alone.d)] {
             assert_eq!(bits(&all[own.len()..]), bits(own), "{name}");
         }
+        let tensor = |x: &[f64]| Tensor::from_slice(x, (2, x.len() / 2), &Device::Cpu).unwrap();
+        let tensors = step.linearize(&tensor(&both(&q)), &tensor(&still), &tensor(&both(&tau)), None).unwrap();
+        for (t, own) in [(&tensors.a, &of.a), (&tensors.b, &of.b), (&tensors.c, &of.c), (&tensors.d, &of.d)] {
+            assert_eq!(bits(&numbers(t).unwrap()), bits(own), "{name}");
+        }
         assert_eq!([alone.a.len(), alone.b.len()], [4 * nv * nv, 2 * nv * nv]);
         assert_eq!([alone.c.len(), alone.d.len()], [2 * nv * n_force, nv * n_force]);
 
@@ -262,6 +267,12 @@ fn second_order_rollouts_and_their_gradients() {
     let of = step.rollout_numbers(&q, &v, &tau, STEPS).unwrap();
     assert_eq!([of.q.len(), of.v.len()], [2 * (STEPS + 1) * nq, 2 * (STEPS + 1) * nv]);
     assert_eq!([of.force.len(), of.reports.len()], [2 * STEPS * 3 * model.nc(), 2 * STEPS]);
+    let tensor = |x: &[f64], n: usize| Tensor::from_slice(x, (2, n), &Device::Cpu).unwrap();
+    let torques = tensor(&tau, STEPS * nv).reshape((2, STEPS, nv)).unwrap();
+    let tensors = step.rollout(&tensor(&q, nq), &tensor(&v, nv), &torques).unwrap();
+    for (t, own) in [(&tensors.q, &of.q), (&tensors.v, &of.v), (&tensors.force, &of.force)] {
+        assert_eq!(bits(&numbers(t).unwrap()), bits(own));
+    }
     // World 1 alone, step by step.
     let (mut own, mut warm) = ([q[nq..].to_vec(), v[nv..].to_vec()], Vec::new());
     for t in 0..STEPS {
@@ -286,7 +297,6 @@ fn second_order_rollouts_and_their_gradients() {
         dot(&of.q, &by_q) + dot(&of.v, &by_v) + dot(&of.force, &by_force)
     };
     let (expected, error) = slope(|by| cost(1e-2 * by));
-    let tensor = |x: &[f64], n: usize| Tensor::from_slice(x, (2, n), &Device::Cpu).unwrap();
     let tangent = manifold.to_tangent(&tensor(&q, nq), &tensor(&gradient.q, nq)).unwrap();
     let found: f64 =
         numbers(&tangent).unwrap().iter().chain(&gradient.u).zip(&direction).map(|(g, d)| 1e-2 * g * d).sum();

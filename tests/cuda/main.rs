@@ -6,6 +6,7 @@
 mod support;
 
 mod composed;
+mod second_order;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::description::{Friction, Object, Scene, Shape};

@@ -23,7 +23,10 @@ mod strand;
 mod torsion;
 
 pub use bound::Bound;
-pub use dynamic::{ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation};
+pub use dynamic::{
+    ContactModel, Dynamic, DynamicLinearization, DynamicParams, DynamicStep, DynamicTrajectory, Gaps, RigidContact,
+    Separated, Separation,
+};
 pub use fingertip_lanes::record::{Row, Trace};
 pub use fused::Kernel;
 pub use numbers::{DynamicJacobians, DynamicRollout, GradientNumbers, RolloutNumbers, StepCotangent, StepNumbers};

@@ -16,11 +16,12 @@
 //! P = M/h² + D/h + S        g = −(M v/h + S (r − q) + τ − b)        −h l in place of φ
 //! ```
 //!
-//! Everything is computed in SIMD lanes: see [`super::fused`].
+//! Smoothed contact is computed in SIMD lanes of worlds, or on a GPU: see [`super::fused`]. Rigid contact is solved on the CPU, world by world.
 
 mod bodies;
 mod joints;
 mod kernels;
+mod many;
 mod options;
 mod rigid;
 mod separation;
@@ -45,6 +46,7 @@ use super::strand::Entries;
 use super::torsion::Torsion;
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
+pub use many::{DynamicLinearization, DynamicTrajectory};
 pub use options::{ContactModel, DynamicParams};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};
@@ -101,7 +103,8 @@ impl Dynamic {
     /// gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, or an option is out of its range.
+    /// If a parameter has another shape or type than the model's, or an option is out of its range. With smoothed contact on a GPU, if a
+    /// pair of shapes has no formula (the message names the pair), or the GPU cannot be used.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let tree = &model.tree;
@@ -124,6 +127,10 @@ impl Dynamic {
             connections,
         };
         let (plan, tables) = fused::second_order(model, &structure, &limits, choices)?;
+        let plan = match params.contact {
+            ContactModel::Barrier => plan.on_device(&model.device, |contact| model.contact_names(contact))?,
+            ContactModel::Rigid(_) => plan,
+        };
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -171,7 +178,8 @@ impl Dynamic {
     /// limits bound τ. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
     ///
     /// # Errors
-    /// If a shape or type differs from these. Numerical trouble is not an error: see [`DynamicStep::reports`].
+    /// If a shape or type differs from these, or contact is rigid and the model on a GPU. Numerical trouble is not an error: see
+    /// [`DynamicStep::reports`].
     pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
         self.step_from(q, v, tau, None)
     }
@@ -185,7 +193,10 @@ impl Dynamic {
         let motion = Tensor::cat(&[v, tau], 1)?;
         match self.params.contact {
             ContactModel::Barrier => self.smooth(q, &motion, warm),
-            ContactModel::Rigid(method) => self.rigid(q, &motion, method),
+            ContactModel::Rigid(method) => {
+                self.on_cpu("rigid contact")?;
+                self.rigid(q, &motion, method)
+            }
         }
     }
 
@@ -193,11 +204,20 @@ impl Dynamic {
     /// with other solvers or [`crate::solve::qcqp`]. `None` if the state is not usable or M is not positive definite.
     ///
     /// # Errors
-    /// As [`Dynamic::step`].
+    /// As [`Dynamic::step`], or if the model is on a GPU.
     pub fn rigid_contact(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<Option<RigidContact>>> {
         self.check(q, v, tau)?;
+        self.on_cpu("rigid contact")?;
         let batch = self.batch(q, &Tensor::cat(&[v, tau], 1)?)?;
         Ok((0..q.dim(0)?).map(|world| batch.contact(world)).collect())
+    }
+
+    /// Checks that the model is on the CPU, for what runs only there.
+    pub(super) fn on_cpu(&self, what: &str) -> Result<()> {
+        if self.model.device.is_cpu() {
+            return Ok(());
+        }
+        bail!("{what}: expected a model on the CPU, got one on {:?}", self.model.device.location())
     }
 
     pub(super) fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
@@ -210,9 +230,6 @@ impl Dynamic {
             if x.dims() != [worlds, nv] {
                 bail!("dynamic step: expected {name} ({worlds}, {nv}), got {:?}", x.dims());
             }
-        }
-        if !self.model.device.is_cpu() {
-            bail!("dynamic step: expected a model on the CPU, got one on {:?}", self.model.device.location());
         }
         if let Some(other) = [q, v, tau].into_iter().find(|x| x.dtype() != dtype) {
             bail!("dynamic step: expected q, v and tau of {dtype:?}, the model's type, got {:?}", other.dtype());

@@ -10,7 +10,7 @@ use crate::step::bound::Bound;
 pub enum ContactModel {
     /// Smoothed by the barrier with parameter κ, with Coulomb friction. Differentiable.
     Barrier,
-    /// Hard and frictionless; μ and κ have no effect. It has no gradients.
+    /// Hard and frictionless; μ and κ have no effect. It has no gradients, and models on the CPU only.
     Rigid(Method),
 }
 

@@ -91,7 +91,7 @@ impl Separation {
     /// The gaps at q (1, nq).
     ///
     /// # Errors
-    /// If the shape is wrong, or q cannot be used.
+    /// If the shape is wrong, q cannot be used, or the model is on a GPU.
     pub fn gaps(&self, q: &Tensor) -> Result<Gaps> {
         let rest = Tensor::zeros((1, self.added_inertia.len()), q.dtype(), q.device())?;
         let Some(Some(contact)) = self.step.rigid_contact(q, &rest, &rest)?.pop() else {
@@ -131,7 +131,7 @@ impl Separation {
     /// Repeats motions from q (1, nq) until no gap is below −`tolerance`, m, but at most `most` of them.
     ///
     /// # Errors
-    /// If the shape is wrong, or q cannot be used.
+    /// If the shape is wrong, q cannot be used, or the model is on a GPU.
     pub fn separate(&self, q: &Tensor, tolerance: f64, most: usize) -> Result<Separated> {
         let mut q = q.clone();
         let rest = DVector::zeros(self.added_inertia.len());

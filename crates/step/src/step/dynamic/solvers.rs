@@ -12,9 +12,14 @@ use crate::tensor::rows::from_tensor;
 use fingertip_lanes::rows::Rows;
 
 impl Dynamic {
-    /// The step with the barrier's smoothed contact: one tensor operation, on lanes of worlds.
+    /// The step with the barrier's smoothed contact: one tensor operation, on lanes of worlds or on a GPU.
     pub(super) fn smooth(&self, q: &Tensor, motion: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
-        let (step, v_next) = fused::dynamic_step(&self.plan, q, motion, &self.par, Start::forces(warm))?;
+        self.read(&fused::rows(&self.plan, [q, motion, &self.par], Start::forces(warm))?)
+    }
+
+    /// The step with the barrier's contact from its rows.
+    pub(super) fn read(&self, rows: &Tensor) -> Result<DynamicStep> {
+        let (step, v_next) = fused::read_dynamic(&self.plan, rows)?;
         let Step { q_next, force, torque, contacts, limit_force, reports, warm, .. } = step;
         Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: Some(warm) })
     }

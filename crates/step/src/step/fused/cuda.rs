@@ -9,7 +9,7 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Shape, Storage, Tensor, bail};
 
 use crate::cuda::{self, Block, Effort, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
-use crate::solve::{INFO, Law};
+use crate::solve::INFO;
 use crate::tensor::known::wanted;
 use fingertip_lanes::lane::Precision;
 use fingertip_lanes::record::Row;
@@ -48,6 +48,22 @@ impl Plan {
         gpu.kernel::<T>(kernel.name(), effort, || recorder.0(kernel, T::PRECISION))
     }
 
+    /// The rows that a kernel reads, from q, u and others: u is cut into the step's inputs where it has several, which have one step's
+    /// numbers each, side by side.
+    fn with_inputs_apart<'a, T>(&self, rows: &[Rows<'a, T>]) -> Vec<Rows<'a, T>> {
+        let inputs = self.equations.inputs(self);
+        let mut apart = rows.to_vec();
+        if inputs.len() > 1 {
+            let (mut end, u) = (0, rows[1]);
+            let columns = inputs.iter().map(|input| {
+                end += input.width;
+                u.columns(end - input.width..end)
+            });
+            apart.splice(1..2, columns);
+        }
+        apart
+    }
+
     /// Runs a kernel that solves contacts for so many worlds and steps, on the GPU. `report` says which of its results holds the steps'
     /// reports, `columns` in which columns. In single precision, worlds that are not solved are solved again in double precision.
     fn outcome<T: Number, const N: usize>(
@@ -61,7 +77,7 @@ impl Plan {
         if T::PRECISION == Precision::Double {
             return gpu.run(&*self.kernel::<T>(kernel)?, (worlds, n_steps), None, operands);
         }
-        let is_first = self.structure.friction.has_single_precision();
+        let is_first = self.has_single_precision();
         let results: [Block<T>; N] = if is_first {
             gpu.run(&*self.kernel::<T>(kernel)?, (worlds, n_steps), None, operands)?
         } else {
@@ -97,7 +113,8 @@ fn step(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(S
         let worlds = worlds("fused step", &[q, u, par])?;
         plan.check_warm(Some([warm.rows, warm.width]), worlds)?;
         let report = (0, plan.row().info);
-        let [rows] = plan.outcome(gpu, Kernel::WarmStep, &[q, u, par, warm], (worlds, 1), report)?;
+        let read = plan.with_inputs_apart(&[q, u, par, warm]);
+        let [rows] = plan.outcome(gpu, Kernel::WarmStep, &read, (worlds, 1), report)?;
         Ok(numbers(rows, gpu))
     }
     match operands[0].dtype() {
@@ -140,6 +157,7 @@ fn pulled<const N: usize>(
     let held: Vec<TensorGuard> = read.iter().map(|tensor| TensorGuard::new(tensor)).collect();
     let doubles = held.iter().map(|held| held.doubles(gpu)).collect::<Result<Vec<_>>>()?;
     let rows: Vec<Rows<f64>> = doubles.iter().map(|table| table.rows(gpu)).collect();
+    let rows = plan.with_inputs_apart(&rows);
     let [first, second, third] = operands.map(|operand| operand.dim(1));
     let has_own = operands[2].dim(0)? == worlds;
     let gradients = Gradients::new(gpu, worlds, [first?, second?, third?], has_own)?;

@@ -52,27 +52,29 @@ pub(super) use second_order::{Assembly, CONTACT, Choices, second_order};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
+    read(plan, &rows(plan, [q, u, par], start)?)
+}
+
+/// The rows of one step of every world; those of a second-order step if u is v and τ side by side.
+pub(super) fn rows(plan: &Arc<Plan>, [q, u, par]: [&Tensor; 3], start: Start) -> Result<Tensor> {
     // Kernels on a GPU want rows of numbers that follow each other; those on the CPU read any.
     let plain = |t: &Tensor| if t.device().is_cpu() { Ok(t.clone()) } else { t.contiguous() };
     let start = match start {
         Start::Forces(warm) => Start::Forces(warm.map(|warm| plain(&warm)).transpose()?),
         Start::Answer(rows) => Start::Answer(rows.force_contiguous()?),
     };
-    read(plan, &step_op::step(plan, [&plain(q)?, &plain(u)?, &plain(par)?], start)?)
+    step_op::step(plan, [&plain(q)?, &plain(u)?, &plain(par)?], start)
 }
 
-/// One second-order step of every world: as [`step`], u being v and τ side by side; and v₊ (B, nv).
-pub(super) fn dynamic_step(
-    plan: &Arc<Plan>,
-    q: &Tensor,
-    state: &Tensor,
-    par: &Tensor,
-    start: Start,
-) -> Result<(Step, Tensor)> {
-    let rows = step_op::step(plan, [q, state, par], start)?;
+/// The gradients of a step's operands, of those that are tracked, from its rows and their gradient.
+pub(super) fn vjp(plan: &Plan, operands: [&Tensor; 3], rows: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+    machine::machine(grad).step_adjoint(plan, operands, rows, grad)
+}
+
+/// Reads a second-order step from the rows of results: as [`read`], and v₊ (B, nv).
+pub(super) fn read_dynamic(plan: &Plan, rows: &Tensor) -> Result<(Step, Tensor)> {
     let at = plan.row().v_next;
-    let v_next = part(&rows, 1, at.start, at.len())?;
-    Ok((read(plan, &rows)?, v_next))
+    Ok((read(plan, rows)?, part(rows, 1, at.start, at.len())?))
 }
 
 /// Limit on how much solving with H amplifies rounding. Beyond it the Jacobians have too few correct digits: contacts are that much

@@ -35,7 +35,7 @@ pub(in super::super) struct Plan {
     pub(in super::super) nu: usize,
     /// The number of contacts, each counted once: torsional twins are not included.
     pub(super) nc: usize,
-    pub(super) structure: Arc<Structure>,
+    pub(in super::super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
     pub(super) retraction: Arc<Retraction>,
     pub(super) pairs: Arc<PairKernels>,
@@ -116,14 +116,18 @@ impl Plan {
     /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
     /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
-        let has_single = self.structure.friction.has_single_precision() && self.equations.has_single_precision();
-        let is_single = dtype == DType::F32 && has_single;
+        let is_single = dtype == DType::F32 && self.has_single_precision();
         let precision = if is_single { Precision::Single } else { Precision::Double };
         #[cfg(feature = "native")]
         if self.native.is_some() {
             return Arithmetic { set: self.set, precision };
         }
         Arithmetic::new(self.set, precision)
+    }
+
+    /// Can steps be solved in single precision?
+    pub(super) fn has_single_precision(&self) -> bool {
+        self.structure.friction.has_single_precision() && self.equations.has_single_precision()
     }
 
     /// Zero warm-start forces, in place of ones that are not given.

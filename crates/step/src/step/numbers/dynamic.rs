@@ -7,7 +7,6 @@ use crate::solve::Report;
 use crate::step::Dynamic;
 use crate::step::fused;
 use crate::tensor::rows::TensorGuard;
-use fingertip_lanes::rows::Rows;
 
 /// A second-order step of B worlds and its Jacobians. The state is x = (q, v), its changes are tangent: 2 nv numbers.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ impl Dynamic {
     /// starts from `warm`, or cold if that is empty. The numbers are those of [`Dynamic::step_from`].
     ///
     /// # Errors
-    /// If contact is not the barrier's, the model's numbers are not `f64`, or a length differs from these.
+    /// If contact is not the barrier's, the model is on a GPU or its numbers are not `f64`, or a length differs from these.
     pub fn step_numbers(&self, q: &[f64], v: &[f64], tau: &[f64], warm: &[f64]) -> Result<StepNumbers> {
         let (b, motion) = self.motion(q, v, tau)?;
         expect("warm", warm, b, self.plan.row().warm.len(), true)?;
@@ -91,8 +90,8 @@ impl Dynamic {
         split(plan, &rows, self.parameters())
     }
 
-    /// A step and its Jacobians, for methods that plan with the state (q, v). They are vector-Jacobian products with the rows of the
-    /// identity, so that they cost as much as 2 nv + 3 nc gradients.
+    /// A step and its Jacobians, for methods that plan with the state (q, v). They cost as much as 2 nv + 3 nc gradients: see
+    /// [`Dynamic::linearize`].
     ///
     /// In worlds without a solution q₊ = q and v₊ = 0.
     ///
@@ -101,45 +100,10 @@ impl Dynamic {
     pub fn linearize_numbers(&self, q: &[f64], v: &[f64], tau: &[f64], warm: &[f64]) -> Result<DynamicJacobians> {
         let step = self.step_numbers(q, v, tau, warm)?;
         let (worlds, motion) = self.motion(q, v, tau)?;
-        let (model, plan) = (self.model(), &self.plan);
-        let (nq, nv, n_force) = (model.nq(), model.nv(), 3 * model.nc());
-        let n = 2 * nv + n_force;
-        let (n_row, n_par) = (plan.row().info.end, self.par.dim(1)?);
-        let par = crate::tensor::numbers(&self.par)?;
-        let (mut by_x, mut by_tau) = (Vec::new(), Vec::new());
-        let tensor = |numbers: Vec<f64>, width: usize| Tensor::from_vec(numbers, (n, width), &Device::Cpu);
-        let identity = Tensor::eye(n, DType::F64, &Device::Cpu)?;
-        let seeds = |at: usize, width: usize| -> Result<Vec<f64>> {
-            if width == 0 { Ok(Vec::new()) } else { crate::tensor::numbers(&identity.narrow(1, at, width)?) }
-        };
-        let (v_next, force) = (seeds(nv, nv)?, seeds(2 * nv, n_force)?);
-        for world in 0..worlds {
-            let copies = |rows: &[f64], width: usize| rows[world * width..(world + 1) * width].repeat(n);
-            let (q, own, rows) = (copies(q, nq), copies(&motion, 2 * nv), copies(&step.rows, n_row));
-            let q_next = tensor(copies(&step.q_next, nq), nq)?;
-            let q_next = self.manifold.from_tangent(&q_next, &identity.narrow(1, 0, nv)?.contiguous()?)?;
-            let q_next = crate::tensor::numbers(&q_next)?;
-            let by = StepCotangent { q_next: &q_next, v_next: &v_next, force: &force, ..StepCotangent::default() };
-            let own_par = if par.len() == n_par { &par[..] } else { &par[world * n_par..(world + 1) * n_par] };
-            let own_par = Rows::from_slice(own_par, 1, n_par);
-            let pulled = fused::step_adjoint(plan, [&q, &own], own_par, [&rows, &by.rows(plan, n)], n)?;
-            let of = |at: std::ops::Range<usize>| columns(&pulled, plan.n_gradient(), at);
-            let by_q = self.manifold.to_tangent(&tensor(q, nq)?, &tensor(of(0..nq), nq)?)?;
-            let by_q = crate::tensor::numbers(&by_q)?;
-            let (by_v, own_tau) = (of(nq..nq + nv), of(nq + nv..nq + 2 * nv));
-            let rows = by_q.chunks_exact(nv.max(1)).zip(by_v.chunks_exact(nv.max(1)));
-            by_x.extend(rows.flat_map(|(q, v)| q.iter().chain(v)).copied());
-            by_tau.extend(own_tau);
-        }
-        let part =
-            |rows: &[f64], width: usize, from: usize, to: usize| columns(rows, n * width, from * width..to * width);
-        Ok(DynamicJacobians {
-            a: part(&by_x, 2 * nv, 0, 2 * nv),
-            b: part(&by_tau, nv, 0, 2 * nv),
-            c: part(&by_x, 2 * nv, 2 * nv, n),
-            d: part(&by_tau, nv, 2 * nv, n),
-            step,
-        })
+        let tensor = |rows: &[f64]| Tensor::from_slice(rows, (worlds, rows.len() / worlds), &Device::Cpu);
+        let parts = self.pulled(&tensor(q)?, &tensor(&motion)?, &tensor(&step.rows)?)?;
+        let [a, b, c, d] = parts.each_ref().map(crate::tensor::numbers);
+        Ok(DynamicJacobians { step, a: a?, b: b?, c: c?, d: d? })
     }
 
     /// T steps from q₀ (B, nq) and v₀ (B, nv) under τ (B, T, nv). Each solve starts from the forces of the step before.
@@ -220,6 +184,7 @@ impl Dynamic {
     /// Checks the lengths of q, v and τ; returns the number of worlds, and v and τ side by side in each world's row.
     fn motion(&self, q: &[f64], v: &[f64], tau: &[f64]) -> Result<(usize, Vec<f64>)> {
         self.programs(fused::Kernel::Step)?;
+        self.on_cpu("plain numbers")?;
         let (nq, nv) = (self.model().nq(), self.model().nv());
         if self.model().dtype != DType::F64 {
             bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
