@@ -451,7 +451,8 @@ fn noise_is_filtered() {
     }
 }
 
-/// A disc that stands fast although the fingers push it: the estimate stays near the measured place, and is not where the model has it go.
+/// A disc that stands fast although the fingers push it: the estimate comes back to where it is measured, within 0.2 mm; without b of the filter it
+/// stays 1.1 mm off.
 #[test]
 fn what_the_model_expects_in_vain_is_filtered_out() {
     let task = task(&format!("noise = {{ position = 0.001, rotation = 0.02 }}\n{DISC}"));
@@ -469,7 +470,7 @@ fn what_the_model_expects_in_vain_is_filtered_out() {
         })
         .collect();
     println!("{off:.6?}");
-    assert!(off.iter().any(|off| *off > 1e-4) && largest(&off[40..]) < 1e-3, "{off:?}");
+    assert!(off.iter().any(|off| *off > 1e-4) && largest(&off[40..]) < 4e-4, "{off:?}");
 }
 
 #[test]
