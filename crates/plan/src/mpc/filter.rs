@@ -4,11 +4,13 @@
 //! measured and what the model predicts from the last q̂ and the commands since, and σ the deviation of measurements:
 //!
 //! ```text
-//! P⁻ = P + (σ/10)² + (½ |q̂⁻ ⊖ q̂|)²                 the model errs by a share of each motion
-//! K = P⁻/(P⁻ + σ²)    q̂ = q̂⁻ ⊕ K r    P = (1 − K) P⁻
+//! P⁻ = F P Fᵀ + diag((σ/10)² + (½ s)², (⅕ s)²)       F = [1 1; 0 0.95], s = |q̂⁻ ⊖ q̂|: the model errs by a share of each motion
+//! K = P⁻ e/(P⁻₁₁ + σ²)    q̂ = q̂⁻ ⊕ b ⊕ K₁ r    b ← 0.95 b + K₂ r    P = P⁻ − K eᵀ P⁻
 //! m ← m + 0.3 (r − m)                                what is off time after time
 //! ```
 //!
+//! b is by how much the model is off in each period: an object that is larger than believed, or that the ground holds, does not move as it
+//! expects, and without b the estimate would stay behind by many periods of that. r is taken after b is added.
 //! Where |m| is more than noise explains, the object was moved by what the model does not know: it then is where it is measured.
 
 use candle_core::{Result, bail};
@@ -20,6 +22,10 @@ use super::simulator::Simulator;
 const STILL: f64 = 0.1;
 /// Errors of predictions as a share of the predicted motion: 0.3 to 1 by MPC.md.
 const SHARE: f64 = 0.5;
+/// How much b changes in a period, as a share of the predicted motion.
+const CHANGE: f64 = 0.2;
+/// What is left of b after a period.
+const LEFT: f64 = 0.95;
 /// Weight of the newest of what the mean m is of.
 const NEWEST: f64 = 0.3;
 /// Deviations of m that noise does not explain.
@@ -31,8 +37,10 @@ struct Group {
     places: Vec<usize>,
     /// σ, m or rad.
     noise: f64,
-    /// P.
-    variance: f64,
+    /// P: P₁₁ of q̂, P₁₂, P₂₂ of b, the same for all places.
+    variance: [f64; 3],
+    /// b.
+    drift: Vec<f64>,
     /// m.
     mean: Vec<f64>,
 }
@@ -62,7 +70,14 @@ impl Filter {
                 let places: Vec<usize> =
                     freedoms.filter(|(_, freedom)| freedom.1 == unit).map(|(k, _)| c.v + k).collect();
                 if !places.is_empty() {
-                    groups.push(Group { noise, variance: noise * noise, mean: vec![0.0; places.len()], places });
+                    let zeros = vec![0.0; places.len()];
+                    groups.push(Group {
+                        noise,
+                        variance: [noise * noise, 0.0, 0.0],
+                        drift: zeros.clone(),
+                        mean: zeros,
+                        places,
+                    });
                 }
             }
         }
@@ -86,21 +101,29 @@ impl Filter {
         }
         let (motion, off) = (simulator.minus(&expected, &before)?, simulator.minus(q, &expected)?);
         let mut change = off.clone();
-        for Group { places, noise, variance, mean } in &mut self.groups {
+        for Group { places, noise, variance, drift, mean } in &mut self.groups {
             let sum = |all: &mut dyn Iterator<Item = f64>| all.map(|x| x * x).sum::<f64>();
             let moved = sum(&mut places.iter().map(|&place| motion[place]));
-            let predicted = *variance + (STILL * *noise).powi(2) + SHARE.powi(2) * moved;
-            let total = predicted + *noise * *noise;
-            mean.iter_mut().zip(&*places).for_each(|(mean, &place)| *mean += NEWEST * (off[place] - *mean));
+            let [own, both, of_drift] = *variance;
+            let own = own + 2.0 * both + of_drift + (STILL * *noise).powi(2) + SHARE.powi(2) * moved;
+            let both = LEFT * (both + of_drift);
+            let of_drift = LEFT.powi(2) * of_drift + CHANGE.powi(2) * moved;
+            let total = own + *noise * *noise;
+            let off: Vec<f64> = places.iter().zip(&*drift).map(|(&place, drift)| off[place] - drift).collect();
+            mean.iter_mut().zip(&off).for_each(|(mean, off)| *mean += NEWEST * (off - *mean));
             // The variance of such a mean of errors that have nothing to do with each other.
             let usual = places.len() as f64 * total * NEWEST / (2.0 - NEWEST);
             if sum(&mut mean.iter().copied()) > MOST.powi(2) * usual {
                 mean.fill(0.0);
-                *variance = *noise * *noise;
+                drift.fill(0.0);
+                *variance = [*noise * *noise, 0.0, 0.0];
             } else {
-                let gain = predicted / total;
-                places.iter().for_each(|&place| change[place] *= gain);
-                *variance = (1.0 - gain) * predicted;
+                let (gain, of_it) = (own / total, both / total);
+                for ((&place, drift), off) in places.iter().zip(drift).zip(off) {
+                    change[place] = *drift + gain * off;
+                    *drift = LEFT * *drift + of_it * off;
+                }
+                *variance = [(1.0 - gain) * own, (1.0 - gain) * both, of_drift - of_it * both];
             }
         }
         let q = simulator.plus(&expected, &change)?;
@@ -112,7 +135,8 @@ impl Filter {
     pub fn forget(&mut self) {
         self.estimate = None;
         for group in &mut self.groups {
-            group.variance = group.noise * group.noise;
+            group.variance = [group.noise * group.noise, 0.0, 0.0];
+            group.drift.fill(0.0);
             group.mean.fill(0.0);
         }
     }
