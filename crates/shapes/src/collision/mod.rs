@@ -39,6 +39,7 @@ mod collider;
 mod core;
 mod cylinder;
 mod distance;
+mod edges;
 mod feature;
 mod frame;
 mod manifold;

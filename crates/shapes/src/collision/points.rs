@@ -9,8 +9,9 @@ use nalgebra::Vector3;
 use super::Distance;
 use super::body::{Body, Corner};
 use super::core::Core;
+use super::edges::Edge;
 use super::number::{Number, along, cross, dot, sub, unit, values};
-use super::side::{Circle, Side, TINY};
+use super::side::{Circle, STEEP, Side, TINY};
 use super::step::{rise, step};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
@@ -42,7 +43,7 @@ pub(super) enum Place {
     Lone,
     /// Corner `.1` of body `.0` (0 for A, 1 for B).
     Corner(usize, usize),
-    /// The crossing of an edge of A's side (`.0`) and an edge of B's (`.1`).
+    /// The crossing of an edge of A (`.0`) and an edge of B (`.1`).
     Crossing(usize, usize),
 }
 
@@ -58,6 +59,8 @@ pub(super) struct Spot<S> {
 pub(super) struct View<'a, S> {
     bodies: [&'a Body<'a, S>; 2],
     sides: [Option<Side<'a, S>>; 2],
+    /// The edges of both that may cross.
+    edges: [Vec<Edge>; 2],
     /// The contact normal, as an outward direction of A and of B.
     out: [Vector3<S>; 2],
     phi: S,
@@ -87,7 +90,14 @@ impl<'a, S: Number> View<'a, S> {
             Ordering::Greater => y,
             Ordering::Equal => (x + y) * S::constant(0.5),
         });
-        Self { bodies, sides, out, phi, fading, distance }
+        let edges = match [&sides[0], &sides[1]] {
+            [Some(a), Some(b)] if !bodies.iter().any(|body| matches!(body.core, Core::HalfSpace)) => {
+                let wide = bodies.iter().any(|body| matches!(body.core, Core::Hull(_)));
+                [Edge::of(bodies[0], a, &out[0], wide), Edge::of(bodies[1], b, &out[1], wide)]
+            }
+            _ => [Vec::new(), Vec::new()],
+        };
+        Self { bodies, sides, edges, out, phi, fading, distance }
     }
 
     /// All points that may have weight, the closest points first.
@@ -96,9 +106,8 @@ impl<'a, S: Number> View<'a, S> {
         let corners = |side: usize| {
             (0..if flat { self.bodies[side].n_corners() } else { 0 }).map(move |k| Place::Corner(side, k))
         };
-        let edges = |side: usize| self.sides[side].as_ref().map_or(0, Side::n_edges);
-        let of_b = edges(1);
-        let crossings = (0..edges(0)).flat_map(move |i| (0..of_b).map(move |j| Place::Crossing(i, j)));
+        let [of_a, of_b] = [0, 1].map(|k| self.edges[k].len());
+        let crossings = (0..of_a).flat_map(move |i| (0..of_b).map(move |j| Place::Crossing(i, j)));
         [Place::Closest].into_iter().chain(corners(0)).chain(corners(1)).chain(crossings)
     }
 
@@ -183,20 +192,24 @@ impl<'a, S: Number> View<'a, S> {
         self.between(if of == 0 { [here, there] } else { [there, here] }, (share, fade), side.settled)
     }
 
-    /// The contact where edge `i` of A's side crosses edge `j` of B's.
+    /// The contact where edge `i` of A crosses edge `j` of B.
     fn crossing(&self, i: usize, j: usize) -> Option<Spot<S>> {
-        let (n, [Some(a), Some(b)]) = (&self.out[0], &self.sides) else { return None };
-        let length = self.fading?;
-        let ([p, p_end], [q, q_end]) = (a.edge(i), b.edge(j));
-        let (edge_a, edge_b) = (sub(p_end, p), sub(q_end, q));
-        let (u, w) = (unit(&edge_a), unit(&edge_b));
-        let across = dot(n, &cross(&u, &w));
-        let share = a.bends[i] * b.bends[j] * 0.25;
-        let mut fade = across * across * a.strength * b.strength;
-        if share < NONE || fade.value() < FAINT {
+        let (n, length) = (&self.out[0], self.fading?);
+        let edges = [&self.edges[0][i], &self.edges[1][j]];
+        let share = edges[0].bend * edges[1].bend * 0.25;
+        if share < NONE {
             return None;
         }
-        let between = sub(q, p);
+        let ([p, p_end], [q, q_end]) = (self.ends(0, edges[0])?, self.ends(1, edges[1])?);
+        let (edge_a, edge_b) = (sub(&p_end, &p), sub(&q_end, &q));
+        let (u, w) = (unit(&edge_a), unit(&edge_b));
+        let across = dot(n, &cross(&u, &w));
+        let [(strong_a, settled_a), (strong_b, settled_b)] = [self.counts(0, edges[0])?, self.counts(1, edges[1])?];
+        let mut fade = across * across * strong_a * strong_b;
+        if fade.value() < FAINT {
+            return None;
+        }
+        let between = sub(&q, &p);
         let s = dot(n, &cross(&between, &w)) / across;
         let t = dot(n, &cross(&between, &u)) / across;
         for (part, edge) in [(s, &edge_a), (t, &edge_b)] {
@@ -204,7 +217,22 @@ impl<'a, S: Number> View<'a, S> {
                 fade *= rise(inside / length, [0.0, 1.0]);
             }
         }
-        self.between([along(p, &u, s), along(q, &w, t)], (share, fade), a.settled * b.settled)
+        self.between([along(&p, &u, s), along(&q, &w, t)], (share, fade), settled_a * settled_b)
+    }
+
+    /// The two ends of an edge of a body.
+    fn ends(&self, of: usize, edge: &Edge) -> Option<[Vector3<S>; 2]> {
+        let end = |k: usize| Some(self.bodies[of].corner(edge.ends[k], &self.out[of])?.at);
+        Some([end(0)?, end(1)?])
+    }
+
+    /// Two factors of an edge: how much it looks along the normal, and how far from being replaced by others it is. An edge that is seen
+    /// with all around it is never replaced.
+    fn counts(&self, of: usize, edge: &Edge) -> Option<(S, S)> {
+        match &edge.face {
+            Some(face) => Some((rise(dot(&self.bodies[of].turned(face), &self.out[of]), STEEP), S::constant(1.0))),
+            None => self.sides[of].as_ref().map(|side| (side.strength, side.settled)),
+        }
     }
 
     /// The contact between two points on the cores, one above the other, with a share that fades. Near a border a contact of small
@@ -239,6 +267,16 @@ impl<'a, S: Number> View<'a, S> {
     }
 }
 
+/// A rectangle across the contact normal: the least and the largest of two coordinates, m.
+struct Rectangle([[f64; 2]; 2]);
+
+impl Rectangle {
+    /// Do two have a point in common?
+    fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|([low, high], [below, above])| low <= above && below <= high)
+    }
+}
+
 impl View<'_, f64> {
     /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
     /// left out.
@@ -257,6 +295,7 @@ impl View<'_, f64> {
                 best[at] = matters;
             }
         };
+        let seen = [0, 1].map(|of| self.seen_edges(of));
         let windows = [1, 0].map(|other: usize| self.sides[other].as_ref().and_then(Side::around));
         let mut corners: Vec<(usize, Place, f64)> = Vec::new();
         for (number, place) in self.places().enumerate() {
@@ -264,6 +303,8 @@ impl View<'_, f64> {
                 Place::Corner(of, k) => {
                     corners.extend(self.most(of, k, windows[of].as_ref()).map(|most| (number, place, most)));
                 }
+                // Where edges do not cross, there is no contact.
+                Place::Crossing(i, j) if !seen[0][i].meets(&seen[1][j]) => {}
                 _ => consider(number, place, &mut best),
             }
         }
@@ -285,6 +326,23 @@ impl View<'_, f64> {
         let is_enough = all.len() == room || all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
         let lone = (!is_enough).then_some(Place::Lone);
         (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
+    }
+
+    /// The rectangles around a body's edges as seen along the normal. Of an edge without a place, nothing.
+    fn seen_edges(&self, of: usize) -> Vec<Rectangle> {
+        let n = &self.out[0];
+        let first = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
+        let axes = [first, n.cross(&first)];
+        let around = |edge: &Edge| {
+            let nothing = Rectangle([[f64::INFINITY, f64::NEG_INFINITY]; 2]);
+            self.ends(of, edge).map_or(nothing, |[p, q]| {
+                Rectangle(axes.map(|axis| {
+                    let (x, y) = (axis.dot(&p), axis.dot(&q));
+                    [x.min(y), x.max(y)]
+                }))
+            })
+        };
+        self.edges[of].iter().map(around).collect()
     }
 
     /// The most that corner `k` of a body may matter: as if it were over the other's side, and that no higher than the other's closest

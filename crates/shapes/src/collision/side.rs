@@ -19,8 +19,6 @@ pub(super) struct Side<'a, S> {
     planes: Vec<[Vector3<S>; 2]>,
     /// The corners of the border, counter-clockwise as seen from outside; empty for a plane without a border.
     pub(super) corners: Vec<Vector3<S>>,
-    /// For the edge from each corner to the next, the angle by which the surface bends there, in right angles.
-    pub(super) bends: Vec<f64>,
     /// A factor that falls from 1 to 0 as the side turns parallel to the direction in which it is looked at.
     pub(super) strength: S,
     /// A factor that falls from 1 to 0 as another side is about to face that direction as much.
@@ -52,7 +50,7 @@ enum Members<'a> {
 /// the largest possible difference. Between the limits, the side becomes settled.
 const SETTLED: [f64; 2] = [0.0, 0.25];
 /// Limits of the cosine between the side's normal and the direction. Between them, the side comes to count.
-const STEEP: [f64; 2] = [0.05, 0.25];
+pub(super) const STEEP: [f64; 2] = [0.05, 0.25];
 /// Lengths up to this, m, are rounding.
 pub(super) const TINY: f64 = 1e-12;
 /// Points nearer to a side's plane than this, as a part of the hull's size, are on it.
@@ -71,7 +69,6 @@ impl<'a, S: Number> Side<'a, S> {
                     normal,
                     planes: vec![[normal, body.origin]],
                     corners: Vec::new(),
-                    bends: Vec::new(),
                     strength,
                     settled: strength,
                     members: Members::All,
@@ -86,8 +83,8 @@ impl<'a, S: Number> Side<'a, S> {
                     let corners: Vec<Vector3<S>> = (0..RIM).map(|k| body.rim(k, end)).collect();
                     let normal = body.axes[2] * S::constant(1_f64.copysign(end));
                     let (planes, strength) = (vec![[normal, corners[0]]], rise(dot(&normal, n), STEEP));
-                    let (settled, bends, members) = (strength, vec![1.0; RIM], Members::All);
-                    Self { normal, planes, corners, bends, strength, settled, members, lines: OnceCell::new() }
+                    let (settled, members) = (strength, Members::All);
+                    Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() }
                 } else {
                     let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
                     Self::line(body, n, along(&body.origin, &out, body.sizes[0]), body.sizes[1])?
@@ -111,9 +108,9 @@ impl<'a, S: Number> Side<'a, S> {
                 let normal = body.axes[k] * S::constant(sign);
                 let next = if local[i].abs() > local[j].abs() { i } else { j };
                 let next = body.axes[next] * S::constant(1_f64.copysign(local[next]));
-                let (planes, bends, members) = (vec![[normal, corners[0]]], vec![1.0; 4], Members::OfBox(k, sign));
+                let (planes, members) = (vec![[normal, corners[0]]], Members::OfBox(k, sign));
                 let (strength, settled) = (rise(dot(&normal, n), STEEP), rise(dot(&sub(&normal, &next), n), SETTLED));
-                Some(Self { normal, planes, corners, bends, strength, settled, members, lines: OnceCell::new() })
+                Some(Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() })
             }
             Core::Hull(hull) => {
                 let top = hull.farthest(&local);
@@ -141,9 +138,9 @@ impl<'a, S: Number> Side<'a, S> {
                 };
                 let planes = side.faces.iter().map(face).map(plane).collect();
                 let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
-                let (strength, bends) = (rise(dot(&normal, n), STEEP), side.bends.clone());
+                let strength = rise(dot(&normal, n), STEEP);
                 let members = Members::OfHull(side);
-                Some(Self { normal, planes, corners, bends, strength, settled, members, lines: OnceCell::new() })
+                Some(Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() })
             }
         }
     }
@@ -158,7 +155,6 @@ impl<'a, S: Number> Side<'a, S> {
             normal: unit(&across),
             planes: vec![[unit(&across), middle]],
             corners,
-            bends: vec![2.0],
             strength,
             settled: S::constant(1.0),
             members: Members::All,
@@ -191,13 +187,21 @@ impl<'a, S: Number> Side<'a, S> {
         }
     }
 
-    /// The number of edges of the border; a line has one.
-    pub(super) fn n_edges(&self) -> usize {
-        self.bends.len()
+    /// Is it a line?
+    pub(super) fn is_line(&self) -> bool {
+        self.corners.len() == 2
     }
 
-    /// The two ends of edge `k`.
-    pub(super) fn edge(&self, k: usize) -> [&Vector3<S>; 2] {
+    /// The hull's side that it is.
+    pub(super) fn of_hull(&self) -> Option<&'a HullSide> {
+        match self.members {
+            Members::OfHull(side) => Some(side),
+            Members::All | Members::OfBox(..) => None,
+        }
+    }
+
+    /// The two ends of edge `k` of the border.
+    fn edge(&self, k: usize) -> [&Vector3<S>; 2] {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
@@ -205,7 +209,7 @@ impl<'a, S: Number> Side<'a, S> {
     /// A line has four borders: on both sides of it and at its ends. For a line there is one number for each.
     pub(super) fn inside(&self, p: &Vector3<S>) -> Vec<S> {
         let all: Vec<S> = self.borders(p).map(|(inside, _)| inside).collect();
-        if self.corners.len() == 2 {
+        if self.is_line() {
             return all;
         }
         let Some(least) = all.iter().map(|inside| inside.value()).min_by(f64::total_cmp) else { return all };
@@ -243,7 +247,7 @@ impl<'a, S: Number> Side<'a, S> {
             let [start, end] = [&self.corners[k], &self.corners[1 - k]];
             [*start, unit(&sub(end, start))]
         };
-        if self.corners.len() == 2 {
+        if self.is_line() {
             let [start, inward] = of_edge(0);
             return vec![of_end(0), of_end(1), [start, inward], [start, -inward]];
         }
@@ -275,7 +279,7 @@ impl<'a, S: Number> Side<'a, S> {
             along(from, &edge, S::constant(end) + over * S::constant(keeps))
         };
         let distance = |at: &Vector3<S>| (values(at) - values(p)).norm();
-        let all = (0..self.n_edges()).map(to);
+        let all = (0..self.corners.len()).map(to);
         all.min_by(|x, y| distance(x).total_cmp(&distance(y))).unwrap_or(*p)
     }
 

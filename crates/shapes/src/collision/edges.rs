@@ -1,0 +1,79 @@
+//! The edges of a body that may cross another body's.
+
+use nalgebra::Vector3;
+
+use super::body::{Body, RIM};
+use super::core::Core;
+use super::number::{Number, values};
+use super::side::{STEEP, Side};
+use crate::{Hull, HullSide};
+
+/// An edge that may cross another body's.
+pub(super) struct Edge {
+    /// The body's corners that it joins, see [`Body::corner`].
+    pub(super) ends: [usize; 2],
+    /// The angle by which the surface bends there, in right angles.
+    pub(super) bend: f64,
+    /// The outward normal, in the body's frame, of that of its faces which looks more along the direction in which the body is seen.
+    /// `None` for the border of the shown side, which comes and goes with that side.
+    pub(super) face: Option<Vector3<f64>>,
+}
+
+impl Edge {
+    /// The edges of a body that shows this side along a direction n out of it: of a hull also those of the sides around the shown one that
+    /// look along n, since a step may bring them into contact. With `wide` also those of a box's other sides.
+    pub(super) fn of<S: Number>(body: &Body<'_, S>, side: &Side<'_, S>, n: &Vector3<S>, wide: bool) -> Vec<Self> {
+        let border = |ends: [usize; 2], bend: f64| Self { ends, bend, face: None };
+        let local = body.seen(&values(n));
+        match body.core {
+            Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => Vec::new(),
+            Core::Segment(_) => vec![border([1, 0], 2.0)],
+            Core::Cylinder { .. } if side.is_line() => vec![border([RIM + 1, RIM], 2.0)],
+            Core::Cylinder { .. } => (0..RIM).map(|k| border([k, (k + 1) % RIM], 1.0)).collect(),
+            Core::Box(_) => Self::of_box(&local, (!wide).then_some(side)),
+            Core::Hull(hull) => side.of_hull().map_or_else(Vec::new, |side| Self::of_hull(hull, side, &local)),
+        }
+    }
+
+    /// The edges of a box's sides that look along a direction in its frame, or of one side.
+    fn of_box<S: Number>(local: &Vector3<f64>, only: Option<&Side<'_, S>>) -> Vec<Self> {
+        let mut edges = Vec::new();
+        for axis in 0..3 {
+            let across = [(axis + 1) % 3, (axis + 2) % 3];
+            for signs in [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]] {
+                let ends = [1, 0].map(|end| {
+                    (end << axis)
+                        + across.iter().zip(signs).map(|(&k, sign)| usize::from(sign > 0.0) << k).sum::<usize>()
+                });
+                let looks = [0, 1].map(|k| signs[k] * local[across[k]]);
+                let most = usize::from(looks[1] > looks[0]);
+                let face = Vector3::ith(across[most], signs[most]);
+                let is_shown = only.map_or(looks[most] > STEEP[0], |side| ends.iter().all(|&end| side.holds(end)));
+                if is_shown {
+                    edges.push(Self { ends, bend: 1.0, face: only.is_none().then_some(face) });
+                }
+            }
+        }
+        edges
+    }
+
+    /// The edges of a hull's side and of those around it that look along a direction in the hull's frame.
+    fn of_hull(hull: &Hull, side: &HullSide, local: &Vector3<f64>) -> Vec<Self> {
+        let looks = |side: &HullSide| side.normal.dot(local);
+        let mut sides: Vec<&HullSide> = side.vertices.iter().flat_map(|&i| hull.sides_at(i)).collect();
+        sides.retain(|side| looks(side) > STEEP[0]);
+        sides.sort_by(|x, y| looks(y).total_cmp(&looks(x)).then_with(|| x.faces.cmp(&y.faces)));
+        sides.dedup_by(|x, y| std::ptr::eq(*x, *y));
+        let mut edges = Vec::new();
+        for (k, side) in sides.iter().enumerate() {
+            // An edge between two sides counts with the one that looks more along the direction.
+            let has = |other: &&HullSide, end: &usize| other.vertices.binary_search(end).is_ok();
+            let is_had = |ends: &[usize; 2]| sides[..k].iter().any(|other| ends.iter().all(|end| has(other, end)));
+            let next = side.corners.iter().cycle().skip(1);
+            let ends = side.corners.iter().zip(next).map(|(&from, &to)| [from, to]);
+            let own = ends.zip(&side.bends).filter(|(ends, _)| !is_had(ends));
+            edges.extend(own.map(|(ends, &bend)| Self { ends, bend, face: Some(side.normal) }));
+        }
+        edges
+    }
+}
