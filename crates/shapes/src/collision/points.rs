@@ -481,4 +481,29 @@ mod tests {
         }
         assert!(looked_at.iter().all(|&n| n > 1000), "{looked_at:?}");
     }
+
+    /// A keel stands on a bar that it crosses, and leans. It may roll onto either flank, so both far edges are contacts, at the heights that
+    /// trigonometry gives.
+    #[test]
+    fn far_edges_of_both_flanks_are_contacts() {
+        let (slope, leans, gap) = (0.2, 0.05, 0.01);
+        let corners = [-0.5, 0.5].map(|y| [[-1.0, y, slope], [0.0, y, 0.0], [1.0, y, slope], [0.0, y, 2.0]]);
+        let keel = Collider::new(&Shape::hull(&corners.concat()).unwrap());
+        let bar = Collider::new(&Shape::capsule(0.1, 3.0));
+        let lying = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), std::f64::consts::FRAC_PI_2);
+        let bar_pose = Isometry3::from_parts(Vector3::new(0.0, 0.0, -0.1).into(), lying);
+        for lean in [leans, -leans, 0.01] {
+            let turn = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), lean);
+            let pose = Isometry3::from_parts(Vector3::new(0.0, 0.0, gap).into(), turn);
+            let found = bar.manifold(&bar_pose, &keel, &pose, 1.0).unwrap();
+            for side in [-1.0, 1.0] {
+                let (x, height) =
+                    (side * lean.cos() + slope * lean.sin(), gap + slope * lean.cos() - side * lean.sin());
+                let is_there = |point: &crate::collision::ContactPoint| {
+                    (point.point_b.x - x).abs() < 1e-9 && (point.phi - height).abs() < 1e-9 && point.weight > 0.01
+                };
+                assert!(found.points.iter().any(is_there), "{lean}, {x}, {height}: {:?}", found.points);
+            }
+        }
+    }
 }
