@@ -226,8 +226,8 @@ impl<'a, S: Number> View<'a, S> {
         Some([end(0)?, end(1)?])
     }
 
-    /// Two factors of an edge: how much it looks along the normal, and how far from being replaced by others it is. An edge that is seen
-    /// with all around it is never replaced.
+    /// Two factors of an edge: how much it looks along the normal, and how far from being replaced by others it is. Edges that are
+    /// seen with those of all sides around stay as the shown side changes.
     fn counts(&self, of: usize, edge: &Edge) -> Option<(S, S)> {
         match &edge.face {
             Some(face) => Some((rise(dot(&self.bodies[of].turned(face), &self.out[of]), STEEP), S::constant(1.0))),
