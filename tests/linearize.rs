@@ -15,9 +15,11 @@ use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
-/// Relative to the largest entry of a world's matrix: rounding times the problem's condition. 8e-12 is seen, and 2.7e-11 by the relaxed law where a hull is
-/// 1.4 mm deep in a cylinder; by Coulomb's law the same world is off by 5e-12, so that contacts and their derivatives agree.
-const TOLERANCE: f64 = 1e-10;
+/// Relative to the largest entry of a world's matrix: rounding times the problem's condition, 8e-12 is seen.
+const TOLERANCE: f64 = 2e-11;
+/// The one scene beyond it: of a hull 1.4 mm deep in a cylinder, by the relaxed law, both forms differ by 2.7e-11. Why is not shown; by Coulomb's law
+/// it is 7e-12, and `gradients` finds the same derivatives within 4e-12 of differences.
+const LOOSE: (&str, f64) = ("rock on a line, Relaxed", 4e-11);
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
 
@@ -36,6 +38,7 @@ fn compare(name: &str, batch: &Batch) {
     let step = fused.step(&batch.q, &batch.u).unwrap();
     assert_eq!(rows(&found.step.q_next), rows(&step.q_next), "{name}: the step itself");
     assert_eq!(rows(&found.step.force), rows(&step.force), "{name}: the step itself");
+    let tolerance = if name == LOOSE.0 { LOOSE.1 } else { TOLERANCE };
     let mut worst = 0.0_f64;
     for ((matrix, found), (_, expected)) in matrices(&found).iter().zip(matrices(&expected)) {
         for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
@@ -43,7 +46,7 @@ fn compare(name: &str, batch: &Batch) {
             let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
             let entry = found.iter().zip(expected).position(|(a, b)| (a - b).abs() == error * scale);
             assert!(
-                error < TOLERANCE,
+                error < tolerance,
                 "{name}: {matrix} of world {w} ({:?}, nearest {:e}) is off by {error:e} of {scale:e}, at {entry:?}",
                 step.reports[w],
                 batch.nearest[w],
