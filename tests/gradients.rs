@@ -386,6 +386,11 @@ fn coulombs_law() {
         scene.params.joint_limits = name == "two_fingers";
         check_scene(&format!("{name}, Coulomb"), &scene, stray, n, 18);
     }
+    for ((name, stray), n) in SCENES.into_iter().zip([5, 4]) {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        (scene.params.friction, scene.params.impratio) = (Friction::Coulomb, 30.0);
+        check_scene(&format!("{name}, Coulomb, stiffer friction"), &scene, stray, n, 18);
+    }
 }
 
 /// Contacts that resist turning. The torques are compared among the forces, on the scale of these.

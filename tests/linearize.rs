@@ -91,6 +91,9 @@ fn coulombs_law() {
         scene.params.friction = Friction::Coulomb;
         scene.params.joint_limits = true;
         compare_scene(&format!("{name}, Coulomb"), &scene, stray, 9);
+        scene.params.impratio = 30.0;
+        compare_scene(&format!("{name}, Coulomb, stiffer friction"), &scene, stray, 9);
+        scene.params.impratio = 1.0;
         (scene.params.contact_distance, scene.params.fade) = (Some(0.025), 0.02);
         compare_scene(&format!("{name}, Coulomb, fading"), &scene, stray, 9);
     }

@@ -156,7 +156,7 @@ fn registers_of_all_widths_have_the_bits_of_the_lanes() {
 #[test]
 fn coulombs_law_has_the_bits_of_the_lanes() {
     let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
-    scene.params.friction = Friction::Coulomb;
+    (scene.params.friction, scene.params.impratio) = (Friction::Coulomb, 3.0);
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     let batch = Batch::strange(&model, WORLDS, &mut Random::new(63));
     compare("push by Coulomb's law", &step_of(&batch), Quasidynamic::native, &batch);

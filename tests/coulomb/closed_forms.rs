@@ -49,11 +49,15 @@ fn ball(freedom: Freedom) -> Object {
     Object::rigid("ball", Shape::sphere(RADIUS), MASS).with_freedom(freedom)
 }
 
-/// Sticks below μ m g, slides above, with the weight as normal force whatever the slip; the relaxed law presses harder.
+/// Sticks below μ m g, slides above, with the weight as normal force whatever the slip; the relaxed law presses harder. Friction that is stiffer
+/// than normal forces is that of so much larger a κ.
 #[test]
 fn a_growing_push() {
-    for (mu, kappa) in [(0.3, 1e4), (0.5, 1e6), (1.0, 1e8), (0.5, 1e10)] {
-        let scene = Scene::new().with_params(params(mu, kappa)).object(ball(Freedom::Translation));
+    for (mu, kappa, impratio) in
+        [(0.3, 1e4, 1.0), (0.5, 1e6, 1.0), (1.0, 1e8, 1.0), (0.5, 1e10, 1.0), (0.5, 1e4, 100.0), (0.8, 1e2, 1e6)]
+    {
+        let params = Params { impratio, ..params(mu, kappa) };
+        let scene = Scene::new().with_params(params).object(ball(Freedom::Translation));
         let model = compile(&with_coulomb(scene.object(Object::ground("ground", 0.0))));
         let (p, weight) = (FACTOR * MASS, MASS * G);
         let phi = 1.0 / (kappa * weight);
@@ -63,7 +67,7 @@ fn a_growing_push() {
             let result = step_with(&model, &[0.0, 0.0, RADIUS + phi], &[], &[x, y, 0.0]);
             let force = numbers(&result.force);
             let f_n = normal(weight, p, phi, kappa);
-            let f_t = friction(push / p, 1.0 / p, f_n, mu, kappa, 1.0);
+            let f_t = friction(push / p, 1.0 / p, f_n, mu, kappa * impratio, 1.0);
             close("normal force", force[2], f_n, weight);
             close("friction along x", -force[0], 0.6 * f_t, weight);
             close("friction along y", -force[1], 0.8 * f_t, weight);

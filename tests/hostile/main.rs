@@ -77,10 +77,13 @@ struct Law {
     friction: Friction,
     /// Do contacts resist turning?
     torsion: bool,
+    /// How much stiffer than normal forces is it, by Coulomb's law?
+    impratio: f64,
 }
 
-const RELAXED: Law = Law { friction: Friction::Relaxed, torsion: false };
-const COULOMB: Law = Law { friction: Friction::Coulomb, torsion: false };
+const RELAXED: Law = Law { friction: Friction::Relaxed, torsion: false, impratio: 1.0 };
+const COULOMB: Law = Law { friction: Friction::Coulomb, ..RELAXED };
+const STIFF: Law = Law { impratio: 100.0, ..COULOMB };
 const TORSION: [Law; 2] = [Law { torsion: true, ..RELAXED }, Law { torsion: true, ..COULOMB }];
 
 /// Random states of random scenes: `each` gets the scene's number and a batch.
@@ -95,7 +98,7 @@ fn for_each_batch_by(law: Law, seed: u64, states: usize, mut each: impl FnMut(us
     while done < states {
         number += 1;
         let mut scene = scenes::scene(&mut random);
-        scene.params.friction = law.friction;
+        (scene.params.friction, scene.params.impratio) = (law.friction, law.impratio);
         if law.torsion {
             scenes::resist_turning(&mut scene, &mut random);
         }
@@ -279,12 +282,14 @@ fn answers_of_random_scenes_are_what_their_status_says() {
 /// By Coulomb's law; where it is not settled, by the relaxed one.
 #[test]
 fn answers_by_coulombs_law() {
-    let mut tally = Tally::default();
-    for_each_batch_by(COULOMB, 110, n_states(1600), |number, batch, _| {
-        examine_both(&format!("scene {number}"), &batch, &mut tally);
-    });
-    println!("Coulomb: {}", tally.words());
-    report(&tally.wrong);
+    for (law, seed, states) in [(COULOMB, 110, 1600), (STIFF, 130, 400)] {
+        let mut tally = Tally::default();
+        for_each_batch_by(law, seed, n_states(states), |number, batch, _| {
+            examine_both(&format!("{law:?}, scene {number}"), &batch, &mut tally);
+        });
+        println!("{law:?}: {}", tally.words());
+        report(&tally.wrong);
+    }
 }
 
 /// Sliding and turning are two contacts of the problem.
@@ -321,16 +326,18 @@ fn derivatives_with_torsional_friction() {
 
 #[test]
 fn gradients_and_jacobians_by_coulombs_law() {
-    let (mut tally, mut forward) = (gradients::Tally::default(), jacobians::Tally::default());
-    for_each_batch_by(COULOMB, 210, n_states(320), |number, batch, random| {
-        let place = format!("scene {number}");
-        gradients::check(&place, &batch, |step| step, random, &mut tally);
-        jacobians::check(&place, &batch, random, &mut forward);
-    });
-    println!("{}", tally.words());
-    println!("{}", forward.words());
-    report(&tally.wrong);
-    report(&forward.wrong);
+    for (law, seed, states) in [(COULOMB, 210, 320), (STIFF, 230, 160)] {
+        let (mut tally, mut forward) = (gradients::Tally::default(), jacobians::Tally::default());
+        for_each_batch_by(law, seed, n_states(states), |number, batch, random| {
+            let place = format!("{law:?}, scene {number}");
+            gradients::check(&place, &batch, |step| step, random, &mut tally);
+            jacobians::check(&place, &batch, random, &mut forward);
+        });
+        println!("{law:?}: {}", tally.words());
+        println!("{law:?}: {}", forward.words());
+        report(&tally.wrong);
+        report(&forward.wrong);
+    }
 }
 
 /// κ to where rounding ends, springs and masses of all sizes, commands a hundred radians away.

@@ -59,9 +59,12 @@ impl Answer<'_> {
                 ));
             }
             let (nu_n, nu_t) = problem.slack(i, &delta);
-            let nu_n = match friction {
-                Friction::Relaxed => nu_n,
-                Friction::Coulomb => nu_n + nu_n.hypot(contact.mu * nu_t.norm()),
+            let (nu_n, nu_t) = match friction {
+                Friction::Relaxed => (nu_n, nu_t),
+                Friction::Coulomb => {
+                    let felt = nu_t * problem.impratio;
+                    (nu_n + nu_n.hypot(contact.mu * felt.norm()), felt)
+                }
             };
             // What turns is what is left of whole motions, with their rounding.
             let whole = contact.turns.map_or(contact, |(of, _)| &problem.contacts[of]);
@@ -169,7 +172,7 @@ fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off:
     };
     let p = DMatrix::identity(3, 3);
     let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
-    let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), dry: Vec::new(), kappa };
+    let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), dry: Vec::new(), kappa, impratio: 1.0 };
     let report = Report { status: Status::Solved, iterations: 1, residual: 0.0, slip_gap: 0.0 };
     let answer = Answer {
         delta: delta.as_slice(),

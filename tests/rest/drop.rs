@@ -262,6 +262,9 @@ impl Draw {
             "[params]\nh = {h:?}\nepsilon = {epsilon:?}\nkappa = {kappa:?}\nmu = {mu:?}\nfriction = \"{}\"\n",
             self.law.name()
         );
+        if let (Some(ratio), Friction::Coulomb) = (super::number("FINGERTIP_IMPRATIO"), self.law) {
+            let _ = writeln!(text, "impratio = {ratio}");
+        }
         let mut fixed = self.supports();
         for (k, (shape, pose)) in fixed.iter().enumerate() {
             text += &entry(&format!("support {k}"), shape, None, pose);

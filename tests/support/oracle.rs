@@ -58,6 +58,8 @@ pub struct Problem {
     /// Degrees of freedom with dry friction, and its largest force in each.
     pub dry: Vec<(usize, f64)>,
     pub kappa: f64,
+    /// How much stiffer friction is than normal forces, by Coulomb's law.
+    pub impratio: f64,
 }
 
 /// Unit velocity of a degree of freedom: the point x moves by ω × (x − o) + t.
@@ -429,7 +431,8 @@ impl Problem {
             .collect();
         let rubs = |c: &&Coordinate| c.friction > 0.0 && tree.is_resisted(c, model.params.joint_friction);
         let dry = tree.coordinates.iter().filter(rubs).flat_map(|c| c.dofs().map(|dof| (dof, c.friction))).collect();
-        Self { p, g: -force, contacts, limits, dry, kappa: parameter("kappa")[0] }
+        let (kappa, impratio) = (parameter("kappa")[0], model.params.impratio);
+        Self { p, g: -force, contacts, limits, dry, kappa, impratio }
     }
 
     /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the solver's own scaled

@@ -76,7 +76,7 @@ pub struct Params {
     ///
     /// 2 r/((1 − r²) μ κ f).
     ///
-    /// To hold a grip, choose κ by the slip that is acceptable. A sliding contact has the full friction μ f only if the
+    /// To hold a grip, choose κ by the slip that is acceptable, or divide it by [`Params::impratio`]. A sliding contact has the full friction μ f only if the
     /// slip in a step is large compared with the hovering height divided by μ. At slower slip the friction is less.
     pub kappa: f64,
     /// Friction coefficient of pairs without a rule; not negative.
@@ -88,6 +88,10 @@ pub struct Params {
     pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
+    /// How much stiffer friction is than normal forces, without unit; 1 … 1e6, by default 1. Static friction creeps by so much less, at the
+    /// same gaps. MuJoCo's option of this name, for elliptic cones, is its like. By Coulomb's law alone: the relaxed law ties slip and gap
+    /// together. What it costs and where it helps is in `docs/friction.md`.
+    pub impratio: f64,
     /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
     /// a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes them
     /// through each other; `Quasidynamic::gaps` are negative there. For pairs whose closest points are searched for (those with a hull, for
@@ -149,6 +153,7 @@ impl Default for Params {
             mu: 0.5,
             torsion: 0.0,
             friction: Friction::default(),
+            impratio: 1.0,
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,

@@ -51,6 +51,7 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
             kappa: one(&parameters.kappa)?,
             gravity,
             friction: model.params.friction,
+            impratio: model.params.impratio,
             contact_distance: model.params.contact_distance,
             fade: model.params.fade,
             joint_limits: model.params.joint_limits,

@@ -65,6 +65,9 @@ pub struct ParamsRecord {
     /// Older files, from before there was a choice, have none.
     #[serde(default)]
     pub friction: Friction,
+    /// Older files, from before there was a choice, have none.
+    #[serde(default = "one")]
+    pub impratio: f64,
     pub contact_distance: Option<f64>,
     pub fade: f64,
     pub joint_limits: bool,
@@ -72,6 +75,10 @@ pub struct ParamsRecord {
     #[serde(default = "yes")]
     pub rolling: bool,
     pub max_iterations: usize,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 fn yes() -> bool {

@@ -105,7 +105,13 @@ impl Optimality {
             let displaced = &jacobian * &delta + phi[i] * n;
             let friction = model.params.friction;
             let law_before = own.law;
-            let law = |mu: f64, weight: f64, nu: Vector3<f64>| Law::of(friction, n, mu, weight / kappa, nu);
+            // By Coulomb's law friction answers to a slip that is larger by this ratio.
+            let impratio = if friction == Friction::Coulomb { model.params.impratio } else { 1.0 };
+            let stiffer = n * n.transpose() + impratio * (Matrix3::identity() - n * n.transpose());
+            let law = |mu: f64, weight: f64, nu: Vector3<f64>| {
+                let Law { force, stiffness, nu } = Law::of(friction, n, mu, weight / kappa, stiffer * nu);
+                Law { force, stiffness: stiffness * stiffer, nu }
+            };
             match torsion.of_contact(i) {
                 None => {
                     let Law { force, stiffness, nu } = law(mu, weight, displaced);

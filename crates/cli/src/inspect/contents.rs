@@ -49,6 +49,8 @@ pub struct Params {
     pub kappa: f64,
     /// The law of friction.
     pub friction: &'static str,
+    /// How much stiffer friction is than normal forces.
+    pub impratio: f64,
     pub gravity: Vec<f64>,
     pub contact_distance: Option<f64>,
     pub fade: f64,
@@ -175,6 +177,7 @@ impl Contents {
                 kappa: row(&parameters.kappa)?,
                 gravity: numbers(&parameters.gravity)?,
                 friction: model.params.friction.name(),
+                impratio: model.params.impratio,
                 contact_distance: model.params.contact_distance,
                 fade: model.params.fade,
                 joint_limits: model.params.joint_limits,

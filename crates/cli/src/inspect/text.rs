@@ -46,12 +46,15 @@ fn params(contents: &Contents) -> String {
     let distance = params
         .contact_distance
         .map_or("none".to_owned(), |d| format!("{} m, fading over {} m", short(d), short(params.fade)));
+    let friction = match params.impratio {
+        1.0 => params.friction.to_owned(),
+        ratio => format!("{} (impratio {})", params.friction, short(ratio)),
+    };
     format!(
-        "h {} s   ε {}   κ {} 1/J   friction {}   gravity {:?} m/s²   contact_distance {distance}   joint_limits {}",
+        "h {} s   ε {}   κ {} 1/J   friction {friction}   gravity {:?} m/s²   contact_distance {distance}   joint_limits {}",
         short(params.h),
         short(params.epsilon),
         short(params.kappa),
-        params.friction,
         params.gravity,
         params.joint_limits
     )

@@ -133,6 +133,8 @@ impl Params {
     /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30; one that is not solved after some hundreds is not
     /// solved by more either, and the worlds of its batch wait for it.
     pub const MOST_ITERATIONS: usize = 10_000;
+    /// The most that [`Params::impratio`] may be.
+    pub const MOST_IMPRATIO: f64 = 1e6;
 
     /// Checks the ranges that the fields document.
     ///
@@ -145,6 +147,10 @@ impl Params {
         findings.take(check::positive("kappa", self.kappa));
         findings.take(check::not_negative("mu", self.mu));
         findings.take(check::not_negative("torsion", self.torsion));
+        if !(1.0..=Self::MOST_IMPRATIO).contains(&self.impratio) {
+            let (most, given) = (Self::MOST_IMPRATIO, self.impratio);
+            findings.note(Error::invalid("impratio", format!("expected from 1 to {most}, got {given}")));
+        }
         findings.take(self.contact_distance.map_or(Ok(()), |distance| check::positive("contact_distance", distance)));
         findings.take(check::not_negative("fade", self.fade));
         if self.fade > self.contact_distance.unwrap_or(0.0) {

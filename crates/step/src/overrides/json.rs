@@ -59,7 +59,7 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 17] = [
+    const KEYS: [&'static str; 18] = [
         "h",
         "epsilon",
         "kappa",
@@ -68,6 +68,7 @@ impl ParamOverrides {
         "mu",
         "torsion",
         "friction",
+        "impratio",
         "contact_distance",
         "fade",
         "joint_limits",
@@ -98,6 +99,7 @@ impl ParamOverrides {
                     let names = Friction::ALL.map(Friction::name).into_iter();
                     own.friction = Some(law.ok_or_else(|| Error::invalid(&place, unknown("law", name, names)))?);
                 }
+                "impratio" => own.impratio = Some(number(&place, value)?),
                 "fade" => own.fade = Some(number(&place, value)?),
                 "contact_distance" if value.is_null() => own.contact_distance = Some(None),
                 "contact_distance" => own.contact_distance = Some(Some(number(&place, value)?)),

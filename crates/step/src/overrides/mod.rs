@@ -21,7 +21,7 @@ use fingertip_shapes::{Error, Result, message};
 /// As JSON. All keys are optional, and none may appear twice:
 ///
 /// ```text
-/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
+/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "impratio": 1, "gravity": [0, 0, -9.81], "contact_distance": null,
 ///             "fade": 0, "joint_limits": false, "joint_damping": false, "joint_friction": false, "effort_limits": false, "rolling": true, "max_iterations": 200,
 ///             "solver": {"tolerance": 1e-8}},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
@@ -52,6 +52,7 @@ struct ParamOverrides {
     mu: Option<f64>,
     torsion: Option<f64>,
     friction: Option<Friction>,
+    impratio: Option<f64>,
     contact_distance: Option<Option<f64>>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
@@ -68,7 +69,7 @@ impl Overrides {
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
     /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
-    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `joint_damping`,
+    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `impratio`, `contact_distance`, `fade`, `joint_limits`, `joint_damping`,
     /// `joint_friction`, `effort_limits`, `rolling`, `max_iterations` or `solver` needs a new model.
     ///
     /// # Errors
@@ -82,6 +83,7 @@ impl Overrides {
             mu: own.mu.unwrap_or(scene.mu),
             torsion: own.torsion.unwrap_or(scene.torsion),
             friction: own.friction.unwrap_or(scene.friction),
+            impratio: own.impratio.unwrap_or(scene.impratio),
             contact_distance: own.contact_distance.unwrap_or(scene.contact_distance),
             fade: own.fade.unwrap_or(scene.fade),
             joint_limits: own.joint_limits.unwrap_or(scene.joint_limits),

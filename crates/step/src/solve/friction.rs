@@ -9,6 +9,9 @@
 //! ζ = z + ‖z‖ n        z_n η_n = 1/κ        z_t = −2 η_t / (κ ρ(η))
 //! ```
 //!
+//! Friction may be stiffer than normal forces by a ratio c, as with MuJoCo's option `impratio`: with C = n nᵀ + c (1 − n nᵀ) in front of z in the
+//! law above, z_t = −2 η_t / (c κ ρ(η)), and gaps are as before. Static friction then creeps c times less. C turns with n, and W̃ becomes W̃ C.
+//!
 //! The gap depends only on the normal force, and friction is as in the relaxed law with the same forces. There is no
 //! kink where slip vanishes. The gap of a sliding contact is 1/(κ η_n) however far it slides. That is half the gap of a
 //! contact at rest in the relaxed law.
@@ -105,12 +108,13 @@ impl<R: Real> Scaling<R> {
         Self { sqrt_q: kappa.sqrt() * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
     }
 
-    /// W̃ = q (n + k) nᵀ + S in the factors of [`Answer`].
+    /// W̃ = q (n + k) nᵀ + c S in the factors of [`Answer`], with friction stiffer by the ratio c.
     ///
     /// With N = 1 + 2‖v_t‖²: S = t² (1 − 2 v_t v_tᵀ/N) across n, k = 2 v_n v_t/N.
     #[inline(always)]
-    pub(super) fn answer(&self, n: Vec3<R>) -> Answer<R> {
+    pub(super) fn answer(&self, n: Vec3<R>, impratio: f64) -> Answer<R> {
         let Self { sqrt_q, v, t } = *self;
+        let t = t.scale(impratio.sqrt());
         let along = dot(n, v);
         let across = axpy(-along, n, v);
         let root = dot(across, across).mul_add(R::splat(2.0), R::one()).sqrt();
@@ -140,7 +144,7 @@ impl Structure {
             Friction::Relaxed => Answer { root, tilt: zero() },
             Friction::Coulomb => {
                 let there = kappa.gt(R::zero()).and(relaxed.not());
-                let Answer { root: own, tilt } = Scaling::of_forces(cone, kappa, eta).answer(cone.n);
+                let Answer { root: own, tilt } = Scaling::of_forces(cone, kappa, eta).answer(cone.n, self.impratio);
                 Answer { root: Symmetric::select(there, own, root), tilt: select(there, tilt, zero()) }
             }
         }
@@ -161,9 +165,36 @@ impl Structure {
     #[inline(always)]
     pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);
-        let (relaxed_z, z) = (cone.pole(kappa, eta, rho), cone.displacement(kappa, eta, rho));
+        let (relaxed_z, z) = (cone.pole(kappa, eta, rho), self.settled(cone, kappa, eta, rho));
         let there = kappa.gt(R::zero());
         select(there, select(relaxed, relaxed_z, z), zero())
+    }
+
+    /// The displacement z that belongs to η by Coulomb's law, for the contact's own κ and ρ(η).
+    #[inline(always)]
+    pub(super) fn settled<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
+        let (along, across) = cone.split(eta);
+        let unit = R::one() / kappa;
+        add(scale(unit / along, cone.n), scale(-((unit + unit) / rho).scale(1.0 / self.impratio), across))
+    }
+
+    /// C z: a displacement with its slip as large as friction feels it.
+    #[inline(always)]
+    pub(super) fn felt<R: Real>(&self, cone: &Cone<R>, z: Vec3<R>) -> Vec3<R> {
+        if self.impratio == 1.0 {
+            return z;
+        }
+        let along = dot(cone.n, z) * R::splat(1.0 - self.impratio);
+        axpy(along, cone.n, scale(R::splat(self.impratio), z))
+    }
+
+    /// The point ζ of the cone that belongs to a displacement z by a friction law.
+    #[inline(always)]
+    pub(super) fn lifted<R: Real>(&self, cone: &Cone<R>, law: Friction, z: Vec3<R>) -> Vec3<R> {
+        match law {
+            Friction::Relaxed => z,
+            Friction::Coulomb => cone.lifted(self.felt(cone, z)),
+        }
     }
 
     /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose status says so.
@@ -262,26 +293,9 @@ impl<R: Real> Cone<R> {
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
     }
 
-    /// The point ζ of the cone that belongs to a displacement z by a friction law.
-    #[inline(always)]
-    pub(super) fn by(&self, law: Friction, z: Vec3<R>) -> Vec3<R> {
-        match law {
-            Friction::Relaxed => z,
-            Friction::Coulomb => self.lifted(z),
-        }
-    }
-
     /// The point ζ = z + ‖z‖ n of the cone that belongs to a displacement z by Coulomb's law.
     #[inline(always)]
-    pub(super) fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
+    fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
         axpy(dot(z, z).sqrt(), self.n, z)
-    }
-
-    /// The displacement z that belongs to η by Coulomb's law, for this contact's own κ and ρ(η).
-    #[inline(always)]
-    pub(super) fn displacement(&self, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
-        let (along, across) = self.split(eta);
-        let unit = R::one() / kappa;
-        add(scale(unit / along, self.n), scale(-((unit + unit) / rho), across))
     }
 }

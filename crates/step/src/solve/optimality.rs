@@ -174,7 +174,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
                 let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
                 let own = R::select(there, kappa * state.share, R::one());
                 let (rho, square) = (cone.rho(eta), dot(eta, eta));
-                let zeta = cone.by(law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
+                let zeta = s.lifted(cone, law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
                 add_force(contact, columns, eta, free);
                 let pole = cone.pole(own, eta, rho);
                 let mut lengths = cone.phi.abs() + length(pole) * square / rho;

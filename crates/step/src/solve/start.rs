@@ -141,7 +141,7 @@ pub(super) fn renew<R: Real>(
             |state| {
                 let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
                 let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-                let zeta = cone.by(law, z);
+                let zeta = s.lifted(cone, law, z);
                 let own = R::select(there, kappa * state.share, R::one());
                 // Not a number where there is no force yet.
                 let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
@@ -193,7 +193,7 @@ pub(super) fn renew<R: Real>(
             |slack| {
                 let cone = &state.cone;
                 let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-                let off = sub(cone.by(law, z), *slack);
+                let off = sub(s.lifted(cone, law, z), *slack);
                 let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
                 *slack = axpy(lift, cone.n, *slack);
             },

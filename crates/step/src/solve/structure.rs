@@ -50,6 +50,8 @@ pub struct Structure {
     pub(crate) n_slots: usize,
     /// The friction law of all contacts.
     pub(crate) friction: Friction,
+    /// How much stiffer friction is than normal forces, by Coulomb's law.
+    pub(crate) impratio: f64,
     pub(crate) settings: Settings,
     /// Contacts whose coefficients are twice as large by Coulomb's law: see [`Structure::with_twins`].
     pub(crate) twins: Vec<usize>,
@@ -190,6 +192,7 @@ impl Structure {
             diagonal,
             limited,
             friction: Friction::default(),
+            impratio: 1.0,
             settings: Settings::default(),
             twins: Vec::new(),
             kernels: Kernels::default(),
@@ -199,6 +202,12 @@ impl Structure {
     /// This structure with another friction law; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
         Self { friction, kernels: Kernels::default(), ..self }
+    }
+
+    /// This structure with friction so much stiffer than normal forces, by Coulomb's law: see
+    /// [`Params::impratio`](fingertip_scene::Params::impratio). [`Structure::new`] has 1.
+    pub fn with_impratio(self, impratio: f64) -> Self {
+        Self { impratio, kernels: Kernels::default(), ..self }
     }
 
     /// This structure with dry friction in these degrees of freedom. [`Structure::new`] has none.

@@ -2,6 +2,7 @@
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
+use fingertip_scene::Friction;
 
 use super::super::approach::{Approach, limit_misfit, limit_products};
 use super::super::contact_state::ContactState;
@@ -30,7 +31,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     clear(&mut work.upper[..n_entries]);
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
-        eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
+        eliminate(s, contact, (columns, work.pivot), (kappa, approach), (state, slide), work.step);
         let force = sub(state.eta, answer(&state.response, slide, state.error));
         shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
         shared::add_tilt(contact, columns, (slide.up, slide.down), scaled_columns, work.h, work.upper);
@@ -91,12 +92,11 @@ fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3
 /// of these.
 #[inline(always)]
 fn eliminate<R: Real>(
+    s: &Structure,
     contact: &ContactColumns,
-    columns: &[Vec3<R>],
-    kappa: R,
-    approach: &Approach<R>,
+    (columns, pivot): (&[Vec3<R>], &[R]),
+    (kappa, approach): (R, &Approach<R>),
     (state, slide): (&mut ContactState<R>, &mut Slide<R>),
-    pivot: &[R],
     step: &mut [R],
 ) {
     let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
@@ -122,9 +122,9 @@ fn eliminate<R: Real>(
     scaling.v = select(none, cone.n, scaling.v);
     (scaling.t, scaling.sqrt_q) = (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
     slide.scaling = scaling;
-    let law = scaling.answer(cone.n);
+    let law = scaling.answer(cone.n, s.impratio);
     let tau = R::select(here, approach.tau, R::one());
-    let target = scale(tau, cone.displacement(own, eta, cone.rho(eta)));
+    let target = scale(tau, s.settled(cone, own, eta, cone.rho(eta)));
     let error = sub(state.zeta, target);
     state.error = select(none, zero(), error);
     if contact.private.is_empty() {
@@ -186,7 +186,7 @@ pub(super) fn length<R: Real>(
     for (state, slide) in present(work.presence, states) {
         let (cone, there) = (&state.cone, state.is_there());
         let own = R::select(there, kappa * state.share, R::one());
-        let next = add(state.zeta, slide.moved);
+        let next = s.felt(cone, add(state.zeta, slide.moved));
         let rho = cone.rho(state.eta);
         let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
         let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
@@ -239,7 +239,7 @@ pub(super) fn go<R: Real>(
         }
         let z = axpy(alpha, slide.moved, state.zeta);
         let own = R::select(there, kappa * state.share, R::one());
-        let misfit = state.cone.misfit(own, state.eta, state.cone.lifted(z)).abs() * state.cone.weight;
+        let misfit = state.cone.misfit(own, state.eta, s.lifted(&state.cone, Friction::Coulomb, z)).abs() * state.cone.weight;
         worst = worst.max(R::select(there, misfit, R::zero()));
     }
     for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
