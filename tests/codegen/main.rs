@@ -97,7 +97,7 @@ fn stepper(name: &str, kappa: f64) -> Quasidynamic {
 
 fn stepper_by(name: &str, kappa: f64, friction: Friction) -> Quasidynamic {
     let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
-    (scene.params.kappa, scene.params.friction) = (kappa, friction);
+    (scene.params.kappa, scene.params.friction, scene.params.impratio) = (kappa, friction, 3.0);
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     Quasidynamic::new(&model, &model.parameters).unwrap()
 }

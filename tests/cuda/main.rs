@@ -42,7 +42,7 @@ fn gpu() -> Option<Device> {
 
 fn scene(name: &str, friction: Friction) -> Scene {
     let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
-    (scene.params.kappa, scene.params.friction) = (1e4, friction);
+    (scene.params.kappa, scene.params.friction, scene.params.impratio) = (1e4, friction, 3.0);
     scene
 }
 

@@ -282,7 +282,7 @@ fn answers_of_random_scenes_are_what_their_status_says() {
 /// By Coulomb's law; where it is not settled, by the relaxed one.
 #[test]
 fn answers_by_coulombs_law() {
-    for (law, seed, states) in [(COULOMB, 110, 1600), (STIFF, 130, 400)] {
+    for (law, seed, states) in [(COULOMB, 110, 1600), (STIFF, 130, 200)] {
         let mut tally = Tally::default();
         for_each_batch_by(law, seed, n_states(states), |number, batch, _| {
             examine_both(&format!("{law:?}, scene {number}"), &batch, &mut tally);
@@ -326,7 +326,7 @@ fn derivatives_with_torsional_friction() {
 
 #[test]
 fn gradients_and_jacobians_by_coulombs_law() {
-    for (law, seed, states) in [(COULOMB, 210, 320), (STIFF, 230, 160)] {
+    for (law, seed, states) in [(COULOMB, 210, 320), (STIFF, 230, 80)] {
         let (mut tally, mut forward) = (gradients::Tally::default(), jacobians::Tally::default());
         for_each_batch_by(law, seed, n_states(states), |number, batch, random| {
             let place = format!("{law:?}, scene {number}");

@@ -70,6 +70,23 @@ fn a_pinched_pen_is_held() {
     check("00_pinch_pen.toml", held);
 }
 
+/// Off the fingers' axis normal forces push it farther down, and it falls without friction that is stiffer than they are. With that it creeps,
+/// by ten times less with a ratio ten times as large.
+#[test]
+fn a_pen_off_the_axis_is_held_by_stiffer_friction() {
+    let text = texts("00_pinch_pen.toml")[1].replace("position = [0.0, 0.0, 0.0]", "position = [0.0, 0.0, -0.005]");
+    let [plain, stiff, stiffer] =
+        [1, 10, 100].map(|ratio| run(&text.replace("[params]\n", &format!("[params]\nimpratio = {ratio}\n"))));
+    let fell = |outcome: &Outcome| outcome.q[2] + 0.005;
+    assert!(fell(&plain) < -1e-2, "{plain:?}");
+    for outcome in [&stiff, &stiffer] {
+        // Its grip lifts it by 0.25 mm where it closes.
+        assert!((0.0..2.6e-4).contains(&fell(outcome)) && outcome.unsolved == 0, "{outcome:?}");
+    }
+    let times = stiff.motion / stiffer.motion;
+    assert!((times / 10.0 - 1.0).abs() < 0.1, "{times}");
+}
+
 /// Above the groove of two rails, by the rule of Pythagoras: (18 mm + gap)² = (12 mm)² + z². The gap is that of one contact on each
 /// rail at least, and of two at most.
 #[test]

@@ -151,7 +151,7 @@ fn lanes_are_the_tensor_program() {
         for friction in [Friction::Relaxed, Friction::Coulomb] {
             for bound in [Bound::Gap { beta: 0.2 }, Bound::Velocity { margin: 2e-3 }] {
                 let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
-                (scene.params.friction, scene.params.joint_limits) = (friction, true);
+                (scene.params.friction, scene.params.joint_limits, scene.params.impratio) = (friction, true, 3.0);
                 scene.params.torsion = if name == "hand_turn" { 0.02 } else { 0.0 };
                 let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
                 let params = DynamicParams { bound, ..DynamicParams::default() };

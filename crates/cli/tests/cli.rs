@@ -359,11 +359,11 @@ fn a_line_without_a_solution_says_why() {
     assert!(answer["message"].as_str().unwrap().contains("no solution within 1 iterations"), "{answer}");
 }
 
-/// The audit, which computes steps by formulas of its own, knows contacts that resist turning.
+/// The audit, which computes steps by formulas of its own, knows contacts that resist turning, and friction that is stiffer than they are.
 #[test]
-fn torsional_friction_passes_the_audit() {
-    for law in ["relaxed", "coulomb"] {
-        let with = format!(r#"{{"params": {{"torsion": 0.005, "friction": "{law}"}}}}"#);
+fn torsional_and_stiffer_friction_pass_the_audit() {
+    for law in [r#""friction": "relaxed""#, r#""friction": "coulomb""#, r#""friction": "coulomb", "impratio": 10"#] {
+        let with = format!(r#"{{"params": {{"torsion": 0.005, {law}}}}}"#);
         let text = said(&["audit", "assets/scenes/hand_ball.toml", "--states", "12", "--with", &with], "");
         assert!(text.contains("passed"), "{law}: {text}");
     }

@@ -107,10 +107,10 @@ impl Optimality {
             let law_before = own.law;
             // By Coulomb's law friction answers to a slip that is larger by this ratio.
             let impratio = if friction == Friction::Coulomb { model.params.impratio } else { 1.0 };
-            let stiffer = n * n.transpose() + impratio * (Matrix3::identity() - n * n.transpose());
+            let across = |by: f64| n * n.transpose() + by * (Matrix3::identity() - n * n.transpose());
             let law = |mu: f64, weight: f64, nu: Vector3<f64>| {
-                let Law { force, stiffness, nu } = Law::of(friction, n, mu, weight / kappa, stiffer * nu);
-                Law { force, stiffness: stiffness * stiffer, nu }
+                let Law { force, stiffness, nu } = Law::of(friction, n, mu, weight / kappa, across(impratio) * nu);
+                Law { force, stiffness: across(impratio.sqrt()) * stiffness * across(impratio.sqrt()), nu }
             };
             match torsion.of_contact(i) {
                 None => {

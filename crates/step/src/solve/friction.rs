@@ -165,14 +165,14 @@ impl Structure {
     #[inline(always)]
     pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);
-        let (relaxed_z, z) = (cone.pole(kappa, eta, rho), self.settled(cone, kappa, eta, rho));
+        let (relaxed_z, z) = (cone.pole(kappa, eta, rho), self.coulomb_displacement(cone, kappa, eta, rho));
         let there = kappa.gt(R::zero());
         select(there, select(relaxed, relaxed_z, z), zero())
     }
 
     /// The displacement z that belongs to η by Coulomb's law, for the contact's own κ and ρ(η).
     #[inline(always)]
-    pub(super) fn settled<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
+    pub(super) fn coulomb_displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
         let (along, across) = cone.split(eta);
         let unit = R::one() / kappa;
         add(scale(unit / along, cone.n), scale(-((unit + unit) / rho).scale(1.0 / self.impratio), across))

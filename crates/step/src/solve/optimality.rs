@@ -159,6 +159,11 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     let columns = work.columns.as_chunks().0;
     let rounding = ROUNDING * R::precision().epsilon();
     let unit = rounding / tolerance::<R>(s);
+    // How much larger than it is friction feels a slip, and its rounding.
+    let felt = match law {
+        Friction::Relaxed => 1.0,
+        Friction::Coulomb => s.impratio,
+    };
     // P δ in step, J̃ᵀη in free.
     clear(work.step);
     clear(work.free);
@@ -177,10 +182,10 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
                 let zeta = s.lifted(cone, law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
                 add_force(contact, columns, eta, free);
                 let pole = cone.pole(own, eta, rho);
-                let mut lengths = cone.phi.abs() + length(pole) * square / rho;
+                let mut lengths = cone.phi.abs().scale(felt) + length(pole) * square / rho;
                 for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
-                    lengths =
-                        (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
+                    lengths = (column[0].abs() + column[1].abs() + column[2].abs())
+                        .mul_add(work.delta[dof].abs().scale(felt), lengths);
                 }
                 let error = cone.misfit(own, eta, zeta).abs().sqrt();
                 let missed = length(sub(zeta, pole)).max(R::tiny());

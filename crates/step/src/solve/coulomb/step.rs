@@ -124,7 +124,7 @@ fn eliminate<R: Real>(
     slide.scaling = scaling;
     let law = scaling.answer(cone.n, s.impratio);
     let tau = R::select(here, approach.tau, R::one());
-    let target = scale(tau, s.settled(cone, own, eta, cone.rho(eta)));
+    let target = scale(tau, s.coulomb_displacement(cone, own, eta, cone.rho(eta)));
     let error = sub(state.zeta, target);
     state.error = select(none, zero(), error);
     if contact.private.is_empty() {
@@ -239,7 +239,8 @@ pub(super) fn go<R: Real>(
         }
         let z = axpy(alpha, slide.moved, state.zeta);
         let own = R::select(there, kappa * state.share, R::one());
-        let misfit = state.cone.misfit(own, state.eta, s.lifted(&state.cone, Friction::Coulomb, z)).abs() * state.cone.weight;
+        let misfit =
+            state.cone.misfit(own, state.eta, s.lifted(&state.cone, Friction::Coulomb, z)).abs() * state.cone.weight;
         worst = worst.max(R::select(there, misfit, R::zero()));
     }
     for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {

@@ -116,7 +116,10 @@ impl Dynamic {
         let screws = POSE * (model.n_front_frames() + dynamics.bodies().len());
         let connections = ConnectionTables::new(tree, model.shapes.len(), screws, |i, j| all.at(i, j));
         let structure = Structure::new(tree.nv, tree.ns, &all.all, &paths, &limit_dofs);
-        let structure = structure.with_friction(model.params.friction).with_impratio(model.params.impratio).with_settings(model.params.solver);
+        let structure = structure
+            .with_friction(model.params.friction)
+            .with_impratio(model.params.impratio)
+            .with_settings(model.params.solver);
         let structure = Arc::new(structure.with_twins(Torsion::new(model).twinned().collect()));
         let choices = Choices {
             dynamics: &dynamics,

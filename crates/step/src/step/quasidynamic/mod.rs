@@ -88,8 +88,11 @@ impl Quasidynamic {
         let (limits, limit_dofs, dry) = LimitTables::with_dry_friction(model);
         let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::new(model, &limits)?));
         let structure = Structure::new(tree.nv, tree.ns, &problem.entries, &contact_paths(model), &limit_dofs);
-        let structure =
-            structure.with_dry_friction(&dry).with_friction(model.params.friction).with_impratio(model.params.impratio).with_settings(model.params.solver);
+        let structure = structure
+            .with_dry_friction(&dry)
+            .with_friction(model.params.friction)
+            .with_impratio(model.params.impratio)
+            .with_settings(model.params.solver);
         let structure = Arc::new(structure.with_twins(contacts.torsion.twinned().collect()));
         let plan = fused::Plan::new(model, &structure, &contacts, &problem)?;
         let rolling = plan.rolling.clone();
