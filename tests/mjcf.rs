@@ -207,6 +207,30 @@ fn rest_of_a_tendon() -> Result<()> {
     Ok(())
 }
 
+/// How stiff friction is counts for elliptic cones alone, in MuJoCo as well.
+#[test]
+fn stiffness_of_friction() {
+    let read = |option: &str| {
+        let text =
+            format!("<mujoco><option {option}/><worldbody><geom size=\"1 1 1\" type=\"box\"/></worldbody></mujoco>");
+        Scene::from_mjcf_text(&text, "here").unwrap()
+    };
+    for (option, expected) in [
+        ("impratio=\"10\" cone=\"elliptic\"", 10.0),
+        ("impratio=\"10\"", 1.0),
+        ("cone=\"elliptic\"", 1.0),
+        ("impratio=\"0.5\" cone=\"elliptic\"", 1.0),
+    ] {
+        let scene = read(option);
+        assert_eq!(scene.params.impratio, expected, "{option}");
+        assert_eq!(
+            scene.notes.iter().any(|note| note.contains("impratio 0.5 left out")),
+            option.contains("0.5"),
+            "{option}"
+        );
+    }
+}
+
 /// The keyframe "home" is the start, and its controls the first commands.
 #[test]
 fn home_of_a_scene() {

@@ -55,7 +55,9 @@ impl<'a> TensorProgram<'a> {
                 limits.push((c.q, sign, -sign * bound));
             }
         }
-        let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &dofs).with_friction(model.params.friction);
+        let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &dofs)
+            .with_friction(model.params.friction)
+            .with_impratio(model.params.impratio);
         Ok(Self {
             model,
             parameters,

@@ -27,7 +27,7 @@ use self::defaults::Defaults;
 use self::document::Document;
 use self::mesh::Meshes;
 use self::relation::{Coupling, Equalities, Exclusion, GeomPair, Joining, Key};
-use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Robot, Scene};
+use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};
 use fingertip_shapes::{Error, Result, unknown};
 
 /// The contents of an MJCF file.
@@ -42,6 +42,8 @@ struct Mjcf<'a> {
     geom_pairs: Vec<GeomPair>,
     key: Option<Key>,
     gravity: Option<[f64; 3]>,
+    /// Of elliptic friction cones; MuJoCo's pyramids have none.
+    impratio: Option<f64>,
     notes: Vec<String>,
 }
 
@@ -142,10 +144,18 @@ impl<'a> Mjcf<'a> {
         let Equalities { couplings, joinings, mut notes } = relation::equalities(document)?;
         let (exclusions, geom_pairs) = relation::contacts(document, &defaults)?;
         let key = relation::key(document)?;
-        let mut gravity = None;
+        let (mut gravity, mut impratio, mut cone) = (None, None, None);
         for option in document.sections("option") {
             gravity = option.numbers("gravity")?.or(gravity);
+            impratio = option.number("impratio")?.or(impratio);
+            cone = option.word("cone", &["pyramidal", "elliptic"])?.or(cone);
         }
+        let impratio = impratio.filter(|_| cone == Some("elliptic"));
+        let range = 1.0..=Params::MOST_IMPRATIO;
+        if let Some(ratio) = impratio.filter(|ratio| !range.contains(ratio)) {
+            notes.push(format!("option: impratio {ratio} left out: it is from 1 to {} here", Params::MOST_IMPRATIO));
+        }
+        let impratio = impratio.filter(|ratio| range.contains(ratio));
         let given = document.root().own("model").map(str::to_owned);
         let stem =
             || document.files[0].file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
@@ -177,8 +187,20 @@ impl<'a> Mjcf<'a> {
         }
         notes.extend(document.left_out());
         let name = given.filter(|name| !name.is_empty()).unwrap_or_else(stem);
-        let mut file =
-            Self { name, tree, meshes, actuators, couplings, joinings, exclusions, geom_pairs, key, gravity, notes };
+        let mut file = Self {
+            name,
+            tree,
+            meshes,
+            actuators,
+            couplings,
+            joinings,
+            exclusions,
+            geom_pairs,
+            key,
+            gravity,
+            impratio,
+            notes,
+        };
         file.check_names().map_err(|error| error.within(document.files[0].display()))?;
         Ok(file)
     }
@@ -257,8 +279,13 @@ impl<'a> Mjcf<'a> {
     }
 
     fn scene(&self) -> Result<Scene> {
-        let mut scene =
-            Scene { gravity: self.gravity.unwrap_or(Scene::new().gravity), notes: self.notes.clone(), ..Scene::new() };
+        let default = Scene::new();
+        let mut scene = Scene {
+            gravity: self.gravity.unwrap_or(default.gravity),
+            params: Params { impratio: self.impratio.unwrap_or(default.params.impratio), ..default.params },
+            notes: self.notes.clone(),
+            ..default
+        };
         let mut names = Names::default();
         let robots: Vec<usize> = self.tree.roots().filter(|&root| self.is_robot(root)).collect();
         // The thing and the link of each body, for rules of pairs between things.
