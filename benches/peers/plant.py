@@ -151,6 +151,11 @@ class Plant:
         self.data.ctrl[self.actuators] = u
         mujoco.mj_step(self.model, self.data, nstep=self.steps)
 
+    def is_lost(self) -> bool:
+        """Has MuJoCo met a number that is none, or a huge one, since the start? It then begins anew from its own home."""
+        kinds = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+        return any(self.data.warning[kind].number for kind in kinds)
+
     def settling(self) -> float:
         """How long the slowest joint takes, s: see above."""
         ids = self.actuators

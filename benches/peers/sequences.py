@@ -2,7 +2,8 @@
 
     python3 benches/peers/sequences.py assets/tasks/allegro_cube_sequence.toml … [--episodes N] [--binary PATH] [--json FILE] [-- PLANNER OPTIONS]
 
-Prints a line per sequence and a table with a row per task. See plant.py for how a scene becomes MuJoCo's, and perturbed.py for plants other
+Prints a line per sequence and a table with a row per task. Where MuJoCo's own state is no number any more, which it begins anew from, the
+sequence has ended by the plant. See plant.py for how a scene becomes MuJoCo's, and perturbed.py for plants other
 than believed.
 """
 
@@ -50,6 +51,9 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
         before = doing
         if answer["done"] or len(times) >= (given.goals or len(times) + 1):
             break
+        if plant.is_lost():
+            answer["ended"] = "plant"
+            break
         periods += 1
         push.apply(len(ms) - 1)
         plant.hold(late.take(np.array(answer["u"])))
@@ -60,11 +64,11 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
 
 def table(rows: list[dict]) -> str:
     """Markdown."""
-    lines = ["| task | sequences | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / all goals | ms |", "|---|--:|--:|---|--:|--:|--:|"]
+    lines = ["| task | sequences | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / plant / all goals | ms |", "|---|--:|--:|---|--:|--:|--:|"]
     for row in rows:
         goals = [one["goals"] for one in row["sequences"]]
         seconds = [x for one in row["sequences"] for x in one["seconds"]]
-        ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "all goals")]
+        ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "plant", "all goals")]
         cells = [row["task"], len(goals), f"{statistics.mean(goals):.1f} / {statistics.median(goals):g}", ", ".join(map(str, sorted(goals)))]
         cells += [f"{statistics.median(seconds):.1f}" if seconds else "–", " / ".join(map(str, ends))]
         cells += [f"{statistics.median(one['ms'] for one in row['sequences']):.1f}"]
@@ -80,6 +84,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first sequence")
     parser.add_argument("--goals", type=int, help="most goals of a sequence, if fewer than the task's")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scene", type=Path, help="the plant's scene, where it is not the planner's")
     parser.add_argument("--json", type=Path, help="every sequence, for programs")
     perturbed.arguments(parser)
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
@@ -88,7 +93,7 @@ def main() -> None:
     for path in arguments.tasks:
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
         period = planner.ask({"episode": arguments.first, "seed": arguments.seed})["period"]
-        plant = Plant(path.parent / tomllib.loads(path.read_text())["scene"], arguments.binary, period)
+        plant = Plant(arguments.scene or path.parent / tomllib.loads(path.read_text())["scene"], arguments.binary, period)
         perturbed.change(plant, arguments)
         sequences = []
         for number in range(arguments.first, arguments.first + arguments.episodes):

@@ -1,6 +1,6 @@
 //! State that a contact has in addition during the iteration for Coulomb's law.
 
-use fingertip_lanes::lane::Real;
+use fingertip_lanes::lane::{Real, state};
 use fingertip_lanes::vector::Vec3;
 
 use super::friction::Scaling;
@@ -19,6 +19,8 @@ pub(super) struct Slide<R> {
     /// The change of the scaled displacement z in the step.
     pub(super) moved: Vec3<R>,
 }
+
+state!(Slide { numbers: [gap], flags: [], states: [scaling, up, down, moved] });
 
 /// Length of a [`Slide`] in numbers.
 pub(super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();

@@ -17,6 +17,7 @@ use super::super::response::Response;
 use super::super::shared;
 use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
+use super::super::symmetric::Symmetric;
 
 /// Computes a step: that of δ in `work.step`, those of forces in the contacts' and limits' states.
 #[inline(always)]
@@ -25,16 +26,23 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     newton::begin(s, problem, kappa, approach, work);
     displace(s, work);
     let columns = work.columns.as_chunks().0;
-    let scaled_columns = work.scaled.as_chunks_mut().0;
     // What the upper triangle of the system has beside the symmetric part.
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
     clear(&mut work.upper[..n_entries]);
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
-        eliminate(s, contact, (columns, work.pivot), (kappa, approach), (state, slide), work.step);
-        let force = sub(state.eta, answer(&state.response, slide, state.error));
-        shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
-        shared::add_tilt(contact, columns, (slide.up, slide.down), scaled_columns, work.h, work.upper);
+        R::when(
+            state.is_there(),
+            &mut ((state, slide), (&mut *work.h, &mut *work.upper), (&mut *work.step, &mut *work.scaled)),
+            #[inline(always)]
+            |((state, slide), (h, upper), (step, scaled))| {
+                let scaled = scaled.as_chunks_mut().0;
+                eliminate(s, contact, (columns, work.pivot), (kappa, approach), (state, slide), step);
+                let force = sub(state.eta, answer(&state.response, slide, state.error));
+                shared::add(contact, columns, &state.response, force, scaled, h, step);
+                shared::add_tilt(contact, columns, (slide.up, slide.down), scaled, h, upper);
+            },
+        );
     }
     for x in work.step.iter_mut() {
         *x = -*x;
@@ -46,21 +54,36 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
 
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
-        slide.moved = along_shared(contact, columns, work.step);
-        let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
-        state.d_eta = d_eta;
-        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
-        {
-            *step += dot(column, d_eta);
-        }
+        R::when(
+            state.is_there(),
+            &mut ((state, slide), &mut *work.step),
+            #[inline(always)]
+            |((state, slide), step)| {
+                slide.moved = along_shared(contact, columns, step);
+                let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
+                state.d_eta = d_eta;
+                let private = contact.private_part(columns).iter();
+                for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                    *step += dot(column, d_eta);
+                }
+            },
+        );
     }
     newton::end(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (slide, contact) in present(work.presence, Slide::of(work.slides).iter_mut().zip_inline(&s.contacts)) {
-        let private = contact.private_part(columns);
-        for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
-            slide.moved = axpy(step, column, slide.moved);
-        }
+    let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
+    for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
+        R::when(
+            state.is_there(),
+            &mut slide.moved,
+            #[inline(always)]
+            |moved| {
+                let private = contact.private_part(columns);
+                for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
+                    *moved = axpy(step, column, *moved);
+                }
+            },
+        );
     }
 }
 
@@ -117,12 +140,13 @@ fn eliminate<R: Real>(
             scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
         },
     );
-    // A contact of no weight: finite, and without an answer.
+    // A contact of no weight: finite, and without an answer. That is zero: the products of a small number are subnormal, which are slow.
     let none = there.not();
     scaling.v = select(none, cone.n, scaling.v);
-    (scaling.t, scaling.sqrt_q) = (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
+    (scaling.t, scaling.sqrt_q) = (R::select(none, R::one(), scaling.t), R::select(none, R::one(), scaling.sqrt_q));
     slide.scaling = scaling;
-    let law = scaling.answer(cone.n, s.impratio);
+    let mut law = scaling.answer(cone.n, s.impratio);
+    law.root = Symmetric::select(none, Symmetric::diagonal(R::zero()), law.root);
     let tau = R::select(here, approach.tau, R::one());
     let target = scale(tau, s.coulomb_displacement(cone, own, eta, cone.rho(eta)));
     let error = sub(state.zeta, target);
@@ -180,29 +204,38 @@ pub(super) fn length<R: Real>(
     work: &mut Work<&mut [R]>,
 ) -> R {
     let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
-    let mut end = R::splat(f64::INFINITY);
-    let mut doubt = R::zero();
+    let mut bounds = [R::splat(f64::INFINITY), R::zero()];
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
     for (state, slide) in present(work.presence, states) {
-        let (cone, there) = (&state.cone, state.is_there());
-        let own = R::select(there, kappa * state.share, R::one());
-        let next = s.felt(cone, add(state.zeta, slide.moved));
-        let rho = cone.rho(state.eta);
-        let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
-        let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
-        let gap = dot(cone.n, next);
-        state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
-        let falls = slide.gap - gap;
-        let falling = falls.gt(R::zero());
-        let of_gap = R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
-        let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
-        let room = cone.room(state.eta, state.d_eta).0;
-        let room = R::select(apart, room.min(of_slack), room);
-        end = R::select(there, end.min(room), end);
-        for &x in state.d_eta.iter().chain(&slide.moved) {
-            doubt = R::select(there, x.doubt(doubt), doubt);
-        }
+        let there = state.is_there();
+        R::when(
+            there,
+            &mut (state, &mut bounds),
+            #[inline(always)]
+            |(state, [end, doubt])| {
+                let cone = &state.cone;
+                let own = R::select(there, kappa * state.share, R::one());
+                let next = s.felt(cone, add(state.zeta, slide.moved));
+                let rho = cone.rho(state.eta);
+                let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
+                let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
+                let gap = dot(cone.n, next);
+                state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
+                let falls = slide.gap - gap;
+                let falling = falls.gt(R::zero());
+                let of_gap =
+                    R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
+                let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
+                let room = cone.room(state.eta, state.d_eta).0;
+                let room = R::select(apart, room.min(of_slack), room);
+                *end = R::select(there, end.min(room), *end);
+                for &x in state.d_eta.iter().chain(&slide.moved) {
+                    *doubt = R::select(there, x.doubt(*doubt), *doubt);
+                }
+            },
+        );
     }
+    let [mut end, mut doubt] = bounds;
     for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
         let d_slack = R::select(apart, d_slack, R::zero());
@@ -227,22 +260,30 @@ pub(super) fn go<R: Real>(
 ) -> R {
     let kappa = problem.kappa;
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
-    let mut worst = R::zero();
+    let mut worst = [R::zero()];
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
     for (state, slide) in present(work.presence, states) {
-        let (n, there) = (state.cone.n, state.is_there());
-        let gap = dot(n, add(state.zeta, slide.moved));
-        slide.gap = go(slide.gap, gap - slide.gap);
-        for k in 0..3 {
-            state.eta[k] = go(state.eta[k], state.d_eta[k]);
-            state.slack[k] = go(state.slack[k], state.d_slack[k]);
-        }
-        let z = axpy(alpha, slide.moved, state.zeta);
-        let own = R::select(there, kappa * state.share, R::one());
-        let misfit =
-            state.cone.misfit(own, state.eta, s.lifted(&state.cone, Friction::Coulomb, z)).abs() * state.cone.weight;
-        worst = worst.max(R::select(there, misfit, R::zero()));
+        let there = state.is_there();
+        R::when(
+            there,
+            &mut ((state, slide), &mut worst),
+            #[inline(always)]
+            |((state, slide), [worst])| {
+                let gap = dot(state.cone.n, add(state.zeta, slide.moved));
+                slide.gap = go(slide.gap, gap - slide.gap);
+                for k in 0..3 {
+                    state.eta[k] = go(state.eta[k], state.d_eta[k]);
+                    state.slack[k] = go(state.slack[k], state.d_slack[k]);
+                }
+                let z = axpy(alpha, slide.moved, state.zeta);
+                let own = R::select(there, kappa * state.share, R::one());
+                let zeta = s.lifted(&state.cone, Friction::Coulomb, z);
+                let misfit = state.cone.misfit(own, state.eta, zeta).abs() * state.cone.weight;
+                *worst = worst.max(R::select(there, misfit, R::zero()));
+            },
+        );
     }
+    let [mut worst] = worst;
     for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let gap = work.limit_gap[l] + work.step[dof].scale(sign);
         work.limit_slack[l] = go(work.limit_slack[l], gap - work.limit_slack[l]);
