@@ -194,6 +194,81 @@ fn a_retreat_leaves_the_object() {
     }
 }
 
+/// Two fingers on rails that cross, both before the crossing and to go beyond it: they meet there, each in the other's way, and neither gives way to
+/// the other. A retreat brings them home one after the other.
+#[test]
+fn crossed_fingers_go_home_one_after_the_other() {
+    let finger = |name: &str, y: f64| {
+        format!(
+            r#"<joint name="{name}" type="prismatic"><parent link="base"/><child link="{name}_tip"/><axis xyz="1 {y} 0"/>
+            <limit lower="-1" upper="1" effort="100" velocity="5"/></joint>
+            <link name="{name}_tip"><inertial><mass value="0.02"/>
+            <inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial>
+            <collision><geometry><sphere radius="0.015"/></geometry></collision></link>"#
+        )
+    };
+    let urdf =
+        format!("<robot name=\"crossing\"><link name=\"base\"/>{}{}</robot>", finger("a", 1.0), finger("b", -1.0));
+    let scene = r#"
+        [params]
+        h = 0.02
+        epsilon = 1.0
+        kappa = 1e4
+        mu = 0.1
+        contact_distance = 0.1
+        gravity = [0.0, 0.0, 0.0]
+        [[object]]
+        name = "disc"
+        cylinder = [0.02, 0.02]
+        mass = 0.2
+        freedom = "planar"
+        position = [0.6, 0.0, 0.0]
+        [[robot]]
+        name = "crossing"
+        urdf = "crossing.urdf"
+        stiffness = 50.0
+        home = { a = 0.15, b = 0.15 }
+    "#;
+    let text = r#"
+        scene = "crossing.toml"
+        hold = 5
+        horizon = 6
+        [command]
+        type = "relative"
+        bound = 0.02
+        [goal]
+        object = "disc"
+        position = [0.8, 0.0]
+        [weights]
+        position = 1.0
+        command = 0.001
+        [supervisor]
+        stall = 0.3
+    "#;
+    let folder = std::env::temp_dir().join(format!("fingertip-crossing-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("crossing.urdf"), urdf).unwrap();
+    std::fs::write(folder.join("crossing.toml"), scene).unwrap();
+    let task = Task::from_toml(text, folder.as_path());
+    std::fs::remove_dir_all(&folder).unwrap();
+    let task = task.unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut run = Run::new(&task, &episode);
+    let joints: Vec<usize> = task.simulator().joints().iter().map(|joint| joint.q).collect();
+    let mut q = episode.start.q.clone();
+    joints.iter().for_each(|&joint| q[joint] = -0.05);
+    for _ in 0..80 {
+        q = run.period(&q);
+    }
+    let does: Vec<_> = run.periods.chunk_by(|a, b| a.1 == b.1).collect();
+    let at = does.iter().position(|periods| periods[0].1 == Doing::Retreat).unwrap();
+    let farthest = |q: &[f64]| largest(joints.iter().map(|&joint| q[joint] - episode.start.q[joint]));
+    // The 2 s of all fingers, and then those of one after the other: less than 0.1 m off is home.
+    let (retreat, after) = (does[at], &does[at + 1][0].0);
+    let together = farthest(&retreat[20].0);
+    assert!(together > 0.15 && farthest(after) < 0.1, "{together} {} {}", farthest(after), retreat.len());
+}
+
 /// Stalls are told apart, and said.
 #[test]
 fn what_a_stall_says() {

@@ -1,5 +1,7 @@
 //! The step as a controller sees it: one command per period, which the model holds over several steps.
 
+use std::collections::BTreeMap;
+
 use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{DMatrix, DMatrixView, DVector};
 
@@ -165,6 +167,30 @@ impl Simulator {
     /// The commanded joints, in the order of u.
     pub fn joints(&self) -> &[Joint] {
         &self.joints
+    }
+
+    /// The commanded joints of each finger, as indices among them: of each branch of a robot behind the joints that move all of it. These
+    /// are a group of their own.
+    pub(super) fn fingers(&self) -> Vec<Vec<usize>> {
+        let tree = &self.model().tree;
+        let body = |joint: &Joint| tree.coordinates.iter().find(|c| c.q == joint.q).map_or(0, |c| c.body);
+        let bodies: Vec<usize> = self.joints.iter().map(body).collect();
+        let moves = |above: usize, mut below: usize| {
+            while below > above {
+                below = tree.bodies[below].parent;
+            }
+            below == above
+        };
+        let owner = |joint: usize| tree.bodies[bodies[joint]].owner;
+        let all = 0..bodies.len();
+        let moves_all =
+            |joint: usize| all.clone().all(|other| owner(other) != owner(joint) || moves(bodies[joint], bodies[other]));
+        let mut fingers: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for joint in all.clone() {
+            let root = all.clone().find(|&above| !moves_all(above) && moves(bodies[above], bodies[joint]));
+            fingers.entry((owner(joint), root)).or_default().push(joint);
+        }
+        fingers.into_values().collect()
     }
 
     /// The barrier parameter κ, 1/J.

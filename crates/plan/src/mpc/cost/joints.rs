@@ -37,6 +37,13 @@ impl Posture {
         Self { joints, follows: false }
     }
 
+    /// The cost of some of the commanded joints, by their indices, whose posture is their positions in q (nq numbers).
+    pub(in crate::mpc) fn of_joints(simulator: &Simulator, q: &[f64], joints: &[usize]) -> Self {
+        let all = simulator.joints();
+        let joints = joints.iter().map(|&i| (all[i].q, all[i].v, q[all[i].q])).collect();
+        Self { joints, follows: false }
+    }
+
     /// The cost whose posture is where each plan begins; in a plan that begins at q (nq numbers) that is q.
     pub fn following(simulator: &Simulator, q: &[f64]) -> Self {
         Self { follows: true, ..Self::new(simulator, q) }

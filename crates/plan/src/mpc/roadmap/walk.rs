@@ -140,7 +140,9 @@ impl Walk {
     pub fn problems(&self, task: &Task, start: &Start) -> fingertip_shapes::Result<Vec<Problem>> {
         let episode = |start: Start| Episode { number: 0, start, goal: self.goal.clone() };
         match (self.phase, &self.joints) {
-            (Phase::Release, Some(q)) => task.retreat(&episode(Start { q: q.clone(), ..start.clone() }), &self.goal),
+            (Phase::Release, Some(q)) => {
+                task.retreat(&episode(Start { q: q.clone(), ..start.clone() }), &self.goal, None)
+            }
             _ => task.problems(&episode(start.clone())),
         }
     }

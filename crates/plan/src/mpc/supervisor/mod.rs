@@ -16,6 +16,7 @@ use super::sampling::Deviates;
 use super::task::{Episode, Task};
 use fingertip_shapes::largest::largest;
 pub use stall::Stall;
+use stall::is_tangled;
 
 /// When a supervisor does what.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +80,8 @@ const LONGEST_RETURN: f64 = 3.0;
 /// A retreat ends when every joint is this near to its place at home, rad or m, or after this time, s.
 const HOME: f64 = 0.1;
 const LONGEST_RETREAT: f64 = 2.0;
+/// The time for which one finger alone goes home, s, where fingers are in each other's way.
+const LONGEST_FINGER: f64 = 1.0;
 /// Progress is a step of this share of the distance that counts as success, and of this share of the smallest distance so far.
 const PROGRESS: f64 = 0.2;
 const SHARE: f64 = 0.02;
@@ -95,6 +98,10 @@ pub struct Supervisor {
     doing: Doing,
     /// The present target of planning.
     target: Goal,
+    /// The joints of each finger, the number of the one that a retreat brings home alone, if it does, and the joints that then go there or stay.
+    fingers: Vec<Vec<usize>>,
+    finger: Option<usize>,
+    homing: Vec<usize>,
     /// Control periods since `doing` began, and since the last progress.
     since: usize,
     idle: usize,
@@ -123,6 +130,9 @@ impl Supervisor {
             controller: task.controller(episode)?,
             task: task.clone(),
             target: episode.goal.clone(),
+            fingers: task.simulator().fingers(),
+            finger: None,
+            homing: Vec::new(),
             episode: episode.clone(),
             settings: task.supervision,
             terms: Vec::new(),
@@ -247,7 +257,10 @@ impl Supervisor {
                 has_lasted(settings.stall) || self.farthest_turn(&self.target, q)? < REACHED * settings.subgoal
             }
             Doing::Sample => has_lasted(settings.stall),
-            Doing::Retreat => has_lasted(LONGEST_RETREAT) || self.is_home(q),
+            Doing::Retreat => match self.finger {
+                None => has_lasted(LONGEST_RETREAT) || self.is_home(q),
+                Some(finger) => has_lasted(LONGEST_FINGER) || self.is_finger_home(finger, q),
+            },
             Doing::Node | Doing::Release | Doing::Last => false,
         };
         self.since += 1;
@@ -272,6 +285,14 @@ impl Supervisor {
         let is_free = matches!(self.doing, Doing::Goal | Doing::Subgoal) || is_over;
         if !is_free {
             return Ok(());
+        }
+        if self.doing == Doing::Retreat
+            && let Some(next) = self.next_finger(q)
+        {
+            let homing = (0..self.fingers.len()).filter(|&finger| finger == next || self.is_finger_home(finger, q));
+            self.homing = homing.flat_map(|finger| &self.fingers[finger]).copied().collect();
+            (self.finger, self.since) = (Some(next), 0);
+            return self.plan();
         }
         if self.doing == Doing::Return && away.is_some_and(|away| away > 1.0) {
             // It cannot be brought back from there as it is held.
@@ -383,13 +404,27 @@ impl Supervisor {
     }
 
     fn is_home(&self, q: &[f64]) -> bool {
+        (0..self.fingers.len()).all(|finger| self.is_finger_home(finger, q))
+    }
+
+    fn is_finger_home(&self, finger: usize, q: &[f64]) -> bool {
         let joints = self.task.simulator().joints();
-        joints.iter().all(|joint| (q[joint.q] - self.episode.start.q[joint.q]).abs() < HOME)
+        let off = |&joint: &usize| q[joints[joint].q] - self.episode.start.q[joints[joint].q];
+        self.fingers[finger].iter().all(|joint| off(joint).abs() < HOME)
+    }
+
+    /// The next finger that goes home alone in a retreat that has not brought all of them there, if some are in each other's way.
+    fn next_finger(&self, q: &[f64]) -> Option<usize> {
+        if self.finger.is_none() && !is_tangled(&self.task, self.answer.as_ref()) {
+            return None;
+        }
+        let first = self.finger.map_or(0, |finger| finger + 1);
+        (first..self.fingers.len()).find(|&finger| !self.is_finger_home(finger, q))
     }
 
     /// Does something else, for another target.
     fn begin(&mut self, doing: Doing, target: Goal) -> Result<()> {
-        (self.doing, self.target, self.since) = (doing, target, 0);
+        (self.doing, self.target, self.since, self.finger) = (doing, target, 0, None);
         if self.settings.is_some() {
             *self.times.entry(doing).or_insert(0) += 1;
         }
@@ -402,7 +437,8 @@ impl Supervisor {
         let mut problems = if let Some(walk) = walk {
             walk.problems(&self.task, &self.episode.start)?
         } else if self.doing == Doing::Retreat {
-            self.task.retreat(&self.episode, &self.target)?
+            let homing = self.finger.map(|_| self.homing.as_slice());
+            self.task.retreat(&self.episode, &self.target, homing)?
         } else {
             self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?
         };

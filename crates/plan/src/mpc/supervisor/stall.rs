@@ -6,11 +6,15 @@ use super::Doing;
 use crate::mpc::controller::Answer;
 use crate::mpc::cost::Goal;
 use crate::mpc::outcome::Outcome;
+use crate::mpc::problem::Trajectory;
 use crate::mpc::simulator::Joint;
 use crate::mpc::task::{Errors, Task};
+use fingertip_step::model::Model;
 
 /// A contact force from which on something touches, N.
 const TOUCHES: f64 = 1e-2;
+/// A contact force between fingers from which on they are in each other's way, N.
+const HINDERS: f64 = 0.1;
 /// A joint this near to its limit is at it, rad or m.
 const AT_LIMIT: f64 = 0.02;
 /// An object that has moved less than this since the goal was given has not moved, m and rad; its joints, less than the first.
@@ -49,11 +53,8 @@ impl Stall {
         let model = simulator.model();
         let robots = model.tree.owners.iter().filter(|owner| owner.robot);
         let of_robot = |robot| late.iter().flat_map(move |(object, _)| model.contacts_between(robot, object));
-        let mut holds = robots.flat_map(|robot| of_robot(robot.name.as_str()));
-        let touches = holds.any(|i| {
-            let forces = plan.best.force.chunks_exact(3).skip(i).step_by(model.nc());
-            forces.map(|f| f.iter().map(|x| x * x).sum::<f64>().sqrt()).any(|f| f > TOUCHES)
-        });
+        let holds = robots.flat_map(|robot| of_robot(robot.name.as_str()));
+        let touches = is_pressed(model, &plan.best, holds, TOUCHES);
         if !touches && !late.is_empty() {
             return Ok(Self::NoContact);
         }
@@ -84,6 +85,23 @@ impl Stall {
             Self::Limit(_) | Self::Minimum => Doing::Retreat,
         }
     }
+}
+
+/// Do a robot's fingers press on each other in the plan that was answered?
+pub(super) fn is_tangled(task: &Task, answer: Option<&Answer>) -> bool {
+    let model = task.simulator().model();
+    let robots = model.tree.owners.iter().filter(|owner| owner.robot);
+    let own = robots.flat_map(|robot| model.contacts_between(&robot.name, &robot.name));
+    let plan = answer.and_then(|answer| answer.plan.as_ref());
+    plan.is_some_and(|plan| is_pressed(model, &plan.best, own, HINDERS))
+}
+
+/// Has one of these contacts more than this force at the end of a period, N?
+fn is_pressed(model: &Model, along: &Trajectory, contacts: impl IntoIterator<Item = usize>, least: f64) -> bool {
+    contacts.into_iter().any(|i| {
+        let forces = along.force.chunks_exact(3).skip(i).step_by(model.nc());
+        forces.map(|f| f.iter().map(|x| x * x).sum::<f64>().sqrt()).any(|f| f > least)
+    })
 }
 
 impl std::fmt::Display for Stall {

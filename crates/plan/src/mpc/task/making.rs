@@ -76,8 +76,14 @@ impl Task {
         self.simulators.iter().map(problem).collect()
     }
 
-    /// The problems of letting go: the object stays at `pose`, and the robots go to where they were at the episode's start.
-    pub(in crate::mpc) fn retreat(&self, episode: &Episode, pose: &Goal) -> Result<Vec<Problem>> {
+    /// The problems of letting go: the object stays at `pose`, and the robots go to where they were at the episode's start; or
+    /// these joints alone, by their indices, and the others yield.
+    pub(in crate::mpc) fn retreat(
+        &self,
+        episode: &Episode,
+        pose: &Goal,
+        homing: Option<&[usize]>,
+    ) -> Result<Vec<Problem>> {
         let mut problems = self.problems(&Episode { goal: pose.clone(), ..episode.clone() })?;
         for problem in &mut problems {
             let objective = &mut problem.objective;
@@ -85,7 +91,9 @@ impl Task {
             for term in &mut objective.terms {
                 (term.running, term.terminal) = (term.terminal, term.terminal);
             }
-            let cost = Arc::new(Posture::new(&problem.simulator, &episode.start.q));
+            let (simulator, home) = (&problem.simulator, &episode.start.q);
+            let all = || Posture::new(simulator, home);
+            let cost = Arc::new(homing.map_or_else(all, |joints| Posture::of_joints(simulator, home, joints)));
             objective.terms.push(Term { cost, running: LETTING_GO, terminal: LETTING_GO, purpose: false });
             objective.forces.clear();
         }
