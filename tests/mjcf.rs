@@ -211,8 +211,8 @@ fn rest_of_a_tendon() -> Result<()> {
 #[test]
 fn stiffness_of_friction() {
     let read = |option: &str| {
-        let text =
-            format!("<mujoco><option {option}/><worldbody><geom size=\"1 1 1\" type=\"box\"/></worldbody></mujoco>");
+        let thing = r#"<body><freejoint/><geom size="1 1 1" type="box"/></body>"#;
+        let text = format!("<mujoco><option {option}/><worldbody>{thing}</worldbody></mujoco>");
         Scene::from_mjcf_text(&text, "here").unwrap()
     };
     for (option, expected) in [
