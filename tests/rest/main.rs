@@ -2,7 +2,8 @@
 //! and closed forms.
 //!
 //! `FINGERTIP_WORLDS=10000` drops so many things, the usual number takes seconds; `FINGERTIP_SEED=1` other ones;
-//! `FINGERTIP_SCENE=17` only those of one scene of that seed; `FINGERTIP_IMPRATIO=100` by Coulomb's law with friction so much stiffer; with `FINGERTIP_REPORT=1` what is not right is printed and does not fail.
+//! `FINGERTIP_SCENE=17` only those of one scene of that seed; `FINGERTIP_IMPRATIO=100` by Coulomb's law with friction so much
+//! stiffer; with `FINGERTIP_REPORT=1` what is not right is printed and does not fail.
 
 #[path = "../support/mod.rs"]
 mod support;
