@@ -93,7 +93,7 @@ impl Browser {
     pub fn wait(&self, expression: &str) {
         let begin = Instant::now();
         while self.run(&format!("return Boolean({expression})")) != true {
-            assert!(begin.elapsed() < Duration::from_secs(20), "waited for {expression}: {:?}", self.complaints());
+            assert!(begin.elapsed() < Duration::from_secs(60), "waited for {expression}: {:?}", self.complaints());
             std::thread::sleep(Duration::from_millis(30));
         }
     }

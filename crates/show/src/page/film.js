@@ -4,6 +4,8 @@ import { save } from "fingertip/plot";
 
 /** Frames a second, and bits a second. */
 const [RATE, BITS] = [30, 8e6];
+/** The most time between two pictures of a replay, seconds. */
+const STEP = 2 / RATE;
 const KINDS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"];
 
 export class Film {
@@ -40,6 +42,11 @@ export class Film {
   end() {
     this.page.player.loop = this.loop;
     if (this.recorder.state !== "inactive") this.recorder.stop();
+  }
+
+  /** The time by which the replay goes on: where drawing is slow the video is longer, and lacks nothing. */
+  pace(seconds) {
+    return this.recorder ? Math.min(seconds, STEP) : seconds;
   }
 
   /** A frame has been drawn: the replay may be over. */

@@ -258,7 +258,7 @@ class Page {
     requestAnimationFrame((next) => this.tick(next));
     const seconds = Math.min(LONGEST, (now - this.last) / 1000);
     this.last = now;
-    const stepped = this.player.advance(seconds);
+    const stepped = this.player.advance(this.film.pace(seconds));
     const came = this.live?.arrived();
     if (this.follow && this.selected && this.track.length) this.carry();
     const glides = this.camera.glide(seconds);
