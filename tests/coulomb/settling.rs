@@ -1,6 +1,7 @@
 //! How often the law settles on random states of the shipped scenes.
 
 use candle_core::{Tensor, Var};
+use fingertip::Model;
 use fingertip::description::{Friction, Scene};
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
@@ -14,6 +15,8 @@ use super::{compile, with_coulomb};
 const STATES: usize = 12000;
 /// Of those that the relaxed law solves.
 const UNSETTLED: f64 = 1e-3;
+/// Of those with violent commands: two thirds are in the two worst scenes from 10 rad at κ = 10⁶ on.
+const VIOLENTLY: f64 = 0.07;
 
 #[test]
 fn random_states_settle() {
@@ -60,28 +63,64 @@ fn random_states_settle() {
     assert!((unsettled as f64) < UNSETTLED * all as f64, "{unsettled} of {all} unsettled");
 }
 
-/// A joint of the planar hand commanded 10 rad off wedges the ball: one in ten such states is left unsettled, as `docs/friction.md`
-/// tells. With shorter attempts it was one in five.
+/// Scenes in which a joint is commanded so far off, rad or m, and 1/κ.
+const VIOLENT: [&str; 9] = [
+    "push",
+    "two_fingers",
+    "tips",
+    "hand_ball",
+    "cube_fingertips",
+    "allegro_cube",
+    "planar_hand",
+    "press_and_drag",
+    "pivot",
+];
+const OFF: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
+const KAPPA: [f64; 2] = [1e4, 1e6];
+
+/// The last scenes, in which a body goes far through what holds it.
+const WORST: [&str; 2] = ["press_and_drag", "pivot"];
+
+/// A command that no joint can follow squeezes, wedges and throws things: openings lead to an answer there too, up to 10 rad in all scenes but
+/// [`WORST`]. Without them half of the states of the planar hand were left unsettled with 10 rad at κ = 10⁶.
 #[test]
-fn violent_commands_settle_mostly() {
-    const STATES: usize = 400;
-    let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
-    scene.params.kappa = 1e5;
-    let model = compile(&scene);
+fn violent_commands_settle() {
+    let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES / 100);
+    let (mut unsettled, mut all) = (0, 0);
+    for name in VIOLENT {
+        let mut row = format!("{name}:");
+        for off in OFF {
+            for kappa in KAPPA {
+                let mut scene = with_coulomb(Scene::load(format!("assets/scenes/{name}.toml")).unwrap());
+                scene.params.kappa = kappa;
+                let open = violent(&compile(&scene), off, states);
+                if off <= 10.0 && kappa <= 1e4 && !WORST.contains(&name) {
+                    assert_eq!(open, 0, "{name}, {off} rad off");
+                }
+                row += &format!(" {open}");
+                (unsettled, all) = (unsettled + open, all + states);
+            }
+        }
+        println!("{row} of {states}");
+    }
+    assert!(unsettled as f64 <= VIOLENTLY * all as f64, "{unsettled} of {all} unsettled");
+}
+
+/// How many of so many states within 0.02 of home are unsettled, with each joint in turn commanded off home by so much to either side.
+fn violent(model: &Model, off: f64, states: usize) -> usize {
     let (home, joints) = (model.tree.home(), model.tree.coordinates.iter().filter(|joint| joint.u.is_some()));
     let joints: Vec<f64> = joints.map(|joint| joint.home[0]).collect();
     let near = |w: usize| home.iter().enumerate().map(move |(i, x)| x + 0.02 * ((1 + 7 * w + 3 * i) as f64).sin());
-    let off = |w: usize| if (w / joints.len()).is_multiple_of(2) { 10.0 } else { -10.0 };
+    let side = |w: usize| if (w / joints.len()).is_multiple_of(2) { off } else { -off };
     let command = |w: usize| {
         let joint = w % joints.len();
-        joints.iter().enumerate().map(move |(k, &u)| if k == joint { u + off(w) } else { u }).collect::<Vec<_>>()
+        joints.iter().enumerate().map(move |(k, &u)| if k == joint { u + side(w) } else { u }).collect::<Vec<_>>()
     };
-    let q: Vec<Vec<f64>> = (0..STATES).map(|w| near(w).collect()).collect();
-    let u: Vec<Vec<f64>> = (0..STATES).map(command).collect();
-    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
-    let step = step.step(&states::tensor(&model, &q), &states::tensor(&model, &u)).unwrap();
-    let unsettled = step.reports.iter().filter(|report| report.status == Status::Unsettled).count();
-    assert!(unsettled < STATES / 7, "{unsettled} of {STATES} unsettled");
+    let q: Vec<Vec<f64>> = (0..states).map(|w| near(w).collect()).collect();
+    let u: Vec<Vec<f64>> = (0..states).map(command).collect();
+    let step = Quasidynamic::new(model, &model.parameters).unwrap();
+    let step = step.step(&states::tensor(model, &q), &states::tensor(model, &u)).unwrap();
+    step.reports.iter().filter(|report| report.status == Status::Unsettled).count()
 }
 
 /// What an unsettled step leaves is the largest gap μ‖ν_t‖ of the relaxed law, ν = 2/(κ s) (μ² λ_n, −λ_t) with
@@ -96,7 +135,8 @@ fn what_is_left_unsettled_is_told() {
         Ranges { kappa: (kappa, kappa), mu: (mu, mu), mu_also: &[], stiffness: (10.0, 1e2), mass: (5e-2, 1.0) };
     let batch = states::batch(&model, 0.05, 600, &ranges, &mut Random::new(83));
     let simulator = Quasidynamic::new(&model, &batch.parameters).unwrap();
-    let step = simulator.step(&batch.q, &batch.u).unwrap();
+    // 10 rad off: that wedges the ball.
+    let step = simulator.step(&batch.q, &(&batch.u + 10.0).unwrap()).unwrap();
     let lambda = rows(&step.lambda().unwrap().flatten_from(1).unwrap());
     let weight = step.contacts.weight.as_ref().map(rows);
     let mut unsettled = 0;

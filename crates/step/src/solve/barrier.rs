@@ -23,6 +23,7 @@ use fingertip_scene::Friction;
 
 use super::approach::Approach;
 use super::contact_state::{ContactState, write_forces};
+use super::coulomb;
 use super::line_search::line_search;
 use super::log::{Attempt, note};
 use super::memory::{Problem, Work};
@@ -69,20 +70,25 @@ const FALL: f64 = 0.03;
 
 /// Solves a lane of problems: δ, η and the report are left in `work`.
 ///
-/// With `warm` it starts from the problem's own forces; worlds in which these are outside the cones start cold.
+/// Only worlds of the mask count. With `warm` it starts from the problem's own forces; worlds in which these are outside the cones start
+/// cold. With `opens` each answer [opens](coulomb::open) gaps by the slips in it, and the solve goes on from there.
 #[inline(always)]
 pub(crate) fn solve<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     max_iterations: usize,
-    (warm, accuracy): (bool, Accuracy),
+    (worlds, warm, accuracy, opens): (R::Mask, bool, Accuracy, bool),
     work: &mut Work<&mut [R]>,
 ) {
     let good_p = newton::set_up(s, problem, work);
+    let running = good_p.and(worlds);
+    if opens {
+        coulomb::close(work);
+    }
 
     let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
-    approach.join(cold.and(good_p), s, problem, work);
+    approach.join(cold.and(running), s, problem, work);
     let code = |status: Status| R::splat(status.code());
     let status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
     let mut iterate = Iterate {
@@ -95,7 +101,7 @@ pub(crate) fn solve<R: Real>(
         slow: R::zero(),
         patience: R::splat(STUCK),
         given: if warm { are_given(problem) } else { R::Mask::splat(false) },
-        running: good_p,
+        running,
     };
     R::repeat(
         max_iterations,
@@ -103,7 +109,7 @@ pub(crate) fn solve<R: Real>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance(s, problem, (warm, accuracy), work),
+        |(at, work)| at.advance(s, problem, (warm, accuracy, opens), work),
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
@@ -148,7 +154,7 @@ impl<R: Real> Iterate<R> {
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
-        (warm, accuracy): (bool, Accuracy),
+        (warm, accuracy, opens): (bool, Accuracy, bool),
         work: &mut Work<&mut [R]>,
     ) {
         let running = self.running;
@@ -242,10 +248,31 @@ impl<R: Real> Iterate<R> {
         let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
         R::when(
             doubtful,
-            &mut (self, work),
+            &mut (&mut *self, &mut *work),
             #[inline(always)]
             |(at, work)| at.doubt(s, problem, (doubtful, broken, sound), work),
         );
+        if opens {
+            R::when(
+                done,
+                &mut (self, work),
+                #[inline(always)]
+                |(at, work)| at.open(s, problem, done, work),
+            );
+        }
+    }
+
+    /// Worlds that have been solved go on with the gaps that their slips open, until these are nearly those that they have.
+    #[inline(always)]
+    fn open(&mut self, s: &Structure, problem: &Problem<R>, solved: R::Mask, work: &mut Work<&mut [R]>) {
+        let again = coulomb::open(s, problem, solved, work);
+        newton::prepare(s, problem, work);
+        renew(s, problem, (Friction::Relaxed, again, soft_kappa(problem.kappa)), work);
+        self.approach.join(again, s, problem, work);
+        self.running = self.running.or(again);
+        self.last = R::select(again, R::splat(f64::INFINITY), self.last);
+        self.began = R::select(again, self.iterations, self.began);
+        self.slow = R::select(again, R::zero(), self.slow);
     }
 
     /// After a step of the approach: worlds in which it makes no progress start again.

@@ -31,7 +31,7 @@ pub enum Attempt {
     Hard,
     /// Coulomb's law, third attempt: from the softest forces, with careful steps.
     Careful,
-    /// Coulomb's law, last attempt: from the relaxed law's answer.
+    /// Coulomb's law, last attempt: from the answer of the relaxed law with opened gaps.
     FromRelaxed,
 }
 
@@ -69,6 +69,8 @@ pub(crate) enum Phase {
     First,
     /// By the relaxed law, where Coulomb's has no answer.
     Relaxed,
+    /// By the relaxed law with gaps that open by the slips, from that answer.
+    Opened,
     /// By Coulomb's law from that answer.
     Again,
     /// By the relaxed law with the coefficients of [`Structure::with_twins`], where there is still none.
@@ -78,12 +80,12 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 5] = [Self::First, Self::Relaxed, Self::Again, Self::Untwinned, Self::Frictionless];
+    const ALL: [Self; 6] = [Self::First, Self::Relaxed, Self::Opened, Self::Again, Self::Untwinned, Self::Frictionless];
 
     /// The friction law of this phase, if there is friction.
     fn friction(self, s: &Structure) -> Option<Friction> {
         match self {
-            Self::First | Self::Again => Some(s.friction),
+            Self::First | Self::Opened | Self::Again => Some(s.friction),
             Self::Relaxed | Self::Untwinned => Some(Friction::Relaxed),
             Self::Frictionless => None,
         }
@@ -92,7 +94,7 @@ impl Phase {
     /// A status with which [`refit`] gives contacts the coefficients of this phase.
     fn status(self) -> Status {
         match self {
-            Self::First | Self::Relaxed | Self::Again => Status::Solved,
+            Self::First | Self::Relaxed | Self::Opened | Self::Again => Status::Solved,
             Self::Untwinned => Status::Unsettled,
             Self::Frictionless => Status::Frictionless,
         }

@@ -41,6 +41,7 @@ impl Solve<'_> {
             Friction::Coulomb => {
                 group.run(&Coulomb { of: self, phase: Phase::First });
                 group.run_in_either(&Relaxed { of: self, phase: Phase::Relaxed });
+                group.run_in_either(&Relaxed { of: self, phase: Phase::Opened });
                 group.run(&Coulomb { of: self, phase: Phase::Again });
                 if !structure.twins.is_empty() {
                     group.run(&PutAside(self));
@@ -55,8 +56,11 @@ impl Solve<'_> {
     }
 }
 
-/// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled; or, without friction, of those
-/// that have no solution with it.
+/// Iterations over those of one solve, where gaps open by turns.
+const OPENINGS: usize = 4;
+
+/// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled, and again with their gaps opened;
+/// or, without friction, of those that have no solution with it.
 struct Relaxed<'a> {
     of: Solve<'a>,
     phase: Phase,
@@ -70,6 +74,7 @@ impl Stage for Relaxed<'_> {
         let worlds = match self.phase {
             Phase::First => R::Mask::splat(true),
             Phase::Relaxed | Phase::Again | Phase::Untwinned => is_relaxed(work.info[0]),
+            Phase::Opened => is_relaxed(*coulomb::kept_status(&mut work)),
             Phase::Frictionless => is(Status::Infeasible, work.info[0]),
         };
         let warm = warm && self.phase != Phase::Frictionless;
@@ -79,19 +84,27 @@ impl Stage for Relaxed<'_> {
             &mut work,
             #[inline(always)]
             |work| {
-                if self.phase != Phase::First {
+                let opens = self.phase == Phase::Opened;
+                let (mut worlds, mut most, mut accuracy) = (worlds, max_iterations, accuracy);
+                if opens {
+                    coulomb::keep_where(worlds, structure, &problem, work);
+                    worlds = is_relaxed(*coulomb::kept_status(work));
+                    (most, accuracy) = (OPENINGS * max_iterations, Accuracy::Rough);
+                } else if self.phase != Phase::First {
                     coulomb::put_aside(work);
                 }
-                barrier::solve(structure, &problem, max_iterations, (warm, accuracy), work);
-                if self.phase == Phase::Frictionless {
-                    coulomb::loosened(worlds, work);
+                barrier::solve(structure, &problem, most, (worlds, warm, accuracy, opens), work);
+                match self.phase {
+                    Phase::Opened => coulomb::opened(worlds, work),
+                    Phase::Frictionless => coulomb::loosened(worlds, work),
+                    _ => {}
                 }
             },
         );
     }
 }
 
-/// The iteration for Coulomb's law; again after the relaxed solve, from its answer.
+/// The iteration for Coulomb's law; again after the relaxed solve with opened gaps, from its answer.
 struct Coulomb<'a> {
     of: Solve<'a>,
     phase: Phase,

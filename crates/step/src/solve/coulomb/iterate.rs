@@ -10,7 +10,7 @@ use super::super::newton;
 use super::super::start::{renew, renew_all, soft_kappa, start};
 use super::super::status::Status;
 use super::super::structure::Structure;
-use super::join::{join, join_anew, recall};
+use super::join::{join_anew, recall};
 use super::step::{go, length, mean_product, step};
 
 /// Misfit below which a step is the last: it leaves an error of no more than its square.
@@ -38,10 +38,10 @@ const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 1.0 };
 /// The pace of the third attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 / 36.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
-/// The attempts: soft, hard, careful; from the relaxed answer.
+/// The attempts: soft, hard, careful; from the answer with opened gaps.
 const HARD: f64 = 1.0;
 const CAREFULLY: f64 = 2.0;
-const FROM_RELAXED: f64 = 3.0;
+const FROM_OPENED: f64 = 3.0;
 
 /// State of the iteration for Coulomb's law in a lane's worlds.
 struct Iterate<R: Real> {
@@ -72,7 +72,6 @@ pub(super) fn find<R: Real>(
     if again {
         running = running.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
         recall(s, problem, work);
-        join(running, s, problem, &mut approach, work);
     } else {
         let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work).and(running);
         join_anew(cold, s, problem, &mut approach, work);
@@ -82,7 +81,7 @@ pub(super) fn find<R: Real>(
         running,
         found: R::Mask::splat(false),
         steps: R::zero(),
-        attempt: R::splat(if again { FROM_RELAXED } else { 0.0 }),
+        attempt: R::splat(if again { FROM_OPENED } else { 0.0 }),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
     };

@@ -13,7 +13,7 @@ use super::super::slide::Slide;
 use super::super::structure::Structure;
 use super::step::mean_product;
 
-/// Takes the forces and slacks of the relaxed law's answer.
+/// Takes the forces of the relaxed law's answer, with the slacks and gaps that belong to them by Coulomb's.
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
@@ -22,7 +22,7 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
         state.eta = triple(work.eta, i);
         let own = R::select(there, problem.kappa * state.share, R::one());
         state.slack = state.cone.pole(own, state.eta, state.cone.rho(state.eta));
-        slide.gap = dot(state.cone.n, state.slack);
+        slide.gap = R::one() / (own * dot(state.cone.n, state.eta));
     }
     copy(work.limit_force, &work.eta[3 * s.nc()..]);
     for (slack, &force) in work.limit_slack[..s.n_limits].iter_mut().zip_inline(work.limit_force.iter()) {
@@ -47,18 +47,6 @@ pub(super) fn join_anew<R: Real>(
         let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }
-    join(worlds, s, problem, approach, work);
-}
-
-/// Lets worlds join the iteration whose slacks and gaps are already set.
-#[inline(always)]
-pub(super) fn join<R: Real>(
-    worlds: R::Mask,
-    s: &Structure,
-    problem: &Problem<R>,
-    approach: &mut Approach<R>,
-    work: &mut Work<&mut [R]>,
-) {
     approach.worlds = approach.worlds.or(worlds);
     let product = mean_product(s, problem, work).max(R::one());
     approach.tau = R::select(worlds, product, approach.tau);

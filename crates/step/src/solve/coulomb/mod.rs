@@ -25,13 +25,14 @@
 //! 1. from given forces, or from soft forces of each contact alone;
 //! 2. from harder forces of each contact alone;
 //! 3. from the softest ones, with more careful steps;
-//! 4. from the relaxed answer.
+//! 4. from where the relaxed law's answers lead that have their gaps opened by the slips in them: see [`opening`].
 //!
 //! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs have other
 //! coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
 
 mod iterate;
 mod join;
+mod opening;
 mod outcome;
 mod step;
 
@@ -41,14 +42,15 @@ use super::memory::{Problem, Work};
 use super::status::is_relaxed;
 use super::structure::Structure;
 use iterate::find;
-use outcome::{keep_where, report, restore};
-pub(super) use outcome::{loosened, put_aside, replace_relaxed};
+pub(super) use opening::{close, open};
+pub(super) use outcome::{keep_where, kept_status, loosened, opened, put_aside, replace_relaxed};
+use outcome::{report, restore};
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
 /// the reason.
 ///
-/// With `again`, after the relaxed solve of worlds that are not settled, they start from its answer; the others are left as
-/// they were.
+/// With `again`, worlds that are not settled start from the answer of the relaxed solve with opened gaps; the others are left as they
+/// were.
 #[inline(always)]
 pub(crate) fn solve<R: Real>(
     s: &Structure,
@@ -57,7 +59,7 @@ pub(crate) fn solve<R: Real>(
     (warm, again): (bool, bool),
     work: &mut Work<&mut [R]>,
 ) {
-    let status = &mut work.kept[work.delta.len() + work.eta.len()];
+    let status = kept_status(work);
     let worlds = if again { is_relaxed(*status) } else { R::Mask::splat(true) };
     if !again {
         *status = R::zero();
@@ -67,13 +69,10 @@ pub(crate) fn solve<R: Real>(
         work,
         #[inline(always)]
         |work| {
-            if again {
-                keep_where(worlds, work);
-            }
             let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
             report(s, problem, (found, iterations), work);
             if again {
-                restore(worlds, s, problem, work);
+                restore(worlds, work);
             }
         },
     );

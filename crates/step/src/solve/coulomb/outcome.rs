@@ -60,17 +60,45 @@ pub(in super::super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) {
     }
 }
 
-/// The results of the first call are in `kept`: those of the relaxed solve take their place in worlds of the mask, with all
-/// iterations so far.
+/// The status of the results in `kept`.
 #[inline(always)]
-pub(super) fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
-    let iterations = work.kept[work.delta.len() + work.eta.len() + 1];
-    work.info[1] += R::select(mask, iterations, R::zero());
+pub(in super::super) fn kept_status<'a, R>(work: &'a mut Work<&mut [R]>) -> &'a mut R {
+    &mut work.kept[work.delta.len() + work.eta.len()]
+}
+
+/// The results of the iteration are in `kept`: those of the relaxed solve take their place in worlds of the mask, under a status of their
+/// own and with all iterations so far.
+#[inline(always)]
+pub(in super::super) fn keep_where<R: Real>(
+    mask: R::Mask,
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) {
+    count(mask, work);
+    // What the relaxed law has not solved either keeps its status.
+    let relaxed = mask.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
+    work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
+    work.info[1] = work.kept[work.delta.len() + work.eta.len() + 1];
     let (delta, rest) = work.kept.split_at_mut(work.delta.len());
     let (eta, info) = rest.split_at_mut(work.eta.len());
     copy_where(mask, delta, work.delta);
     copy_where(mask, eta, work.eta);
     copy_where(mask, &mut info[..work.info.len()], work.info);
+}
+
+/// Adds the iterations of a solve to those kept, in worlds of the mask.
+#[inline(always)]
+fn count<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    work.kept[work.delta.len() + work.eta.len() + 1] += R::select(mask, work.info[1], R::zero());
+}
+
+/// After the solve with opened gaps of worlds of the mask: the others have the kept results again.
+#[inline(always)]
+pub(in super::super) fn opened<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
+    count(worlds, work);
+    recall_where(worlds.not(), work);
 }
 
 /// Restores the kept results in worlds of the mask.
@@ -83,20 +111,14 @@ fn recall_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     copy_where(mask, work.info, &info[..work.info.len()]);
 }
 
-/// The kept results, but in worlds that have been settled since; worlds of the mask that are not settled have the relaxed answer
-/// under a status of their own.
+/// The kept results, but in worlds of the mask that have been settled since, with all iterations so far.
 #[inline(always)]
-pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    let unsettled = R::splat(Status::Unsettled.code());
-    let settled = worlds.and(work.info[0].lt(unsettled));
-    let before = work.kept[work.delta.len() + work.eta.len() + 1];
-    let iterations = R::select(worlds, work.info[1] + before, before);
+pub(super) fn restore<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
+    let settled = worlds.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
+    count(worlds, work);
+    let iterations = work.kept[work.delta.len() + work.eta.len() + 1];
     recall_where(settled.not(), work);
     work.info[1] = iterations;
-    // What the relaxed law has not solved either keeps its status.
-    let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
-    work.info[0] = R::select(relaxed, unsettled, work.info[0]);
-    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
 }
 
 /// The kept results, but in worlds with a relaxed answer the present ones: those of another relaxed solve.

@@ -1,0 +1,61 @@
+//! The way to Coulomb's law over problems that have an answer each: the relaxed law with gaps that are open by the slips of the answer before.
+//!
+//! With an opening s in the place of ‖z‖, ζ = z + s n is the relaxed law at the gap φ + s, the minimum of a convex function. Coulomb's law is the
+//! fixed point s = ‖z(s)‖ (De Saxcé and Feng, 1998; Acary, Cadoux, Lemaréchal and Malick, 2011, who iterate to it). There is one wherever the relaxed
+//! law has an answer: larger openings only let go, so that slips are bounded, and z is continuous in s. Openings go half of the way at a time, until
+//! Newton's steps for the law itself lead on. With friction stiffer by a ratio they lead on from the answer for the ratio 1.
+
+use fingertip_lanes::lane::{Mask, Real, Zip};
+use fingertip_lanes::vector::{axpy, dot};
+
+use super::super::contact_state::ContactState;
+use super::super::memory::{Problem, Work};
+use super::super::presence::present;
+use super::super::problem::along;
+use super::super::slide::Slide;
+use super::super::structure::Structure;
+
+/// The part of the way that an opening goes to the slip: all of it goes back and forth.
+const PART: f64 = 0.5;
+/// Misfit by Coulomb's law below which Newton's steps lead to the answer.
+const NEAR: f64 = 0.5;
+
+/// All gaps as they are: those to which openings add.
+#[inline(always)]
+pub(in super::super) fn close<R: Real>(work: &mut Work<&mut [R]>) {
+    let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides));
+    for (state, slide) in present(work.presence, states) {
+        slide.gap = state.cone.phi;
+    }
+}
+
+/// Opens gaps by the slips of the present answer, in worlds of the mask. Gives those that are not yet near Coulomb's law.
+#[inline(always)]
+pub(in super::super) fn open<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    solved: R::Mask,
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
+    let columns = work.columns.as_chunks().0;
+    let mut worst = [R::zero()];
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
+    for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
+        R::when(
+            state.is_there(),
+            &mut (state, &mut worst),
+            #[inline(always)]
+            |(state, [worst])| {
+                let (cone, there) = (&mut state.cone, state.share.gt(R::zero()));
+                let z = axpy(slide.gap, cone.n, along(contact, columns, work.delta));
+                let own = R::select(there, problem.kappa * state.share, R::one());
+                let slip = dot(z, z).sqrt();
+                let misfit = cone.misfit(own, state.eta, axpy(slip, cone.n, z)).abs() * cone.weight;
+                *worst = worst.max(R::select(there, misfit, R::zero()));
+                let opened = cone.phi + (slide.gap + slip - cone.phi).scale(PART);
+                cone.phi = R::select(solved.and(there), opened, cone.phi);
+            },
+        );
+    }
+    solved.and(worst[0].lt(R::splat(NEAR)).not())
+}
