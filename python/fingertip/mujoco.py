@@ -338,9 +338,9 @@ def to_mujoco(
         spin = torsion.get(number, 0.0)
         friction, names = [mu, mu, spin, 0.0, 0.0], {"geomname1": f"shape{a}", "geomname2": f"shape{b}"}
         spec.add_pair(condim=4 if spin > 0 else 3, friction=friction, solref=[contact, 1.0], **names)
-    made = spec.compile()
-    _weigh_contacts(made)
-    return made
+    compiled = spec.compile()
+    _weigh_contacts(compiled)
+    return compiled
 
 
 def _weigh_contacts(model: Any) -> None:
