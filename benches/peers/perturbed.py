@@ -43,6 +43,7 @@ def change(plant: Plant, given: argparse.Namespace) -> None:
     # Servos stay critically damped.
     model.actuator_biasprm[:, 2] *= math.sqrt(given.stiffness)
     mujoco.mj_setConst(model, plant.data)
+    plant.weigh_contacts()
 
 
 class Sensor:

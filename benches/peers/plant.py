@@ -15,6 +15,8 @@ here, by rules that need no figure of a task but its control period:
 - Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
   as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
   impratio 10 keep grips from creeping. Spinning is resisted where our scene has torsional friction; rolling is not.
+- MuJoCo scales that softness by the inverse inertia that it finds at bodies' centres of mass. Where that is a point which no joint moves, it is
+  taken at the body's shape (`weigh_contacts`): else contacts of two such bodies have no softness at all, and MuJoCo's solver fails at them.
 """
 
 import json
@@ -33,6 +35,7 @@ IMPEDANCE_RATIO = 10
 HARD, SOFT = 0.004, 0.02  # time constants of contacts, s
 TABLE = 0.3  # friction coefficient under objects in the plane
 GRAVITY = 9.81  # m/s², what presses them on it in scenes without gravity
+HELD = 1e-6  # a centre of mass with less than this share of its shape's inverse inertia is held by the joints' axes
 SETTLED = 5.8  # a critically damped spring is within 2 % after 5.8/ω
 GEOMS = mujoco.mjtGeom
 HALF_SPACE_SIZE = [2.0, 2.0, 0.1]  # of a plane that is infinite in contact, for pictures
@@ -126,6 +129,7 @@ class Plant:
         self.folder, self.period, self.table, self.contact, self.standing = scene.parent, period, table, contact, standing
         self.model = self._compile()
         self.data = mujoco.MjData(self.model)
+        self.weigh_contacts()
         self.steps = round(period / TIME_STEP)
         if abs(self.steps * TIME_STEP - period) > 1e-9:
             raise ValueError(f"expected a control period of whole steps of {TIME_STEP} s, got {period}")
@@ -155,6 +159,20 @@ class Plant:
         """Has MuJoCo met a number that is none, or a huge one, since the start? It then begins anew from its own home."""
         kinds = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
         return any(self.data.warning[kind].number for kind in kinds)
+
+    def weigh_contacts(self) -> None:
+        """Gives bodies whose centre of mass no joint moves the inverse inertia of their shapes: a mean over directions, at home, as MuJoCo has it.
+        What computes the model's constants anew (`mj_setConst`) undoes this."""
+        model, home = self.model, mujoco.MjData(self.model)
+        mujoco.mj_forward(model, home)
+        for geom in range(model.ngeom):
+            body = model.geom_bodyid[geom]
+            moved, along = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+            mujoco.mj_jac(model, home, moved, None, home.geom_xpos[geom], body)
+            mujoco.mj_solveM(model, home, along, moved)
+            at_shape = float(np.sum(moved * along)) / 3
+            if model.body_invweight0[body, 0] < HELD * at_shape:
+                model.body_invweight0[body, 0] = at_shape
 
     def settling(self) -> float:
         """How long the slowest joint takes, s: see above."""

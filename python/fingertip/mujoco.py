@@ -33,6 +33,8 @@ _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3, "p
 _TARGETS = {0: "joint", 1: "jointinparent", 2: "cranksite", 3: "tendon", 4: "site", 5: "body"}
 _EQUALITIES = ["connect", "weld", "joint", "tendon"]
 _OF_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
+# A centre of mass with less than this share of its shape's inverse inertia is held by the joints' axes.
+_HELD = 1e-6
 # What has no place in a scene, by MuJoCo's count and its element: the reader's notes say that it was left out.
 _OTHERS = {"nsensor": "sensor", "nflex": "deformable", "nskin": "deformable", "nplugin": "extension", "ntuple": "custom"}
 
@@ -301,11 +303,14 @@ def to_mujoco(
     What the quasi-dynamic step does not have is chosen here. Joints are position servos with the model's stiffness, damped critically. What
     commands carry has no weight (`gravcomp`). Contacts have the time constant `contact`, s, elliptic cones and `impratio`, which
     keeps grips from creeping. Objects in the plane rub on a table that scenes do not have: with the friction `table` times the weight that they would have in a gravity of 9.81 m/s².
+    What MuJoCo scales contacts by, `body_invweight0`, is set where no joint moves a body's centre of mass: `mj_setConst` undoes that.
     Edges are not rounded, and limits of joints act. A mesh with a distance grid is an error: MuJoCo touches hulls and parts of meshes."""
     parts, params = _parts(model), model.params
     if any(kind == "grid" for _, kind, _, _ in parts["shapes"]):
         raise Error("to_mujoco: expected a model without distance grids, which MuJoCo lacks: leave out `grid`, and use `decompose`")
     spec = mujoco.MjSpec()
+    # Ranges and springs' rests of hinges are in rad.
+    spec.compiler.degree = False
     spec.option.timestep, spec.option.gravity = timestep, params["gravity"][0]
     spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, impratio
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
@@ -333,7 +338,23 @@ def to_mujoco(
         spin = torsion.get(number, 0.0)
         friction, names = [mu, mu, spin, 0.0, 0.0], {"geomname1": f"shape{a}", "geomname2": f"shape{b}"}
         spec.add_pair(condim=4 if spin > 0 else 3, friction=friction, solref=[contact, 1.0], **names)
-    return spec.compile()
+    compiled = spec.compile()
+    _weigh_contacts(compiled)
+    return compiled
+
+
+def _weigh_contacts(model: Any) -> None:
+    """MuJoCo makes contacts as soft as the inverse inertia that it finds at bodies' centres of mass is large, at home. Where no joint moves that
+    point, this is zero, and a contact of two such bodies is so hard that the solver fails. Such bodies get the inverse inertia of their shapes."""
+    home = mujoco.MjData(model)
+    mujoco.mj_forward(model, home)
+    for geom, body in enumerate(model.geom_bodyid):
+        moved, along = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+        mujoco.mj_jac(model, home, moved, None, home.geom_xpos[geom], body)
+        mujoco.mj_solveM(model, home, along, moved)
+        at_shape = np.sum(moved * along) / 3
+        if model.body_invweight0[body, 0] < _HELD * at_shape:
+            model.body_invweight0[body, 0] = at_shape
 
 
 def _add_joints(spec: Any, to: Any, body: Any, own: Any, parts: Any, friction: float) -> None:

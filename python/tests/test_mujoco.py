@@ -254,6 +254,39 @@ def test_a_scene_in_mujoco(name):
     assert np.allclose(back.T @ (theirs - np.diag(compiled.dof_armature)) @ back, ours, atol=tolerance)
 
 
+def test_limits_in_mujoco():
+    """Those of hinges are angles in rad, whatever MuJoCo takes by default."""
+    compiled = ft.mujoco.to_mujoco(ft.Model.load("allegro_cube"))
+    joint = compiled.joint("hand/index_1")
+    assert joint.range == pytest.approx([-0.196, 1.61])
+
+
+def test_links_that_turn_about_their_centres_of_mass_touch_in_mujoco():
+    """The Allegro's proximal links do. By MuJoCo's own scale their contacts had no softness, and its solver answered with 10 MN."""
+    model = ft.Model.load("allegro_plate")
+    compiled = ft.mujoco.to_mujoco(model)
+    places, data = ft.mujoco.Places(model, compiled), mujoco.MjData(compiled)
+    weights = compiled.body_invweight0[:, 0]
+    ones, others = (weights[compiled.geom_bodyid[geoms]] for geoms in (compiled.pair_geom1, compiled.pair_geom2))
+    assert (ones + others).min() > 1.0, "1/kg"
+    q = model.home()
+    q[model.q_names.index("cube.x")] = 0.5
+    data.qpos[:] = places.to_qpos(q)
+    # Two bent fingers swing against each other.
+    bent = {"hand/index_1": 1.5, "hand/middle_1": 0.9}
+    swung = bent | {"hand/index_0": -1.5, "hand/middle_0": 1.5}
+    touch, fastest = 0, 0.0
+    for command in [bent] * 100 + [swung] * 400:
+        data.ctrl[:] = places.to_ctrl([command.get(name, 0.0) for name in model.u_names])
+        mujoco.mj_step(compiled, data)
+        bodies = ({compiled.body(compiled.geom_bodyid[geom]).name for geom in contact.geom} for contact in data.contact)
+        touch += {"hand/index_link_1", "hand/middle_link_1"} in bodies
+        fastest = max(fastest, np.abs(data.qvel).max())
+    # 140 rad/s where they strike each other. Without softness it is millions.
+    assert touch > 0
+    assert fastest < 500.0
+
+
 @pytest.mark.parametrize(("name", "cap"), [("tips_ground", 60), ("planar_push", 120)])
 def test_plans_in_mujoco(name, cap):
     """What is planned with the step brings objects to their goals in MuJoCo."""

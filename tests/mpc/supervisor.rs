@@ -195,7 +195,7 @@ fn a_retreat_leaves_the_object() {
 }
 
 /// Two fingers on rails that cross, both before the crossing and to go beyond it: they meet there, each in the other's way, and neither gives way to
-/// the other. A retreat brings them home one after the other.
+/// the other. A retreat brings them home one after the other, whether plans have the contact of the fingers or it shows in that they do not move.
 #[test]
 fn crossed_fingers_go_home_one_after_the_other() {
     let finger = |name: &str, y: f64| {
@@ -229,6 +229,7 @@ fn crossed_fingers_go_home_one_after_the_other() {
         stiffness = 50.0
         home = { a = 0.15, b = 0.15 }
     "#;
+    let apart = "[[pair]]\na = \"crossing\"\nb = \"crossing\"\nenabled = false\n";
     let text = r#"
         scene = "crossing.toml"
         hold = 5
@@ -248,25 +249,28 @@ fn crossed_fingers_go_home_one_after_the_other() {
     let folder = std::env::temp_dir().join(format!("fingertip-crossing-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("crossing.urdf"), urdf).unwrap();
-    std::fs::write(folder.join("crossing.toml"), scene).unwrap();
-    let task = Task::from_toml(text, folder.as_path());
+    let [plant, unaware] = ["", apart].map(|more| {
+        std::fs::write(folder.join("crossing.toml"), format!("{scene}{more}")).unwrap();
+        Task::from_toml(text, folder.as_path()).unwrap()
+    });
     std::fs::remove_dir_all(&folder).unwrap();
-    let task = task.unwrap();
-    let episode = task.episode(0, 0).unwrap();
-    let mut run = Run::new(&task, &episode);
-    let joints: Vec<usize> = task.simulator().joints().iter().map(|joint| joint.q).collect();
-    let mut q = episode.start.q.clone();
-    joints.iter().for_each(|&joint| q[joint] = -0.05);
-    for _ in 0..80 {
-        q = run.period(&q);
+    for task in [&plant, &unaware] {
+        let episode = task.episode(0, 0).unwrap();
+        let mut run = Run { plant: Run::new(&plant, &episode).plant, ..Run::new(task, &episode) };
+        let joints: Vec<usize> = task.simulator().joints().iter().map(|joint| joint.q).collect();
+        let mut q = episode.start.q.clone();
+        joints.iter().for_each(|&joint| q[joint] = -0.05);
+        for _ in 0..80 {
+            q = run.period(&q);
+        }
+        let does: Vec<_> = run.periods.chunk_by(|a, b| a.1 == b.1).collect();
+        let at = does.iter().position(|periods| periods[0].1 == Doing::Retreat).unwrap();
+        let farthest = |q: &[f64]| largest(joints.iter().map(|&joint| q[joint] - episode.start.q[joint]));
+        // The 2 s of all fingers, and then those of one after the other: less than 0.1 m off is home.
+        let (retreat, after) = (does[at], &does[at + 1][0].0);
+        let together = farthest(&retreat[20].0);
+        assert!(together > 0.15 && farthest(after) < 0.1, "{together} {} {}", farthest(after), retreat.len());
     }
-    let does: Vec<_> = run.periods.chunk_by(|a, b| a.1 == b.1).collect();
-    let at = does.iter().position(|periods| periods[0].1 == Doing::Retreat).unwrap();
-    let farthest = |q: &[f64]| largest(joints.iter().map(|&joint| q[joint] - episode.start.q[joint]));
-    // The 2 s of all fingers, and then those of one after the other: less than 0.1 m off is home.
-    let (retreat, after) = (does[at], &does[at + 1][0].0);
-    let together = farthest(&retreat[20].0);
-    assert!(together > 0.15 && farthest(after) < 0.1, "{together} {} {}", farthest(after), retreat.len());
 }
 
 /// Stalls are told apart, and said.
@@ -319,6 +323,58 @@ fn another_object_is_brought_back() {
         assert_eq!(target.position, episode.goal.position);
         assert_eq!(target.others["blue"].position, episode.goal.others["blue"].position);
     }
+}
+
+/// What a supervisor does where a puck stays 0.1 m from its goal, having moved 4 mm since the goal was given, and what it plans for.
+fn stuck(periods: usize, mut see: impl FnMut(&Supervisor, &mut Vec<f64>, usize)) {
+    let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
+    let task = format!("{text}\n[supervisor]\naway = 0.15\nstall = 0.5\n");
+    let task = Task::from_toml(&task, Path::new("assets/tasks")).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut q = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+    let blue = task.simulator().model().object("blue").unwrap().q;
+    q[blue] += 0.104;
+    let mut supervisor = Supervisor::new(&task, &episode).unwrap();
+    for period in 0..periods {
+        supervisor.answer(&Measured { q: q.clone(), ..Measured::default() }, None).unwrap();
+        if period == 0 {
+            q[blue] -= 0.004;
+        }
+        see(&supervisor, &mut q, blue);
+    }
+}
+
+/// The first retreat keeps objects as they are turned. Where that did not help, the next lets them fall as they will.
+#[test]
+fn a_retreat_is_rough_in_the_end() {
+    let mut turns = Vec::new();
+    let mut before = Doing::Goal;
+    stuck(150, |supervisor, _, _| {
+        if supervisor.doing() == Doing::Retreat && before != Doing::Retreat {
+            let target = supervisor.target();
+            turns.push((target.turn.is_some(), target.others["blue"].turn.is_some()));
+            assert!(target.position.is_some() && target.others["blue"].position.is_some());
+        }
+        before = supervisor.doing();
+    });
+    assert!(turns.len() > 1, "{turns:?}");
+    assert_eq!(turns[..2], [(true, true), (false, false)]);
+}
+
+/// An object that slides off during a way out is brought back at once.
+#[test]
+fn what_slides_off_is_caught() {
+    let mut after = None;
+    stuck(60, |supervisor, q, blue| {
+        let is_way_out = matches!(supervisor.doing(), Doing::Nudge | Doing::Sample);
+        if after.is_none() && is_way_out {
+            after = Some(Vec::new());
+            q[blue] += 0.1;
+        } else if let Some(does) = &mut after {
+            does.push(supervisor.doing());
+        }
+    });
+    assert_eq!(after.unwrap()[0], Doing::Return);
 }
 
 /// Each object has its own way: of two pucks one is at its goal and stays there, the other is led there by half a turn, and is the one that

@@ -141,7 +141,7 @@ impl Walk {
         let episode = |start: Start| Episode { number: 0, start, goal: self.goal.clone() };
         match (self.phase, &self.joints) {
             (Phase::Release, Some(q)) => {
-                task.retreat(&episode(Start { q: q.clone(), ..start.clone() }), &self.goal, None)
+                task.retreat(&episode(Start { q: q.clone(), ..start.clone() }), &self.goal, None, 1.0)
             }
             _ => task.problems(&episode(start.clone())),
         }

@@ -11,7 +11,7 @@ impl Supervisor {
         if self.guide.as_ref().is_none_or(|guide| guide.walk.is_none()) {
             return if is_new { self.is_led(q) } else { Ok(false) };
         }
-        let here = self.put_down(q)?;
+        let here = self.put_down(true, q)?;
         let Some(guide) = &mut self.guide else { return Ok(false) };
         let advice = guide.follow(&self.task, q, &self.episode.goal, here)?;
         self.heed(advice)

@@ -80,8 +80,15 @@ const LONGEST_RETURN: f64 = 3.0;
 /// A retreat ends when every joint is this near to its place at home, rad or m, or after this time, s.
 const HOME: f64 = 0.1;
 const LONGEST_RETREAT: f64 = 2.0;
+/// After so many ways out without progress a retreat is rough: it lets objects fall on any side, and their cost counts by this share.
+const ROUGH_AFTER: usize = 2;
+const ROUGH: f64 = 0.1;
 /// The time for which one finger alone goes home, s, where fingers are in each other's way.
 const LONGEST_FINGER: f64 = 1.0;
+/// A joint is held by what the plan does not know where it was to go at least this share of its bound, and has gone less than
+/// the second share of the way.
+const WANTED: f64 = 0.2;
+const GONE: f64 = 0.5;
 /// Progress is a step of this share of the distance that counts as success, and of this share of the smallest distance so far.
 const PROGRESS: f64 = 0.2;
 const SHARE: f64 = 0.02;
@@ -102,6 +109,10 @@ pub struct Supervisor {
     fingers: Vec<Vec<usize>>,
     finger: Option<usize>,
     homing: Vec<usize>,
+    /// Does a retreat let objects go as they fall?
+    is_rough: bool,
+    /// Was the object away when the last way out began?
+    was_away: bool,
     /// Control periods since `doing` began, and since the last progress.
     since: usize,
     idle: usize,
@@ -110,6 +121,8 @@ pub struct Supervisor {
     least: f64,
     /// The state (nq) when the goal was given.
     first: Option<Vec<f64>>,
+    /// The last measured state (nq).
+    before: Option<Vec<f64>>,
     stall: Option<Stall>,
     /// Ways out since the last progress.
     ways: usize,
@@ -133,6 +146,8 @@ impl Supervisor {
             fingers: task.simulator().fingers(),
             finger: None,
             homing: Vec::new(),
+            is_rough: false,
+            was_away: false,
             episode: episode.clone(),
             settings: task.supervision,
             terms: Vec::new(),
@@ -142,6 +157,7 @@ impl Supervisor {
             best: f64::INFINITY,
             least: f64::INFINITY,
             first: None,
+            before: None,
             stall: None,
             ways: 0,
             answer: None,
@@ -233,6 +249,7 @@ impl Supervisor {
         let begin = Instant::now();
         if let Some(settings) = self.settings.filter(|_| measured.q.iter().all(|x| x.is_finite())) {
             self.supervise(settings, &measured.q)?;
+            self.before = Some(measured.q.clone());
         }
         let supervised = begin.elapsed().as_secs_f64();
         let mut answer = self.controller.answer(measured, limit)?;
@@ -263,6 +280,10 @@ impl Supervisor {
             },
             Doing::Node | Doing::Release | Doing::Last => false,
         };
+        // What slides off while the robot lets go is caught.
+        let is_away = away.is_some_and(|away| away > 1.0);
+        let is_left = WAYS.contains(&self.doing) && is_away && !self.was_away;
+        let is_over = is_over || is_left;
         self.since += 1;
         self.idle += 1;
         let is_progress = |before: f64| {
@@ -287,6 +308,7 @@ impl Supervisor {
             return Ok(());
         }
         if self.doing == Doing::Retreat
+            && !is_left
             && let Some(next) = self.next_finger(q)
         {
             let homing = (0..self.fingers.len()).filter(|&finger| finger == next || self.is_finger_home(finger, q));
@@ -294,16 +316,16 @@ impl Supervisor {
             (self.finger, self.since) = (Some(next), 0);
             return self.plan();
         }
-        if self.doing == Doing::Return && away.is_some_and(|away| away > 1.0) {
+        if self.doing == Doing::Return && is_away {
             // It cannot be brought back from there as it is held.
-            return self.way_out(settings, q);
+            return self.way_out(settings, is_away, q);
         }
         if WAYS.contains(&self.doing) || self.doing == Doing::Return {
             (self.least, self.idle) = (distance, 0);
         } else if self.idle as f64 >= periods(settings.stall) {
-            return self.way_out(settings, q);
+            return self.way_out(settings, is_away, q);
         }
-        if away.is_some_and(|away| away > 1.0) {
+        if is_away {
             let as_turned =
                 |object: &str, goal: &Goal| Goal { turn: self.task.state_of(object, q).turn, ..goal.clone() };
             let mut goal = as_turned(self.task.object(), &self.episode.goal);
@@ -325,7 +347,8 @@ impl Supervisor {
     }
 
     /// The next way out of a stall.
-    fn way_out(&mut self, settings: Supervision, q: &[f64]) -> Result<()> {
+    fn way_out(&mut self, settings: Supervision, is_away: bool, q: &[f64]) -> Result<()> {
+        self.was_away = is_away;
         let late = self.task.late(&self.episode.goal, q)?;
         let stall = Stall::of(&self.task, &late, self.first.as_deref().unwrap_or(q), q, self.answer.as_ref())?;
         let turning: Vec<String> =
@@ -358,22 +381,27 @@ impl Supervisor {
                 self.ahead(settings, &aside, q)?
             }
             Doing::Sample => self.ahead(settings, &BTreeMap::new(), q)?,
-            _ => self.put_down(q)?,
+            _ => {
+                self.is_rough = self.ways > ROUGH_AFTER;
+                self.put_down(!self.is_rough, q)?
+            }
         };
         self.begin(way, goal)
     }
 
-    /// Where the objects are now, but no higher than the task's goals are, or than they were at the episode's start.
-    fn put_down(&self, q: &[f64]) -> Result<Goal> {
+    /// Where the objects are now, but no higher than they were at the episode's start, and turned as they are now or, where that is not kept, as they
+    /// fall. What is turned as now is no higher than the task's goals are.
+    fn put_down(&self, is_kept: bool, q: &[f64]) -> Result<Goal> {
         let down = |object: &str| {
             let [now, first] = [q, &self.episode.start.q].map(|q| self.task.state_of(object, q));
             let position = now.position.zip(first.position).map(|([x, y, z], [.., before])| [x, y, z.min(before)]);
-            Goal { position, ..now }
+            Goal { position, turn: now.turn.filter(|_| is_kept), ..now }
         };
         // Robots go home.
         let others = self.episode.goal.others.keys().filter(|name| !self.task.is_robot(name));
         let others = others.map(|name| (name.clone(), down(name))).collect();
-        Ok(self.task.lifted(Goal { others, ..down(self.task.object()) }, q)?)
+        let goal = Goal { others, ..down(self.task.object()) };
+        if is_kept { self.task.lifted(goal, q).map_err(Into::into) } else { Ok(goal) }
     }
 
     /// The angle of the object that is farthest from the orientation that a goal wants, rad; 0 if it wants none.
@@ -413,9 +441,21 @@ impl Supervisor {
         self.fingers[finger].iter().all(|joint| off(joint).abs() < HOME)
     }
 
+    /// Is a joint on its way home held by what the plan does not know, as by another finger whose contacts are left out of plans?
+    fn is_held(&self, q: &[f64]) -> bool {
+        let plan = self.answer.as_ref().and_then(|answer| answer.plan.as_ref());
+        let Some((plan, before)) = plan.zip(self.before.as_ref()) else { return false };
+        let joints = self.task.simulator().joints().iter().zip(&self.controller.problem().command.bound);
+        joints.map(|(joint, bound)| (joint.q, bound)).any(|(joint, bound)| {
+            let (wanted, gone) = (plan.best.q[q.len() + joint] - plan.best.q[joint], q[joint] - before[joint]);
+            let is_off = (q[joint] - self.episode.start.q[joint]).abs() >= HOME;
+            is_off && wanted.abs() > WANTED * bound && gone * wanted.signum() < GONE * wanted.abs()
+        })
+    }
+
     /// The next finger that goes home alone in a retreat that has not brought all of them there, if some are in each other's way.
     fn next_finger(&self, q: &[f64]) -> Option<usize> {
-        if self.finger.is_none() && !is_tangled(&self.task, self.answer.as_ref()) {
+        if self.finger.is_none() && !is_tangled(&self.task, self.answer.as_ref()) && !self.is_held(q) {
             return None;
         }
         let first = self.finger.map_or(0, |finger| finger + 1);
@@ -438,7 +478,8 @@ impl Supervisor {
             walk.problems(&self.task, &self.episode.start)?
         } else if self.doing == Doing::Retreat {
             let homing = self.finger.map(|_| self.homing.as_slice());
-            self.task.retreat(&self.episode, &self.target, homing)?
+            let share = if self.is_rough { ROUGH } else { 1.0 };
+            self.task.retreat(&self.episode, &self.target, homing, share)?
         } else {
             self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?
         };

@@ -77,19 +77,20 @@ impl Task {
     }
 
     /// The problems of letting go: the object stays at `pose`, and the robots go to where they were at the episode's start; or
-    /// these joints alone, by their indices, and the others yield.
+    /// these joints alone, by their indices, and the others yield. The object's cost counts by this share.
     pub(in crate::mpc) fn retreat(
         &self,
         episode: &Episode,
         pose: &Goal,
         homing: Option<&[usize]>,
+        share: f64,
     ) -> Result<Vec<Problem>> {
         let mut problems = self.problems(&Episode { goal: pose.clone(), ..episode.clone() })?;
         for problem in &mut problems {
             let objective = &mut problem.objective;
             objective.terms.retain(|term| term.purpose);
             for term in &mut objective.terms {
-                (term.running, term.terminal) = (term.terminal, term.terminal);
+                (term.running, term.terminal) = (share * term.terminal, share * term.terminal);
             }
             let (simulator, home) = (&problem.simulator, &episode.start.q);
             let all = || Posture::new(simulator, home);
