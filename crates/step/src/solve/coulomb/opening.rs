@@ -38,24 +38,17 @@ pub(in super::super) fn open<R: Real>(
     work: &mut Work<&mut [R]>,
 ) -> R::Mask {
     let columns = work.columns.as_chunks().0;
-    let mut worst = [R::zero()];
+    let mut worst = R::zero();
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
     for ((state, slide), contact) in present(work.presence, states.zip_inline(&s.contacts)) {
-        R::when(
-            state.is_there(),
-            &mut (state, &mut worst),
-            #[inline(always)]
-            |(state, [worst])| {
-                let (cone, there) = (&mut state.cone, state.share.gt(R::zero()));
-                let z = axpy(slide.gap, cone.n, along(contact, columns, work.delta));
-                let own = R::select(there, problem.kappa * state.share, R::one());
-                let slip = dot(z, z).sqrt();
-                let misfit = cone.misfit(own, state.eta, axpy(slip, cone.n, z)).abs() * cone.weight;
-                *worst = worst.max(R::select(there, misfit, R::zero()));
-                let opened = cone.phi + (slide.gap + slip - cone.phi).scale(PART);
-                cone.phi = R::select(solved.and(there), opened, cone.phi);
-            },
-        );
+        let (cone, there) = (&mut state.cone, state.share.gt(R::zero()));
+        let z = axpy(slide.gap, cone.n, along(contact, columns, work.delta));
+        let own = R::select(there, problem.kappa * state.share, R::one());
+        let slip = dot(z, z).sqrt();
+        let misfit = cone.misfit(own, state.eta, axpy(slip, cone.n, z)).abs() * cone.weight;
+        worst = worst.max(R::select(there, misfit, R::zero()));
+        let opened = cone.phi + (slide.gap + slip - cone.phi).scale(PART);
+        cone.phi = R::select(solved.and(there), opened, cone.phi);
     }
-    solved.and(worst[0].lt(R::splat(NEAR)).not())
+    solved.and(worst.lt(R::splat(NEAR)).not())
 }
