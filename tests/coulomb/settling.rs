@@ -15,8 +15,8 @@ use super::{compile, with_coulomb};
 const STATES: usize = 12000;
 /// Of those that the relaxed law solves.
 const UNSETTLED: f64 = 1e-3;
-/// Of those with violent commands: two thirds are in the two worst scenes from 10 rad at κ = 10⁶ on.
-const VIOLENTLY: f64 = 0.07;
+/// Of those with violent commands: three quarters are in the two worst scenes from 10 rad at κ = 10⁶ on.
+const VIOLENTLY: f64 = 0.065;
 
 #[test]
 fn random_states_settle() {
@@ -104,6 +104,14 @@ fn violent_commands_settle() {
         println!("{row} of {states}");
     }
     assert!(unsettled as f64 <= VIOLENTLY * all as f64, "{unsettled} of {all} unsettled");
+}
+
+/// A ball that is wedged where rounding is not in the way: one in ten was left unsettled without openings.
+#[test]
+fn wedged_balls_settle() {
+    let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
+    scene.params.kappa = 1e5;
+    assert_eq!(violent(&compile(&scene), 10.0, 400), 0);
 }
 
 /// How many of so many states within 0.02 of home are unsettled, with each joint in turn commanded off home by so much to either side.
