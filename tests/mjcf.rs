@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Device, Result};
 use fingertip::Model;
-use fingertip::description::{Freedom, Object, ObjectBody, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Object, ObjectBody, Params, Robot, Scene, Shape};
 use fingertip::kinematics::Kinematics;
 use fingertip::step::Quasidynamic;
 use serde_json::Value;
@@ -217,9 +217,9 @@ fn stiffness_of_friction() {
     };
     for (option, expected) in [
         ("impratio=\"10\" cone=\"elliptic\"", 10.0),
-        ("impratio=\"10\"", 1.0),
-        ("cone=\"elliptic\"", 1.0),
-        ("impratio=\"0.5\" cone=\"elliptic\"", 1.0),
+        ("impratio=\"10\"", Params::default().impratio),
+        ("cone=\"elliptic\"", Params::default().impratio),
+        ("impratio=\"0.5\" cone=\"elliptic\"", Params::default().impratio),
     ] {
         let scene = read(option);
         assert_eq!(scene.params.impratio, expected, "{option}");

@@ -69,12 +69,13 @@ impl Spun {
                 let gap = root(1e-12, 1.0, |gap| force(gap) - weight - p * (gap - phi));
                 [turn(gap), force(gap), torque - inertia * turn(gap)]
             }
-            // f (φ + (f − m g)/p) = 1/κ, and the turn T/(κ (γ² f² − T²)) for a torque T.
+            // f (φ + (f − m g)/p) = 1/κ, and the turn T/(c κ (γ² f² − T²)) for a torque T, as friction is stiffer by c.
             Friction::Coulomb => {
                 let b = weight - p * phi;
                 let force = f64::midpoint(b, (b * b + 4.0 * p / kappa).sqrt());
                 let most = GAMMA * force;
-                let own = root(0.0, most, |own| (torque - own) / inertia - own / (kappa * (most - own) * (most + own)));
+                let stiff = kappa * Params::default().impratio;
+                let own = root(0.0, most, |own| (torque - own) / inertia - own / (stiff * (most - own) * (most + own)));
                 [(torque - own) / inertia, force, own]
             }
         }

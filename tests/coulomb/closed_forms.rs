@@ -40,6 +40,11 @@ fn params(mu: f64, kappa: f64) -> Params {
     Params { h: H, epsilon: EPSILON, kappa, mu, ..Params::default() }
 }
 
+/// κ of friction, which is stiffer than normal forces.
+fn of_friction(kappa: f64) -> f64 {
+    kappa * Params::default().impratio
+}
+
 fn close(what: &str, found: f64, expected: f64, scale: f64) {
     let error = (found - expected).abs() / scale;
     assert!(error < EXACT, "{what}: {found} in the place of {expected}, {error:e} of {scale}");
@@ -94,7 +99,7 @@ fn an_incline() {
         let (p, weight) = (FACTOR * MASS, MASS * G * cos);
         let phi = 1.0 / (kappa * weight);
         let result = step_with(&model, &[0.0, 0.0, RADIUS + phi], &[], &[0.0; 3]);
-        let f_t = friction(MASS * G * sin / p, 1.0 / p, weight, mu, kappa, 1.0);
+        let f_t = friction(MASS * G * sin / p, 1.0 / p, weight, mu, of_friction(kappa), 1.0);
         close("normal force", numbers(&result.force)[2], weight, weight);
         close("friction", -numbers(&result.force)[0], f_t, weight);
         let slides = (MASS * G * (sin - mu * cos) / p).max(0.0);
@@ -121,7 +126,7 @@ fn a_groove() {
             let push = share * 2.0 * mu * f_n;
             let result = step_with(&model, &[0.0, 0.0, height], &[], &[push, 0.0, 0.0]);
             let force = numbers(&result.force);
-            let f_t = friction(push / p, 1.0 / p, f_n, mu, kappa, 2.0);
+            let f_t = friction(push / p, 1.0 / p, f_n, mu, of_friction(kappa), 2.0);
             close("friction of both walls", -(force[0] + force[3]), f_t, f_n);
             close("height", numbers(&result.delta)[2], 0.0, RADIUS);
         }
@@ -144,7 +149,7 @@ fn a_spinning_ball() {
         // The witness point is below the ball's lowest point by φ at most: as far as the law sees it, at its surface.
         let arm = RADIUS;
         let c = 1.0 / p + arm * arm / turning;
-        let f_t = friction(torque * arm / turning, c, weight, mu, kappa, 1.0);
+        let f_t = friction(torque * arm / turning, c, weight, mu, of_friction(kappa), 1.0);
         close("friction", numbers(&result.force)[0], f_t, weight);
         close("normal force", numbers(&result.force)[2], weight, weight);
     }
@@ -177,7 +182,7 @@ fn a_dragged_tip() {
         u[z] -= f_n / stiffness;
         let result = step_with(&model, &q, &u, &vec![0.0; model.nv()]);
         let delta = numbers(&result.delta);
-        let f_t = friction(0.02, 1.0 / stiffness, f_n, mu, kappa, 1.0);
+        let f_t = friction(0.02, 1.0 / stiffness, f_n, mu, of_friction(kappa), 1.0);
         // The others' forces across 0.4 m are 2e-5 N.
         assert!((delta[v_x] - (0.02 - f_t / stiffness)).abs() < 1e-6, "dragged by {}", delta[v_x]);
         assert!(delta[v_z].abs() < 1e-8, "rises by {:e}", delta[v_z]);

@@ -15,8 +15,9 @@ use super::{compile, with_coulomb};
 const STATES: usize = 12000;
 /// Of those that the relaxed law solves.
 const UNSETTLED: f64 = 1e-3;
-/// Of those with violent commands: three quarters are in the two worst scenes from 10 rad at κ = 10⁶ on.
-const VIOLENTLY: f64 = 0.065;
+/// Of those with violent commands, with friction as stiff as normal forces and ten times as stiff: three quarters are in the two worst scenes from
+/// 10 rad at κ = 10⁶ on.
+const VIOLENTLY: [(f64, f64); 2] = [(1.0, 0.065), (10.0, 0.075)];
 
 #[test]
 fn random_states_settle() {
@@ -86,32 +87,38 @@ const WORST: [&str; 2] = ["press_and_drag", "pivot"];
 #[test]
 fn violent_commands_settle() {
     let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES / 100);
-    let (mut unsettled, mut all) = (0, 0);
-    for name in VIOLENT {
-        let mut row = format!("{name}:");
-        for off in OFF {
-            for kappa in KAPPA {
-                let mut scene = with_coulomb(Scene::load(format!("assets/scenes/{name}.toml")).unwrap());
-                scene.params.kappa = kappa;
-                let open = violent(&compile(&scene), off, states);
-                if off <= 10.0 && kappa <= 1e4 && !WORST.contains(&name) {
-                    assert_eq!(open, 0, "{name}, {off} rad off");
+    for (impratio, most) in VIOLENTLY {
+        let (mut unsettled, mut all) = (0, 0);
+        for name in VIOLENT {
+            let mut row = format!("{name}, impratio {impratio}:");
+            for off in OFF {
+                for kappa in KAPPA {
+                    let mut scene = with_coulomb(Scene::load(format!("assets/scenes/{name}.toml")).unwrap());
+                    (scene.params.kappa, scene.params.impratio) = (kappa, impratio);
+                    let open = violent(&compile(&scene), off, states);
+                    if off <= 10.0 && kappa <= 1e4 && !WORST.contains(&name) {
+                        assert_eq!(open, 0, "{name}, {off} rad off, impratio {impratio}");
+                    }
+                    row += &format!(" {open}");
+                    (unsettled, all) = (unsettled + open, all + states);
                 }
-                row += &format!(" {open}");
-                (unsettled, all) = (unsettled + open, all + states);
             }
+            println!("{row} of {states}");
         }
-        println!("{row} of {states}");
+        assert!(unsettled as f64 <= most * all as f64, "impratio {impratio}: {unsettled} of {all} unsettled");
     }
-    assert!(unsettled as f64 <= VIOLENTLY * all as f64, "{unsettled} of {all} unsettled");
 }
 
-/// A ball that is wedged where rounding is not in the way: one in ten was left unsettled without openings.
+/// A ball that is wedged where rounding is not in the way: one in ten was left unsettled without openings, and four in ten with friction that is
+/// ten times as stiff at once, in the place of by and by.
 #[test]
 fn wedged_balls_settle() {
     let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
     scene.params.kappa = 1e5;
-    assert_eq!(violent(&compile(&scene), 10.0, 400), 0);
+    for (impratio, _) in VIOLENTLY {
+        scene.params.impratio = impratio;
+        assert_eq!(violent(&compile(&scene), 10.0, 400), 0, "impratio {impratio}");
+    }
 }
 
 /// How many of so many states within 0.02 of home are unsettled, with each joint in turn commanded off home by so much to either side.
@@ -178,10 +185,10 @@ fn unsettled(n: usize) -> Batch {
     let ranges = Ranges { kappa: (1e4, 1e7), mu: (0.5, 2.0), mu_also: &[], stiffness: (1.0, 1e3), mass: (1e-2, 1.0) };
     let mut random = Random::new(82);
     // Deep in each other, many of them.
-    let q: Vec<Vec<f64>> = (0..50 * n).map(|_| states::configuration(&model, 0.02, &mut random)).collect();
+    let q: Vec<Vec<f64>> = (0..100 * n).map(|_| states::configuration(&model, 0.02, &mut random)).collect();
     let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(&model, q, &mut random)).collect();
     let (q, u) = (states::tensor(&model, &q), states::tensor(&model, &u));
-    let parameters = states::parameters(&model, 50 * n, &ranges, &mut random);
+    let parameters = states::parameters(&model, 100 * n, &ranges, &mut random);
     let step = Quasidynamic::new(&model, &parameters).unwrap().step(&q, &u).unwrap();
     let open = (0_u32..).zip(&step.reports).filter(|(_, report)| report.status == Status::Unsettled);
     let open: Vec<u32> = open.map(|(world, _)| world).take(n).collect();

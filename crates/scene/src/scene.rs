@@ -88,9 +88,10 @@ pub struct Params {
     pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
-    /// How much stiffer friction is than normal forces, without unit; 1 … 1e6, by default 1. Static friction creeps by so much less, at the
-    /// same gaps. MuJoCo's option of this name, for elliptic cones, is its like. By Coulomb's law alone: the relaxed law ties slip and gap
-    /// together. What it costs and where it helps is in `docs/friction.md`.
+    /// How much stiffer friction is than normal forces, without unit; 1 … 1e6, by default 10. Static friction creeps by so much less, at the
+    /// same gaps, and holds what normal forces push out of a grip. MuJoCo's option of this name, for elliptic cones, is its like. By Coulomb's
+    /// law alone: the relaxed law ties slip and gap together. Plans want it low, 1. What it costs and where it helps is in
+    /// `docs/friction.md`.
     pub impratio: f64,
     /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
     /// a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes them
@@ -153,7 +154,7 @@ impl Default for Params {
             mu: 0.5,
             torsion: 0.0,
             friction: Friction::default(),
-            impratio: 1.0,
+            impratio: 10.0,
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,
@@ -161,7 +162,7 @@ impl Default for Params {
             joint_friction: false,
             effort_limits: false,
             rolling: true,
-            max_iterations: 200,
+            max_iterations: 1000,
             solver: Settings::default(),
         }
     }

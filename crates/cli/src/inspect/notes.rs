@@ -1,7 +1,7 @@
 //! Notes on parts of a scene file that its model leaves out.
 
 use fingertip::Model;
-use fingertip::description::{Articulation, Friction, JointKind, ObjectBody, Scene, Shape};
+use fingertip::description::{Articulation, Friction, JointKind, ObjectBody, Params, Scene, Shape};
 use fingertip::kinematics::Coordinate;
 
 /// A line for each thing that is left out, or odd.
@@ -30,7 +30,7 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
             ));
         }
     }
-    if model.params.impratio > 1.0 && model.params.friction == Friction::Relaxed {
+    if model.params.impratio != Params::default().impratio && model.params.friction == Friction::Relaxed {
         notes.push("impratio: acts by Coulomb's law alone (params: friction = \"coulomb\")".to_owned());
     }
     if !model.params.effort_limits && model.tree.coordinates.iter().any(|c| c.u.is_some() && c.effort.is_finite()) {

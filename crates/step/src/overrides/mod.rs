@@ -21,8 +21,8 @@ use fingertip_shapes::{Error, Result, message};
 /// As JSON. All keys are optional, and none may appear twice:
 ///
 /// ```text
-/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "impratio": 1, "gravity": [0, 0, -9.81], "contact_distance": null,
-///             "fade": 0, "joint_limits": false, "joint_damping": false, "joint_friction": false, "effort_limits": false, "rolling": true, "max_iterations": 200,
+/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "impratio": 10, "gravity": [0, 0, -9.81], "contact_distance": null,
+///             "fade": 0, "joint_limits": false, "joint_damping": false, "joint_friction": false, "effort_limits": false, "rolling": true, "max_iterations": 1000,
 ///             "solver": {"tolerance": 1e-8}},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m

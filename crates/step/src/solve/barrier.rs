@@ -219,6 +219,8 @@ impl<R: Real> Iterate<R> {
                 if warm {
                     at.kappa = R::select(retry, problem.kappa, at.kappa);
                     at.began = R::select(retry, at.iterations, at.began);
+                    at.slow = R::select(retry, R::zero(), at.slow);
+                    at.patience = R::select(retry, R::splat(STUCK), at.patience);
                     forget_all(s, problem, retry, work);
                 }
                 let approach = &mut at.approach;

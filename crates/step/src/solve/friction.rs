@@ -112,9 +112,9 @@ impl<R: Real> Scaling<R> {
     ///
     /// With N = 1 + 2‖v_t‖²: S = t² (1 − 2 v_t v_tᵀ/N) across n, k = 2 v_n v_t/N.
     #[inline(always)]
-    pub(super) fn answer(&self, n: Vec3<R>, impratio: f64) -> Answer<R> {
+    pub(super) fn answer(&self, n: Vec3<R>, impratio: R) -> Answer<R> {
         let Self { sqrt_q, v, t } = *self;
-        let t = t.scale(impratio.sqrt());
+        let t = t * impratio.sqrt();
         let along = dot(n, v);
         let across = axpy(-along, n, v);
         let root = dot(across, across).mul_add(R::splat(2.0), R::one()).sqrt();
@@ -144,7 +144,8 @@ impl Structure {
             Friction::Relaxed => Answer { root, tilt: zero() },
             Friction::Coulomb => {
                 let there = kappa.gt(R::zero()).and(relaxed.not());
-                let Answer { root: own, tilt } = Scaling::of_forces(cone, kappa, eta).answer(cone.n, self.impratio);
+                let Answer { root: own, tilt } =
+                    Scaling::of_forces(cone, kappa, eta).answer(cone.n, R::splat(self.impratio));
                 Answer { root: Symmetric::select(there, own, root), tilt: select(there, tilt, zero()) }
             }
         }
@@ -165,27 +166,10 @@ impl Structure {
     #[inline(always)]
     pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);
-        let (relaxed_z, z) = (cone.pole(kappa, eta, rho), self.coulomb_displacement(cone, kappa, eta, rho));
+        let (relaxed_z, z) =
+            (cone.pole(kappa, eta, rho), cone.coulomb_displacement(kappa, eta, R::splat(self.impratio)));
         let there = kappa.gt(R::zero());
         select(there, select(relaxed, relaxed_z, z), zero())
-    }
-
-    /// The displacement z that belongs to η by Coulomb's law, for the contact's own κ and ρ(η).
-    #[inline(always)]
-    pub(super) fn coulomb_displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
-        let (along, across) = cone.split(eta);
-        let unit = R::one() / kappa;
-        add(scale(unit / along, cone.n), scale(-((unit + unit) / rho).scale(1.0 / self.impratio), across))
-    }
-
-    /// C z: a displacement with its slip as large as friction feels it.
-    #[inline(always)]
-    pub(super) fn felt<R: Real>(&self, cone: &Cone<R>, z: Vec3<R>) -> Vec3<R> {
-        if self.impratio == 1.0 {
-            return z;
-        }
-        let along = dot(cone.n, z) * R::splat(1.0 - self.impratio);
-        axpy(along, cone.n, scale(R::splat(self.impratio), z))
     }
 
     /// The point ζ of the cone that belongs to a displacement z by a friction law.
@@ -193,7 +177,7 @@ impl Structure {
     pub(super) fn lifted<R: Real>(&self, cone: &Cone<R>, law: Friction, z: Vec3<R>) -> Vec3<R> {
         match law {
             Friction::Relaxed => z,
-            Friction::Coulomb => cone.lifted(self.felt(cone, z)),
+            Friction::Coulomb => cone.lifted(cone.felt(z, R::splat(self.impratio))),
         }
     }
 
@@ -293,9 +277,23 @@ impl<R: Real> Cone<R> {
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
     }
 
-    /// The point ζ = z + ‖z‖ n of the cone that belongs to a displacement z by Coulomb's law.
+    /// The displacement z that belongs to η by Coulomb's law, for the contact's own κ and the ratio c.
     #[inline(always)]
-    fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
+    pub(super) fn coulomb_displacement(&self, kappa: R, eta: Vec3<R>, impratio: R) -> Vec3<R> {
+        let (along, across) = self.split(eta);
+        let unit = R::one() / kappa;
+        add(scale(unit / along, self.n), scale(-((unit + unit) / (self.rho(eta) * impratio)), across))
+    }
+
+    /// C z: a displacement with its slip as large as friction feels it.
+    #[inline(always)]
+    pub(super) fn felt(&self, z: Vec3<R>, impratio: R) -> Vec3<R> {
+        axpy(dot(self.n, z) * (R::one() - impratio), self.n, scale(impratio, z))
+    }
+
+    /// The point ζ = z + ‖z‖ n of the cone that belongs to a felt displacement z by Coulomb's law.
+    #[inline(always)]
+    pub(super) fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
         axpy(dot(z, z).sqrt(), self.n, z)
     }
 }

@@ -56,9 +56,6 @@ impl Solve<'_> {
     }
 }
 
-/// Iterations over those of one solve, where gaps open by turns.
-const OPENINGS: usize = 4;
-
 /// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled, and again with their gaps opened;
 /// or, without friction, of those that have no solution with it.
 struct Relaxed<'a> {
@@ -85,15 +82,15 @@ impl Stage for Relaxed<'_> {
             #[inline(always)]
             |work| {
                 let opens = self.phase == Phase::Opened;
-                let (mut worlds, mut most, mut accuracy) = (worlds, max_iterations, accuracy);
+                let (mut worlds, mut accuracy) = (worlds, accuracy);
                 if opens {
                     coulomb::keep_where(worlds, structure, &problem, work);
                     worlds = is_relaxed(*coulomb::kept_status(work));
-                    (most, accuracy) = (OPENINGS * max_iterations, Accuracy::Rough);
+                    accuracy = Accuracy::Rough;
                 } else if self.phase != Phase::First {
                     coulomb::put_aside(work);
                 }
-                barrier::solve(structure, &problem, most, (worlds, warm, accuracy, opens), work);
+                barrier::solve(structure, &problem, max_iterations, (worlds, warm, accuracy, opens), work);
                 match self.phase {
                     Phase::Opened => coulomb::opened(worlds, work),
                     Phase::Frictionless => coulomb::loosened(worlds, work),

@@ -22,6 +22,7 @@ pub(super) struct TaskFile {
     pub schedule: Option<Vec<f64>>,
     pub epsilon: Option<f64>,
     pub friction: Option<Friction>,
+    pub impratio: Option<f64>,
     pub method: Option<String>,
     pub iterations: Option<usize>,
     pub most_iterations: Option<usize>,

@@ -108,6 +108,7 @@ impl Task {
         scene.params.h = file.h.unwrap_or(scene.params.h);
         scene.params.epsilon = file.epsilon.unwrap_or(scene.params.epsilon);
         scene.params.friction = file.friction.unwrap_or(scene.params.friction);
+        scene.params.impratio = file.impratio.unwrap_or(scene.params.impratio);
         scene.params.kappa = schedule[schedule.len() - 1];
         let whole = |name: &str, given: Option<usize>, default: usize, least: usize| match given {
             Some(n) if n < least => Err(Error::invalid(name, format!("expected at least {least}, got {n}"))),

@@ -1,4 +1,5 @@
-//! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ).
+//! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ and, after the first, in how
+//! much stiffer friction is than normal forces).
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_scene::Friction;
@@ -24,6 +25,9 @@ const NEAR: f64 = 3.0;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
 const FAR: f64 = 1.0;
 const TRIAL: f64 = 2.0;
+/// Where the ratio of stiffness begins with 1: misfit below which it grows, and by what factor.
+const STIFFER: f64 = 1e-2;
+const GROWTH: f64 = 1.5;
 /// Step-size rules of an attempt.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
@@ -35,10 +39,12 @@ struct Pace {
 }
 
 const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 1.0 };
-/// The pace of the third attempt, from a softer start, where the attempts with the brisk pace have failed.
+/// The pace of the careful attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 / 36.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
-/// The attempts: soft, hard, careful; from the answer with opened gaps.
+/// The attempts: soft, with friction as stiff as it is; soft, hard, careful, with friction that becomes stiffer; from the answer with opened gaps.
+const AT_ONCE: f64 = -1.0;
+const SOFT: f64 = 0.0;
 const HARD: f64 = 1.0;
 const CAREFULLY: f64 = 2.0;
 const FROM_OPENED: f64 = 3.0;
@@ -54,9 +60,11 @@ struct Iterate<R: Real> {
     iterations: R,
     /// Misfit after the step before.
     last: R,
+    /// How much stiffer friction is than normal forces: at last as the structure says.
+    ratio: R,
 }
 
-state!(Iterate { numbers: [steps, attempt, iterations, last], flags: [running, found], states: [approach] });
+state!(Iterate { numbers: [steps, attempt, iterations, last, ratio], flags: [running, found], states: [approach] });
 
 /// Runs the iteration. Returns the worlds with an answer, and the numbers of iterations that it took.
 #[inline(always)]
@@ -76,14 +84,20 @@ pub(super) fn find<R: Real>(
         let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work).and(running);
         join_anew(cold, s, problem, &mut approach, work);
     }
+    let first = match (again, s.impratio > 1.0) {
+        (true, _) => FROM_OPENED,
+        (false, true) => AT_ONCE,
+        (false, false) => SOFT,
+    };
     let mut iterate = Iterate {
         approach,
         running,
         found: R::Mask::splat(false),
         steps: R::zero(),
-        attempt: R::splat(if again { FROM_OPENED } else { 0.0 }),
+        attempt: R::splat(first),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
+        ratio: R::splat(if again { 1.0 } else { s.impratio }),
     };
     R::repeat(
         max_iterations,
@@ -107,19 +121,19 @@ impl<R: Real> Iterate<R> {
     #[inline(always)]
     fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         let (running, apart) = (self.running, self.approach.worlds);
-        step(s, problem, &self.approach, work);
+        step(s, problem, (&self.approach, self.ratio), work);
         let careful = self.is_in(CAREFULLY);
-        let end = length(s, problem, &self.approach, work);
+        let end = length(s, problem, (&self.approach, self.ratio), work);
         let alpha = (end * pace(careful, BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
         for (delta, &step) in work.delta.iter_mut().zip_inline(work.step.iter()) {
             *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
         }
-        let worst = go(s, problem, (moving, alpha), work);
+        let worst = go(s, problem, (moving, alpha, self.ratio), work);
         self.iterations += R::select(running, R::one(), R::zero());
         self.steps += R::one();
-        note([self.attempt + R::splat(Attempt::Soft.code()), alpha, worst], work);
+        note([self.attempt.max(R::splat(SOFT)) + R::splat(Attempt::Soft.code()), alpha, worst], work);
 
         let is_full = alpha.lt(R::one()).not();
         let on_path = self.approach.tau.lt(R::splat(NEAR));
@@ -129,8 +143,12 @@ impl<R: Real> Iterate<R> {
         self.approach.tau = (mean_product(s, problem, work) * part).max(R::one());
         let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
         let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
-        let found = moving.and(apart.not()).and(is_full).and(last_step);
-        self.last = worst;
+        let stiff = self.ratio.lt(R::splat(s.impratio)).not();
+        let found = moving.and(apart.not()).and(is_full).and(last_step).and(stiff);
+        let stiffer = moving.and(is_full).and(worst.lt(R::splat(STIFFER))).and(stiff.not());
+        self.last = R::select(stiffer, R::splat(f64::INFINITY), worst);
+        self.steps = R::select(stiffer, R::zero(), self.steps);
+        self.ratio = R::select(stiffer, self.ratio.scale(GROWTH).min(R::splat(s.impratio)), self.ratio);
         self.found = self.found.or(found);
         self.running = running.and(found.not());
 
@@ -170,8 +188,10 @@ impl<R: Real> Iterate<R> {
         let again = lost.and(self.attempt.lt(R::splat(CAREFULLY - 0.5)));
         self.running = self.running.and(lost.not().or(again));
         self.attempt += R::select(again, R::one(), R::zero());
-        let soft = R::select(self.is_in(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
+        let soft = R::select(self.is_in(CAREFULLY), R::splat(SOFTEST_KAPPA), R::splat(s.settings.coulomb_kappa));
+        let soft = R::select(self.is_in(HARD), soft_kappa(problem.kappa), soft);
         self.steps = R::select(again, R::zero(), self.steps);
+        self.ratio = R::select(again, R::one(), self.ratio);
         newton::prepare(s, problem, work);
         renew_all(s, problem, (Friction::Coulomb, again, soft), work);
         join_anew(again, s, problem, &mut self.approach, work);

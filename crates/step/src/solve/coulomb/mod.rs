@@ -20,12 +20,14 @@
 //! τ falls to 1 as steps get longer. Near the answer the slacks are computed from the forces, and the steps are
 //! Newton's.
 //!
-//! A world makes up to four attempts:
+//! A world makes these attempts. All but the first begin with friction that is as stiff as normal forces, and go on from each answer to
+//! stiffer friction:
 //!
 //! 1. from given forces, or from soft forces of each contact alone;
-//! 2. from harder forces of each contact alone;
-//! 3. from the softest ones, with more careful steps;
-//! 4. from where the relaxed law's answers lead that have their gaps opened by the slips in them: see [`opening`].
+//! 2. if friction is to be stiffer than normal forces, from soft forces again;
+//! 3. from harder forces of each contact alone;
+//! 4. from the softest ones, with more careful steps;
+//! 5. from where the relaxed law's answers lead that have their gaps opened by the slips in them, see [`opening`].
 //!
 //! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs have other
 //! coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.

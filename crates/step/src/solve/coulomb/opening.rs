@@ -3,7 +3,7 @@
 //! With an opening s in the place of ‖z‖, ζ = z + s n is the relaxed law at the gap φ + s, the minimum of a convex function. Coulomb's law is the
 //! fixed point s = ‖z(s)‖ (De Saxcé and Feng, 1998; Acary, Cadoux, Lemaréchal and Malick, 2011, who iterate to it). There is one wherever the relaxed
 //! law has an answer: larger openings only let go, so that slips are bounded, and z is continuous in s. Openings go half of the way at a time, until
-//! Newton's steps for the law itself lead on. With friction stiffer by a ratio they lead on from the answer for the ratio 1.
+//! Newton's steps for the law itself lead on, and from there to friction that is stiffer by a ratio.
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
 use fingertip_lanes::vector::{axpy, dot};

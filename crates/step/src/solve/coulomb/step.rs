@@ -2,7 +2,6 @@
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
-use fingertip_scene::Friction;
 
 use super::super::approach::{Approach, limit_misfit, limit_products};
 use super::super::contact_state::ContactState;
@@ -19,9 +18,14 @@ use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
 use super::super::symmetric::Symmetric;
 
-/// Computes a step: that of δ in `work.step`, those of forces in the contacts' and limits' states.
+/// Computes a step for friction stiffer by a ratio: that of δ in `work.step`, those of forces in the contacts' and limits' states.
 #[inline(always)]
-pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+pub(super) fn step<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (approach, ratio): (&Approach<R>, R),
+    work: &mut Work<&mut [R]>,
+) {
     let kappa = problem.kappa;
     newton::begin(s, problem, kappa, approach, work);
     displace(s, work);
@@ -37,7 +41,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
             #[inline(always)]
             |((state, slide), (h, upper), (step, scaled))| {
                 let scaled = scaled.as_chunks_mut().0;
-                eliminate(s, contact, (columns, work.pivot), (kappa, approach), (state, slide), step);
+                eliminate(contact, (columns, work.pivot), (kappa, approach, ratio), (state, slide), step);
                 let force = sub(state.eta, answer(&state.response, slide, state.error));
                 shared::add(contact, columns, &state.response, force, scaled, h, step);
                 shared::add_tilt(contact, columns, (slide.up, slide.down), scaled, h, upper);
@@ -115,10 +119,9 @@ fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3
 /// of these.
 #[inline(always)]
 fn eliminate<R: Real>(
-    s: &Structure,
     contact: &ContactColumns,
     (columns, pivot): (&[Vec3<R>], &[R]),
-    (kappa, approach): (R, &Approach<R>),
+    (kappa, approach, ratio): (R, &Approach<R>, R),
     (state, slide): (&mut ContactState<R>, &mut Slide<R>),
     step: &mut [R],
 ) {
@@ -145,10 +148,10 @@ fn eliminate<R: Real>(
     scaling.v = select(none, cone.n, scaling.v);
     (scaling.t, scaling.sqrt_q) = (R::select(none, R::one(), scaling.t), R::select(none, R::one(), scaling.sqrt_q));
     slide.scaling = scaling;
-    let mut law = scaling.answer(cone.n, s.impratio);
+    let mut law = scaling.answer(cone.n, ratio);
     law.root = Symmetric::select(none, Symmetric::diagonal(R::zero()), law.root);
     let tau = R::select(here, approach.tau, R::one());
-    let target = scale(tau, s.coulomb_displacement(cone, own, eta, cone.rho(eta)));
+    let target = scale(tau, cone.coulomb_displacement(own, eta, ratio));
     let error = sub(state.zeta, target);
     state.error = select(none, zero(), error);
     if contact.private.is_empty() {
@@ -200,7 +203,7 @@ pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &
 pub(super) fn length<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    approach: &Approach<R>,
+    (approach, ratio): (&Approach<R>, R),
     work: &mut Work<&mut [R]>,
 ) -> R {
     let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
@@ -215,7 +218,7 @@ pub(super) fn length<R: Real>(
             |(state, [end, doubt])| {
                 let cone = &state.cone;
                 let own = R::select(there, kappa * state.share, R::one());
-                let next = s.felt(cone, add(state.zeta, slide.moved));
+                let next = cone.felt(add(state.zeta, slide.moved), ratio);
                 let rho = cone.rho(state.eta);
                 let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
                 let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
@@ -250,12 +253,12 @@ pub(super) fn length<R: Real>(
     doubt.mul_add(R::zero(), end)
 }
 
-/// Takes the step in worlds of the mask; gives the largest misfit there.
+/// Takes the step in worlds of the mask; gives the largest misfit there, with friction stiffer by a ratio.
 #[inline(always)]
 pub(super) fn go<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    (moving, alpha): (R::Mask, R),
+    (moving, alpha, ratio): (R::Mask, R, R),
     work: &mut Work<&mut [R]>,
 ) -> R {
     let kappa = problem.kappa;
@@ -277,7 +280,7 @@ pub(super) fn go<R: Real>(
                 }
                 let z = axpy(alpha, slide.moved, state.zeta);
                 let own = R::select(there, kappa * state.share, R::one());
-                let zeta = s.lifted(&state.cone, Friction::Coulomb, z);
+                let zeta = state.cone.lifted(state.cone.felt(z, ratio));
                 let misfit = state.cone.misfit(own, state.eta, zeta).abs() * state.cone.weight;
                 *worst = worst.max(R::select(there, misfit, R::zero()));
             },
