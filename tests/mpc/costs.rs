@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fingertip::description::Scene;
 use fingertip::mpc::cost::{
-    Closure, Cost, Expansion, JointLimits, Orientation, Position, Posture, Reach, Residual, Turn,
+    Closure, Cost, Expansion, JointLimits, Order, Orientation, Position, Posture, Reach, Residual, Turn,
 };
 use fingertip::mpc::{Simulator, cost};
 
@@ -55,6 +55,8 @@ fn gradients_agree_with_differences() {
     check("limits", &free, &JointLimits::new(&free), 3.0);
     check("reach", &free, &Reach::new(model, &tips, "cube", 0.0).unwrap(), 0.3);
     check("reach outside", &free, &Reach::new(model, &tips, "cube", 0.02).unwrap(), 0.3);
+    let order = ["hand/index_tip", "hand/thumb_tip"];
+    check("order", &free, &Order::new(model, &order, [0.0, 2.0, 1.0], 0.5).unwrap(), 0.3);
     let weights = [1.0, 2.0];
     let closure = Closure::new(model, &tips, &weights, "cube").unwrap();
     check("closure", &free, &closure, 0.3);

@@ -194,21 +194,20 @@ fn a_retreat_leaves_the_object() {
     }
 }
 
-/// Two fingers on rails that cross, both before the crossing and to go beyond it: they meet there, each in the other's way, and neither gives way to
-/// the other. A retreat brings them home one after the other, whether plans have the contact of the fingers or it shows in that they do not move.
-#[test]
-fn crossed_fingers_go_home_one_after_the_other() {
-    let finger = |name: &str, y: f64| {
-        format!(
-            r#"<joint name="{name}" type="prismatic"><parent link="base"/><child link="{name}_tip"/><axis xyz="1 {y} 0"/>
-            <limit lower="-1" upper="1" effort="100" velocity="5"/></joint>
-            <link name="{name}_tip"><inertial><mass value="0.02"/>
-            <inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial>
-            <collision><geometry><sphere radius="0.015"/></geometry></collision></link>"#
-        )
-    };
-    let urdf =
-        format!("<robot name=\"crossing\"><link name=\"base\"/>{}{}</robot>", finger("a", 1.0), finger("b", -1.0));
+/// A ball on a rail, by a prismatic joint of the same name along an axis.
+fn slider(name: &str, parent: &str, axis: &str, radius: f64) -> String {
+    format!(
+        r#"<joint name="{name}" type="prismatic"><parent link="{parent}"/><child link="{name}_tip"/><axis xyz="{axis}"/>
+        <limit lower="-2" upper="2" effort="100" velocity="5"/></joint>
+        <link name="{name}_tip"><inertial><mass value="0.02"/>
+        <inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><geometry><sphere radius="{radius}"/></geometry></collision></link>"#
+    )
+}
+
+/// The task of a robot, `sliders`, that is to push a disc which it does not reach, with more in the scene and in the task.
+fn out_of_reach(name: &str, links: &str, in_scene: &str, in_task: &str) -> Task {
+    let urdf = format!("<robot name=\"sliders\"><link name=\"base\"/>{links}</robot>");
     let scene = r#"
         [params]
         h = 0.02
@@ -222,55 +221,115 @@ fn crossed_fingers_go_home_one_after_the_other() {
         cylinder = [0.02, 0.02]
         mass = 0.2
         freedom = "planar"
-        position = [0.6, 0.0, 0.0]
+        position = [2.6, 0.0, 0.0]
         [[robot]]
-        name = "crossing"
-        urdf = "crossing.urdf"
+        name = "sliders"
+        urdf = "sliders.urdf"
         stiffness = 50.0
-        home = { a = 0.15, b = 0.15 }
     "#;
-    let apart = "[[pair]]\na = \"crossing\"\nb = \"crossing\"\nenabled = false\n";
     let text = r#"
-        scene = "crossing.toml"
+        scene = "sliders.toml"
         hold = 5
         horizon = 6
-        [command]
-        type = "relative"
-        bound = 0.02
         [goal]
         object = "disc"
-        position = [0.8, 0.0]
+        position = [2.8, 0.0]
         [weights]
         position = 1.0
         command = 0.001
         [supervisor]
         stall = 0.3
+        [command]
+        type = "relative"
     "#;
-    let folder = std::env::temp_dir().join(format!("fingertip-crossing-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("fingertip-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("crossing.urdf"), urdf).unwrap();
-    let [plant, unaware] = ["", apart].map(|more| {
-        std::fs::write(folder.join("crossing.toml"), format!("{scene}{more}")).unwrap();
-        Task::from_toml(text, folder.as_path()).unwrap()
-    });
+    std::fs::write(folder.join("sliders.urdf"), urdf).unwrap();
+    std::fs::write(folder.join("sliders.toml"), format!("{scene}{in_scene}")).unwrap();
+    let task = Task::from_toml(&format!("{text}{in_task}"), folder.as_path()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
+    task
+}
+
+/// The joint that is farthest from a posture, rad or m.
+fn farthest(task: &Task, from: &[f64], q: &[f64]) -> f64 {
+    largest(task.simulator().joints().iter().map(|joint| q[joint.q] - from[joint.q]))
+}
+
+/// Two fingers on rails that cross, both before the crossing and to go beyond it: they meet there, each in the other's way, and neither gives way to
+/// the other. A retreat brings them home one after the other, whether plans have the contact of the fingers or it shows in that they do not move.
+#[test]
+fn crossed_fingers_go_home_one_after_the_other() {
+    let links = slider("a", "base", "1 1 0", 0.015) + &slider("b", "base", "1 -1 0", 0.015);
+    let home = "home = { a = 0.15, b = 0.15 }\n";
+    let apart = "[[pair]]\na = \"sliders\"\nb = \"sliders\"\nenabled = false\n";
+    let [plant, unaware] =
+        ["", apart].map(|more| out_of_reach("crossing", &links, &format!("{home}{more}"), "bound = 0.02\n"));
     for task in [&plant, &unaware] {
         let episode = task.episode(0, 0).unwrap();
         let mut run = Run { plant: Run::new(&plant, &episode).plant, ..Run::new(task, &episode) };
-        let joints: Vec<usize> = task.simulator().joints().iter().map(|joint| joint.q).collect();
         let mut q = episode.start.q.clone();
-        joints.iter().for_each(|&joint| q[joint] = -0.05);
-        for _ in 0..80 {
+        task.simulator().joints().iter().for_each(|joint| q[joint.q] = -0.05);
+        for _ in 0..120 {
             q = run.period(&q);
         }
         let does: Vec<_> = run.periods.chunk_by(|a, b| a.1 == b.1).collect();
         let at = does.iter().position(|periods| periods[0].1 == Doing::Retreat).unwrap();
-        let farthest = |q: &[f64]| largest(joints.iter().map(|&joint| q[joint] - episode.start.q[joint]));
         // The 2 s of all fingers, and then those of one after the other: less than 0.1 m off is home.
         let (retreat, after) = (does[at], &does[at + 1][0].0);
-        let together = farthest(&retreat[20].0);
-        assert!(together > 0.15 && farthest(after) < 0.1, "{together} {} {}", farthest(after), retreat.len());
+        let [together, after] = [&retreat[20].0, after].map(|q| farthest(task, &episode.start.q, q));
+        assert!(together > 0.15 && after < 0.1, "{together} {after} {}", retreat.len());
     }
+}
+
+/// A finger went around a wall that plans do not know, and straight home the wall is in its way. A rough retreat brings it home as it came.
+#[test]
+fn a_retreat_goes_back_the_way_it_came() {
+    let links = slider("y", "base", "0 1 0", 0.01) + &slider("x", "y_tip", "1 0 0", 0.01);
+    let home = "home = { x = 0.0, y = 0.0 }\n[[object]]\nname = \"wall\"\nfreedom = \"fixed\"\nbox = [0.05, 0.3, 0.1]\nposition = [0.5, 0.0, 0.0]\n";
+    let apart = "[[pair]]\na = \"sliders\"\nb = \"wall\"\nenabled = false\n";
+    let [plant, task] = ["", apart].map(|more| out_of_reach("wall", &links, &format!("{home}{more}"), "bound = 0.1\n"));
+    let episode = task.episode(0, 0).unwrap();
+    let mut run = Run { plant: Run::new(&plant, &episode).plant, ..Run::new(&task, &episode) };
+    let mut q = episode.start.q.clone();
+    let [y, x] = [0, 1].map(|joint| task.simulator().joints()[joint].q);
+    for [to_x, to_y] in [[0.0, 0.6], [1.0, 0.6], [1.0, 0.0]] {
+        while (q[x] - to_x).abs() + (q[y] - to_y).abs() > 1e-6 {
+            run.period(&q);
+            q[x] += (to_x - q[x]).clamp(-0.1, 0.1);
+            q[y] += (to_y - q[y]).clamp(-0.1, 0.1);
+        }
+    }
+    for _ in 0..100 {
+        q = run.period(&q);
+    }
+    let off = run.periods.iter().map(|(q, _)| farthest(&task, &episode.start.q, q));
+    assert!(off.skip(22).any(|off| off < 0.1));
+}
+
+/// Two fingers beside each other on one rail, whose contact plans leave out, at home in the wrong order. Plans take them apart, those of retreats too,
+/// although home is where they were.
+#[test]
+fn fingers_stay_in_order() {
+    let links = slider("a", "base", "0 1 0", 0.01) + &slider("b", "base", "0 1 0", 0.01);
+    let scene = "home = { a = 0.02, b = -0.02 }\n[[pair]]\na = \"sliders\"\nb = \"sliders\"\nenabled = false\n";
+    let order =
+        "[[order]]\npoints = [\"sliders/a_tip\", \"sliders/b_tip\"]\naxis = [0, 1, 0]\ndistance = 0.03\nweight = 1e3\n";
+    let apart = ["", order].map(|more| {
+        let task = out_of_reach("rail", &links, scene, &format!("bound = 0.02\n{more}"));
+        let episode = task.episode(0, 0).unwrap();
+        let mut run = Run::new(&task, &episode);
+        let [a, b] = [0, 1].map(|finger| task.simulator().joints()[finger].q);
+        let mut q = episode.start.q.clone();
+        for _ in 0..30 {
+            q = run.period(&q);
+        }
+        assert!(run.periods.iter().any(|(_, doing)| *doing == Doing::Retreat));
+        // Those after the first second.
+        run.periods[10..].iter().map(|(q, _)| q[b] - q[a]).collect::<Vec<_>>()
+    });
+    // As far as asked for, less what letting go weighs against it.
+    assert!(apart[0].iter().all(|x| *x < -0.03) && apart[1].iter().all(|x| *x > 0.029), "{apart:?}");
 }
 
 /// Stalls are told apart, and said.

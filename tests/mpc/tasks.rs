@@ -103,6 +103,16 @@ fn mistakes_are_named() {
             "held = 3\n[reach]\npoints = [{ link = \"fingers/left_2\", weigth = 1.0 }]",
             "expected a body's name or",
         ),
+        (
+            "held = 3",
+            "held = 3\n[[order]]\npoints = [\"fingers/left_2\"]\naxis = [0, 1, 0]\nweight = 1.0",
+            "order: expected two points or more",
+        ),
+        (
+            "held = 3",
+            "held = 3\n[[order]]\npoints = [\"fingers/left_2\", \"fingers/right_2\"]\naxis = [0, 0, 0]\nweight = 1.0",
+            "order: expected an axis",
+        ),
         ("posture = 0.001", "closure = -1.0", "weights.closure: expected a number from 0 up"),
         ("held = 3", "held = 0", "success.held: expected at least 1"),
         ("two_fingers.toml", "no.toml", "no.toml"),

@@ -29,7 +29,8 @@ impl Closure {
         if weights.len() != points.len() {
             candle_core::bail!("closure: expected {} weights, got {}", points.len(), weights.len());
         }
-        Ok(Self { points: super::reach::points(model, points, object)?, weights: weights.to_vec() })
+        let all = points.iter().copied().chain([(object, [0.0; 3])]);
+        Ok(Self { points: super::reach::points(model, all)?, weights: weights.to_vec() })
     }
 
     /// d and 1/√(‖d‖² + NEAR²) of each point.

@@ -8,6 +8,7 @@
 mod closure;
 mod force;
 mod joints;
+mod order;
 mod pose;
 mod reach;
 mod residual;
@@ -22,6 +23,7 @@ pub use force::ContactForce;
 pub(super) use force::ForceRates;
 pub use joints::{JointLimits, Posture};
 pub(super) use joints::{object_joint, object_joints};
+pub use order::Order;
 pub use pose::{Goal, Orientation, Position, Turn};
 pub use reach::Reach;
 pub use residual::Residual;

@@ -22,7 +22,8 @@ impl Reach {
     /// # Errors
     /// If a name is not a body's.
     pub fn new(model: &Model, points: &[(&str, [f64; 3])], object: &str, distance: f64) -> Result<Self> {
-        Ok(Self { points: self::points(model, points, object)?, n: points.len(), distance, nv: model.nv() })
+        let all = points.iter().copied().chain([(object, [0.0; 3])]);
+        Ok(Self { points: self::points(model, all)?, n: points.len(), distance, nv: model.nv() })
     }
 
     /// The distance of point i from the object in excess of `distance`, m, and the unit vector from the object to the point.
@@ -35,14 +36,13 @@ impl Reach {
     }
 }
 
-/// Points on bodies, followed by an object's origin.
-pub(super) fn points(model: &Model, points: &[(&str, [f64; 3])], object: &str) -> Result<Points> {
+/// Points on bodies.
+pub(super) fn points<'a>(model: &Model, points: impl Iterator<Item = (&'a str, [f64; 3])>) -> Result<Points> {
     let frame = |(name, xyz): (&str, [f64; 3])| {
         let body = model.tree.find(name)?;
         Ok::<_, fingertip_shapes::Error>(FrameSpec { xyz, ..FrameSpec::of_body(body) })
     };
-    let all = points.iter().copied().chain([(object, [0.0; 3])]);
-    let frames = all.map(frame).collect::<fingertip_shapes::Result<Vec<_>>>()?;
+    let frames = points.map(frame).collect::<fingertip_shapes::Result<Vec<_>>>()?;
     Ok(Points::new(&model.tree, &frames))
 }
 

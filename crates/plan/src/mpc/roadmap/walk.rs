@@ -138,12 +138,10 @@ impl Walk {
 
     /// The present planning problems, in an episode that began with `start`.
     pub fn problems(&self, task: &Task, start: &Start) -> fingertip_shapes::Result<Vec<Problem>> {
-        let episode = |start: Start| Episode { number: 0, start, goal: self.goal.clone() };
+        let episode = Episode { number: 0, start: start.clone(), goal: self.goal.clone() };
         match (self.phase, &self.joints) {
-            (Phase::Release, Some(q)) => {
-                task.retreat(&episode(Start { q: q.clone(), ..start.clone() }), &self.goal, None, 1.0)
-            }
-            _ => task.problems(&episode(start.clone())),
+            (Phase::Release, Some(q)) => task.retreat(&episode, &self.goal, q, None, 1.0),
+            _ => task.problems(&episode),
         }
     }
 }

@@ -80,11 +80,18 @@ const LONGEST_RETURN: f64 = 3.0;
 /// A retreat ends when every joint is this near to its place at home, rad or m, or after this time, s.
 const HOME: f64 = 0.1;
 const LONGEST_RETREAT: f64 = 2.0;
-/// After so many ways out without progress a retreat is rough: it lets objects fall on any side, and their cost counts by this share.
+/// After so many ways out without progress a retreat is rough: it lets objects fall on any side, their cost counts by this share, and it goes back the
+/// way that the joints came.
 const ROUGH_AFTER: usize = 2;
 const ROUGH: f64 = 0.1;
 /// The time for which one finger alone goes home, s, where fingers are in each other's way.
 const LONGEST_FINGER: f64 = 1.0;
+/// The way that the joints came is kept where one of them has gone so far since, rad or m, and so many places of it. Back along it each
+/// place has so much time, s, and a retreat goes to so many.
+const STRIDE: f64 = 0.3;
+const MOST_PLACES: usize = 200;
+const LONGEST_PLACE: f64 = 0.5;
+const MOST_BACK: usize = 10;
 /// A joint is held by what the plan does not know where it was to go at least this share of its bound, and has gone less than
 /// the second share of the way.
 const WANTED: f64 = 0.2;
@@ -92,6 +99,19 @@ const GONE: f64 = 0.5;
 /// Progress is a step of this share of the distance that counts as success, and of this share of the smallest distance so far.
 const PROGRESS: f64 = 0.2;
 const SHARE: f64 = 0.02;
+
+/// The part of a retreat: which joints go where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Homing {
+    /// All go home.
+    All,
+    /// All go back the way that they came, this many places of it so far.
+    Back(usize),
+    /// All go home after that.
+    Again,
+    /// This finger goes home alone.
+    Finger(usize),
+}
 
 /// A controller, and what it is told to do when the goal is far or nothing moves.
 #[derive(Clone, Debug)]
@@ -105,11 +125,13 @@ pub struct Supervisor {
     doing: Doing,
     /// The present target of planning.
     target: Goal,
-    /// The joints of each finger, the number of the one that a retreat brings home alone, if it does, and the joints that then go there or stay.
+    /// The joints of each finger, the part of a retreat, and the joints that go home or stay there where one finger does alone.
     fingers: Vec<Vec<usize>>,
-    finger: Option<usize>,
-    homing: Vec<usize>,
-    /// Does a retreat let objects go as they fall?
+    homing: Homing,
+    moved: Vec<usize>,
+    /// Where the joints have been since all of them were at home, the last at the end: states (nq).
+    way: Vec<Vec<f64>>,
+    /// Does a retreat let objects go as they fall, and go back the way that the joints came?
     is_rough: bool,
     /// Was the object away when the last way out began?
     was_away: bool,
@@ -144,8 +166,9 @@ impl Supervisor {
             task: task.clone(),
             target: episode.goal.clone(),
             fingers: task.simulator().fingers(),
-            finger: None,
-            homing: Vec::new(),
+            homing: Homing::All,
+            moved: Vec::new(),
+            way: Vec::new(),
             is_rough: false,
             was_away: false,
             episode: episode.clone(),
@@ -274,9 +297,12 @@ impl Supervisor {
                 has_lasted(settings.stall) || self.farthest_turn(&self.target, q)? < REACHED * settings.subgoal
             }
             Doing::Sample => has_lasted(settings.stall),
-            Doing::Retreat => match self.finger {
-                None => has_lasted(LONGEST_RETREAT) || self.is_home(q),
-                Some(finger) => has_lasted(LONGEST_FINGER) || self.is_finger_home(finger, q),
+            Doing::Retreat => match self.homing {
+                Homing::All | Homing::Again => has_lasted(LONGEST_RETREAT) || self.is_home(q),
+                Homing::Back(_) => {
+                    has_lasted(LONGEST_PLACE) || self.way.last().is_none_or(|place| !self.is_far(place, q, HOME))
+                }
+                Homing::Finger(finger) => has_lasted(LONGEST_FINGER) || self.is_finger_home(finger, q),
             },
             Doing::Node | Doing::Release | Doing::Last => false,
         };
@@ -284,6 +310,9 @@ impl Supervisor {
         let is_away = away.is_some_and(|away| away > 1.0);
         let is_left = WAYS.contains(&self.doing) && is_away && !self.was_away;
         let is_over = is_over || is_left;
+        if !matches!(self.homing, Homing::Back(_)) {
+            self.remember(q);
+        }
         self.since += 1;
         self.idle += 1;
         let is_progress = |before: f64| {
@@ -309,11 +338,12 @@ impl Supervisor {
         }
         if self.doing == Doing::Retreat
             && !is_left
-            && let Some(next) = self.next_finger(q)
+            && let Some(next) = self.next_homing(q)
         {
-            let homing = (0..self.fingers.len()).filter(|&finger| finger == next || self.is_finger_home(finger, q));
-            self.homing = homing.flat_map(|finger| &self.fingers[finger]).copied().collect();
-            (self.finger, self.since) = (Some(next), 0);
+            let moves = |finger| next == Homing::Finger(finger) || self.is_finger_home(finger, q);
+            let moved = (0..self.fingers.len()).filter(|&finger| moves(finger));
+            self.moved = moved.flat_map(|finger| &self.fingers[finger]).copied().collect();
+            (self.homing, self.since) = (next, 0);
             return self.plan();
         }
         if self.doing == Doing::Return && is_away {
@@ -453,18 +483,45 @@ impl Supervisor {
         })
     }
 
-    /// The next finger that goes home alone in a retreat that has not brought all of them there, if some are in each other's way.
-    fn next_finger(&self, q: &[f64]) -> Option<usize> {
-        if self.finger.is_none() && !is_tangled(&self.task, self.answer.as_ref()) && !self.is_held(q) {
-            return None;
+    /// Is a joint farther than this from where it is in another state, rad or m?
+    fn is_far(&self, one: &[f64], other: &[f64], most: f64) -> bool {
+        self.task.simulator().joints().iter().any(|joint| (one[joint.q] - other[joint.q]).abs() >= most)
+    }
+
+    /// Keeps the way that the joints come; at home it begins anew.
+    fn remember(&mut self, q: &[f64]) {
+        if self.is_home(q) {
+            self.way.clear();
         }
-        let first = self.finger.map_or(0, |finger| finger + 1);
-        (first..self.fingers.len()).find(|&finger| !self.is_finger_home(finger, q))
+        if self.way.last().is_none_or(|last| self.is_far(last, q, STRIDE)) {
+            self.way.push(q.to_vec());
+        }
+        if self.way.len() > MOST_PLACES {
+            self.way.remove(0);
+        }
+    }
+
+    /// The next part of a retreat that has not brought all joints home, if fingers are in each other's way.
+    fn next_homing(&mut self, q: &[f64]) -> Option<Homing> {
+        let is_stuck = |own: &Self| is_tangled(&own.task, own.answer.as_ref()) || own.is_held(q);
+        let first = match self.homing {
+            Homing::All if !is_stuck(self) => return None,
+            Homing::All if self.is_rough && !self.way.is_empty() => return Some(Homing::Back(0)),
+            Homing::Back(gone) => {
+                self.way.pop();
+                let is_end = self.way.is_empty() || gone + 1 >= MOST_BACK;
+                return Some(if is_end { Homing::Again } else { Homing::Back(gone + 1) });
+            }
+            Homing::Again if !is_stuck(self) => return None,
+            Homing::All | Homing::Again => 0,
+            Homing::Finger(last) => last + 1,
+        };
+        (first..self.fingers.len()).find(|&finger| !self.is_finger_home(finger, q)).map(Homing::Finger)
     }
 
     /// Does something else, for another target.
     fn begin(&mut self, doing: Doing, target: Goal) -> Result<()> {
-        (self.doing, self.target, self.since, self.finger) = (doing, target, 0, None);
+        (self.doing, self.target, self.since, self.homing) = (doing, target, 0, Homing::All);
         if self.settings.is_some() {
             *self.times.entry(doing).or_insert(0) += 1;
         }
@@ -477,9 +534,11 @@ impl Supervisor {
         let mut problems = if let Some(walk) = walk {
             walk.problems(&self.task, &self.episode.start)?
         } else if self.doing == Doing::Retreat {
-            let homing = self.finger.map(|_| self.homing.as_slice());
+            let moved = matches!(self.homing, Homing::Finger(_)).then_some(self.moved.as_slice());
+            let place = self.way.last().filter(|_| matches!(self.homing, Homing::Back(_)));
+            let place = place.unwrap_or(&self.episode.start.q);
             let share = if self.is_rough { ROUGH } else { 1.0 };
-            self.task.retreat(&self.episode, &self.target, homing, share)?
+            self.task.retreat(&self.episode, &self.target, place, moved, share)?
         } else {
             self.task.problems(&Episode { goal: self.target.clone(), ..self.episode.clone() })?
         };

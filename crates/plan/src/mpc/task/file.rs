@@ -41,6 +41,8 @@ pub(super) struct TaskFile {
     pub weights: WeightsFile,
     pub reach: Option<ReachFile>,
     #[serde(default)]
+    pub order: Vec<OrderFile>,
+    #[serde(default)]
     pub force: Vec<ForceFile>,
     pub sampling: Option<SamplingFile>,
     pub robust: Option<RobustFile>,
@@ -301,6 +303,17 @@ pub(super) struct ReachFile {
 pub(super) struct PointFile {
     pub link: String,
     pub at: [f64; 3],
+    pub weight: f64,
+}
+
+/// Bodies that stay in an order along an axis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OrderFile {
+    pub points: Vec<String>,
+    pub axis: [f64; 3],
+    #[serde(default)]
+    pub distance: f64,
     pub weight: f64,
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::file::{BoundFile, ForceFile, WeightsFile};
+use super::file::{BoundFile, ForceFile, OrderFile, WeightsFile};
 use super::{Episode, Task, positive};
 use crate::mpc::command::{Command, Law};
 use crate::mpc::controller::Controller;
 use crate::mpc::cost::{
-    Closure, ContactForce, Cost, Goal, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
+    Closure, ContactForce, Cost, Goal, JointLimits, Objective, Order, Orientation, Position, Posture, Reach, Term,
 };
 use crate::mpc::estimate::{Estimator, Quantity};
 use crate::mpc::problem::{Problem, Start};
@@ -76,13 +76,14 @@ impl Task {
         self.simulators.iter().map(problem).collect()
     }
 
-    /// The problems of letting go: the object stays at `pose`, and the robots go to where they were at the episode's start; or
-    /// these joints alone, by their indices, and the others yield. The object's cost counts by this share.
+    /// The problems of letting go: the object stays at `pose`, and the robots go to `place` (nq numbers); or these joints alone, by their
+    /// indices, and the others yield. The object's cost counts by this share.
     pub(in crate::mpc) fn retreat(
         &self,
         episode: &Episode,
         pose: &Goal,
-        homing: Option<&[usize]>,
+        place: &[f64],
+        moved: Option<&[usize]>,
         share: f64,
     ) -> Result<Vec<Problem>> {
         let mut problems = self.problems(&Episode { goal: pose.clone(), ..episode.clone() })?;
@@ -92,9 +93,10 @@ impl Task {
             for term in &mut objective.terms {
                 (term.running, term.terminal) = (share * term.terminal, share * term.terminal);
             }
-            let (simulator, home) = (&problem.simulator, &episode.start.q);
-            let all = || Posture::new(simulator, home);
-            let cost = Arc::new(homing.map_or_else(all, |joints| Posture::of_joints(simulator, home, joints)));
+            let simulator = &problem.simulator;
+            objective.terms.extend(self.order(simulator)?);
+            let all = || Posture::new(simulator, place);
+            let cost = Arc::new(moved.map_or_else(all, |joints| Posture::of_joints(simulator, place, joints)));
             objective.terms.push(Term { cost, running: LETTING_GO, terminal: LETTING_GO, purpose: false });
             objective.forces.clear();
         }
@@ -196,6 +198,7 @@ impl Task {
             add(Arc::new(reach), weights.reach, weights.terminal.reach, false);
             add(Arc::new(closure), weights.closure, weights.terminal.closure, false);
         }
+        terms.extend(self.order(simulator)?);
         let WeightsFile { command, smoothness, effort, .. } = *weights;
         Ok(Objective { terms, command, smoothness, effort, forces: self.forces(simulator)? })
     }
@@ -219,6 +222,27 @@ impl Task {
             all.extend(by_pair.into_values().map(|contacts| ContactForce { contacts, size: *size, weight: *weight }));
         }
         Ok(all)
+    }
+
+    /// The terms of bodies that stay in an order.
+    fn order(&self, simulator: &Simulator) -> Result<Vec<Term>> {
+        let bad = |what: String| Error::invalid("order", what);
+        let term = |OrderFile { points, axis, distance, weight }: &OrderFile| {
+            if let Some(x) = [distance, weight].into_iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+                return Err(bad(format!("expected numbers from 0 up, got {x}")));
+            }
+            if points.len() < 2 {
+                return Err(bad(format!("expected two points or more, got {}", points.len())));
+            }
+            if !axis.iter().map(|x| x * x).sum::<f64>().is_normal() {
+                return Err(bad(format!("expected an axis, three numbers, not all zero, got {axis:?}")));
+            }
+            let points: Vec<&str> = points.iter().map(String::as_str).collect();
+            let cost =
+                Order::new(simulator.model(), &points, *axis, *distance).map_err(|error| bad(message(&error)))?;
+            Ok(Term { cost: Arc::new(cost), running: *weight, terminal: *weight, purpose: false })
+        };
+        self.file.order.iter().map(term).collect()
     }
 
     /// The points that should be near the object and on all sides of it.
