@@ -120,7 +120,7 @@ fn things_on_a_line() {
     for (name, shape) in &solids::shapes() {
         for (friction, under) in Friction::ALL.into_iter().zip(solids::lines()) {
             let mut scene = solids::on_a_line(name, shape, under);
-            scene.params.friction = friction;
+            (scene.params.friction, scene.params.impratio) = (friction, 1.0);
             compare_scene(&format!("{name} on a line, {friction:?}"), &scene, 0.02, 9);
         }
     }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use fingertip::math::largest::largest;
 use fingertip::show::{
-    ContactForce, DeepAgain, EnergyReport, Motion, Mover, ObjectReport, Recording, Verdict, contact_forces, deep_again,
-    still_moving, touching_gap,
+    ContactForce, DeepAgain, EnergyReport, FarStep, Motion, Mover, ObjectReport, Recording, Verdict, contact_forces,
+    deep_again, far_steps, still_moving, touching_gap,
 };
 
 use super::blame::Why;
@@ -36,6 +36,9 @@ pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
     }
     deep_again(recording).iter().for_each(|deep| {
         let _ = writeln!(text, "{}", again(recording, deep));
+    });
+    far_steps(recording).iter().for_each(|step| {
+        let _ = writeln!(text, "{}", far(recording, step));
     });
     let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
     if let Some(EnergyReport { last, rises, largest }) = EnergyReport::of(recording) {
@@ -131,6 +134,20 @@ fn again(recording: &Recording, DeepAgain { bodies: [a, b], steps, last, depth }
         "DEEP AGAIN {b} in {a}: {steps} steps start as deep as the step before should have left, step {last} by {:.3} mm; shorter \
          steps (params: h) or more inertia (epsilon) turn bodies less in each",
         1e3 * depth
+    )
+}
+
+/// "TOO FAR block: …"
+fn far(recording: &Recording, FarStep { body, steps, farthest, motion, size }: &FarStep) -> String {
+    let Motion { distance, angle } = motion;
+    format!(
+        "TOO FAR {}: it touches something in {steps} steps that move it by more than its size, {:.0} mm, or turn it by more than 45°; in \
+         step {farthest} it moves by {:.0} mm and turns by {:.0}°. A step's contacts are planes: shorter steps (params: h) or more inertia \
+         (epsilon) move it less in each",
+        recording.bodies[*body].name,
+        1e3 * size,
+        1e3 * distance,
+        angle.to_degrees()
     )
 }
 

@@ -8,7 +8,7 @@ mod single;
 use std::path::{Path, PathBuf};
 
 use fingertip::description::Scene;
-use fingertip::show::{ObjectReport, Recording, Source, Verdict, deep_again, record, still_moving};
+use fingertip::show::{ObjectReport, Recording, Source, Verdict, deep_again, far_steps, record, still_moving};
 use fingertip::step::Quasidynamic;
 
 use command_line::fingertip;
@@ -170,6 +170,25 @@ fn what_stays_deep_is_named() {
     assert_eq!(deep_again(&recording), []);
 }
 
+/// A small ellipsoid just above the edge of a box falls 9.8 m in a step: what its one contact, off its centre, makes of that is no motion that it
+/// could have. In steps of a hundredth of that fall it comes to rest.
+#[test]
+fn steps_that_go_too_far_are_named() {
+    let egg = |epsilon: f64| {
+        format!(
+            "[params]\nh = 0.1\nepsilon = {epsilon:?}\n[[object]]\nname = \"table\"\nbox = [0.036, 0.036, 0.005]\nfreedom = \"fixed\"\n\
+             position = [0.0, 0.0, -0.005]\n[[object]]\nname = \"egg\"\nellipsoid = [0.012, 0.008, 0.005]\nmass = 0.001\n\
+             freedom = \"free\"\nposition = [0.0, 0.0, 0.012]\nrpy = [0.3, 0.9, 0.0]\n"
+        )
+    };
+    let far = far_steps(&recorded(&egg(0.01), 20));
+    assert!(far.len() == 1 && far[0].farthest == 1 && far[0].motion.distance > 10.0 * far[0].size, "{far:?}");
+    assert!((far[0].size / 0.012_f64.hypot(0.008).hypot(0.005) - 1.0).abs() < 1e-12, "{far:?}");
+    // It does not touch anything where it falls.
+    assert_eq!(far[0].steps, 1, "{far:?}");
+    assert_eq!(far_steps(&recorded(&egg(100.0), 400)), []);
+}
+
 #[test]
 fn the_summary_says_what_counts() {
     let path = folder().join("ball.toml");
@@ -181,5 +200,5 @@ fn the_summary_says_what_counts() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("still moving") && !text.contains("DEEP AGAIN"), "{text}");
+    assert!(["still moving", "DEEP AGAIN", "TOO FAR"].iter().all(|part| !text.contains(part)), "{text}");
 }

@@ -69,5 +69,5 @@ pub use rrd::write_rrd;
 pub use save::RecordingWriter;
 pub use source::Source;
 pub use states::{Expected, States};
-pub use unrest::{DeepAgain, EnergyReport, Motion, Mover, deep_again, still_moving};
+pub use unrest::{DeepAgain, EnergyReport, FarStep, Motion, Mover, deep_again, far_steps, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

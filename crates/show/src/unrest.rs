@@ -1,7 +1,7 @@
-//! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, and steps that raise the energy.
+//! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and steps that raise the energy.
 
-use super::recording::{Recording, StepRecord};
-use fingertip_shapes::largest::larger;
+use super::recording::{Recording, Role, ShapeRecord, StepRecord};
+use fingertip_shapes::largest::{larger, largest};
 use fingertip_step::solve::Status;
 
 /// Motion is that of the last steps, so many.
@@ -20,6 +20,10 @@ const TIMES: f64 = 4.0;
 const DEEP: f64 = 1e-5;
 /// A step that starts with this share of the depth of the step before has not left it.
 const AGAIN: f64 = 0.5;
+/// What touches is turned by no more than this in a step that is to be trusted, rad.
+const TURNED: f64 = std::f64::consts::FRAC_PI_4;
+/// What presses on an object with less than this share of its weight does not touch it.
+const TOUCHES: f64 = 0.1;
 
 /// A distance, m, and an angle, rad.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -142,6 +146,70 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
         before = (step.status == Status::Solved.name()).then_some(now);
     }
     found.sort_by(|a, b| b.depth.total_cmp(&a.depth));
+    found
+}
+
+/// An object that moved in a step by more than its size, or turned by more than 45°, while it touched something. A step's contacts are the planes that
+/// they are at its start, and it takes turns for small ones: what comes of so long a step may be anything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FarStep {
+    /// The object's body.
+    pub body: usize,
+    /// The number of such steps.
+    pub steps: usize,
+    /// The one in which the object moved farthest, counted from 1.
+    pub farthest: usize,
+    /// The object's motion in it.
+    pub motion: Motion,
+    /// The object's size: the distance from its origin to its farthest point, m.
+    pub size: f64,
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// The distance from a body's origin to a shape's farthest point, m; a little less for capsules. None for a half-space.
+fn reach(shape: &ShapeRecord) -> Option<f64> {
+    let own = match shape.kind.as_str() {
+        "halfspace" => return None,
+        "hull" | "mesh" => largest(shape.vertices.iter().map(|vertex| norm(vertex))),
+        _ => norm(&shape.sizes[..3]),
+    };
+    Some(own + norm(&shape.position))
+}
+
+/// The objects that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only turns count.
+pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
+    let of = |body: usize| recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body);
+    let is_flat = |body: usize| of(body).all(|shape| shape.kind == "halfspace");
+    let objects = recording.objects.iter().filter(|object| recording.bodies[object.body].role == Role::Object);
+    let mut found: Vec<FarStep> = Vec::new();
+    for object in objects {
+        let (body, least) = (object.body, TOUCHES * object.mass * norm(&recording.params.gravity));
+        let size = largest(of(body).filter_map(reach));
+        let mut far = FarStep { body, steps: 0, farthest: 0, motion: Motion::default(), size };
+        let mut before = &recording.start.poses[body];
+        for (k, step) in recording.steps.iter().enumerate() {
+            let motion = Motion::between(before, &step.end.poses[body]);
+            before = &step.end.poses[body];
+            let others = recording.contacts.iter().zip(&step.force).filter_map(|(pair, force)| {
+                let other = if pair.a == body { pair.b } else { pair.a };
+                ([pair.a, pair.b].contains(&body) && norm(force) > least).then_some(other)
+            });
+            let is_far = |other: usize| motion.angle > TURNED || (motion.distance > size && !is_flat(other));
+            if others.into_iter().any(is_far) {
+                far.steps += 1;
+                if far.farthest == 0 || motion.distance > far.motion.distance {
+                    (far.farthest, far.motion) = (k + 1, motion);
+                }
+            }
+        }
+        if far.steps > 0 {
+            found.push(far);
+        }
+    }
+    found.sort_by(|a, b| b.motion.distance.total_cmp(&a.motion.distance));
     found
 }
 
