@@ -161,7 +161,7 @@ pub struct FarStep {
     pub farthest: usize,
     /// The object's motion in it.
     pub motion: Motion,
-    /// The object's size: the distance from its origin to its farthest point, m.
+    /// The object's size: about the distance from its origin to its farthest point, m.
     pub size: f64,
 }
 
@@ -169,7 +169,8 @@ fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// The distance from a body's origin to a shape's farthest point, m; a little less for capsules. None for a half-space.
+/// About the distance from a body's origin to a shape's farthest point, m: exact for boxes, cylinders and hulls at the origin, a little less for
+/// capsules, more for ellipsoids. None for a half-space.
 fn reach(shape: &ShapeRecord) -> Option<f64> {
     let own = match shape.kind.as_str() {
         "halfspace" => return None,
