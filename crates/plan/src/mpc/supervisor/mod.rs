@@ -77,6 +77,8 @@ const REACHED: f64 = 0.4;
 /// A return ends when the object is as near as this share of the distance at which it began, or after this time, s.
 const BACK: f64 = 0.4;
 const LONGEST_RETURN: f64 = 3.0;
+/// After so many returns without progress another way is tried.
+const MOST_RETURNS: usize = 3;
 /// A retreat ends when every joint is this near to its place at home, rad or m, or after this time, s.
 const HOME: f64 = 0.1;
 const LONGEST_RETREAT: f64 = 2.0;
@@ -146,8 +148,9 @@ pub struct Supervisor {
     /// The last measured state (nq).
     before: Option<Vec<f64>>,
     stall: Option<Stall>,
-    /// Ways out since the last progress.
+    /// Ways out, and returns, since the last progress.
     ways: usize,
+    returns: usize,
     answer: Option<Answer>,
     deviates: Deviates,
     times: BTreeMap<Doing, usize>,
@@ -183,6 +186,7 @@ impl Supervisor {
             before: None,
             stall: None,
             ways: 0,
+            returns: 0,
             answer: None,
             deviates: Deviates::new(task.settings.seed, episode.number as u64),
             times: BTreeMap::new(),
@@ -238,7 +242,8 @@ impl Supervisor {
     /// If it does not fit the object.
     pub fn set_goal(&mut self, goal: Goal) -> Result<()> {
         self.episode.goal = goal;
-        (self.best, self.least, self.idle, self.ways, self.first) = (f64::INFINITY, f64::INFINITY, 0, 0, None);
+        (self.best, self.least, self.first) = (f64::INFINITY, f64::INFINITY, None);
+        (self.idle, self.ways, self.returns) = (0, 0, 0);
         if let Some(guide) = &mut self.guide {
             guide.forget();
         }
@@ -320,7 +325,7 @@ impl Supervisor {
             !before.is_finite() || distance < before - step
         };
         if is_progress(self.best) {
-            (self.best, self.ways) = (distance, 0);
+            (self.best, self.ways, self.returns) = (distance, 0, 0);
         }
         let is_there = self.task.is_small(&errors);
         if is_there || is_progress(self.least) {
@@ -346,8 +351,9 @@ impl Supervisor {
             (self.homing, self.since) = (next, 0);
             return self.plan();
         }
-        if self.doing == Doing::Return && is_away {
-            // It cannot be brought back from there as it is held.
+        if self.doing == Doing::Return && (is_away || self.returns >= MOST_RETURNS) {
+            // It cannot be brought back from there as it is held, or slides off again and again.
+            self.returns = 0;
             return self.way_out(settings, is_away, q);
         }
         if WAYS.contains(&self.doing) || self.doing == Doing::Return {
@@ -363,6 +369,7 @@ impl Supervisor {
                 *other = as_turned(name, other);
             }
             let goal = self.task.lifted(goal, q)?;
+            self.returns += 1;
             return self.begin(Doing::Return, goal);
         }
         if self.farthest_turn(&self.episode.goal, q)? <= settings.subgoal {
