@@ -2,6 +2,8 @@
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
+use fingertip::Model;
+use fingertip::mpc::cost::Turn;
 use fingertip::mpc::plant::{Kind, Options, Plant};
 use fingertip::mpc::task::{Episode, Progress};
 use fingertip::mpc::{Doing, Supervisor};
@@ -14,6 +16,9 @@ struct Run {
     states: Vec<Vec<f64>>,
     /// Number of retreats.
     retreats: usize,
+    /// Contact forces at the end (nc, 3), N.
+    force: Vec<f64>,
+    model: Model,
 }
 
 impl Run {
@@ -22,19 +27,31 @@ impl Run {
         let episode = task.episode(0, number).unwrap();
         let mut supervisor = Supervisor::new(&task, &episode).unwrap();
         let mut plant = Plant::new(&task, &Options { kind, ..Options::default() }, 0, &episode).unwrap();
-        let (mut progress, mut states) = (Progress::default(), vec![plant.q.clone()]);
+        let (mut progress, mut states, mut force) = (Progress::default(), vec![plant.q.clone()], Vec::new());
         while !task.is_over(&progress) {
             let u = supervisor.answer(&plant.measure().unwrap(), None).unwrap().u;
-            plant.advance(&u).unwrap();
+            force = plant.advance(&u).unwrap().force;
             states.push(plant.q.clone());
             task.count(&mut progress, &task.errors(&episode.goal, &plant.q).unwrap());
         }
         let retreats = supervisor.times().get(&Doing::Retreat).copied().unwrap_or(0);
-        Self { episode, states, retreats }
+        let model = task.simulator().model().clone();
+        let force = force[force.len() - 3 * model.nc()..].to_vec();
+        Self { episode, states, retreats, force, model }
     }
 
     fn last(&self) -> &[f64] {
         self.states.last().unwrap()
+    }
+
+    /// The contact force of one thing on another at the end, N.
+    fn force(&self, a: &str, b: &str) -> f64 {
+        let contacts = self.model.contacts_between(a, b);
+        contacts
+            .into_iter()
+            .map(|i| Vector3::from_column_slice(&self.force[3 * i..3 * i + 3]))
+            .sum::<Vector3<f64>>()
+            .norm()
     }
 }
 
@@ -101,5 +118,30 @@ fn a_box_is_turned_over() {
         assert!(highest > 0.2, "{kind:?}: {highest}");
         let before = &run.states[run.states.len() - 6];
         assert!((x - before[0]).abs() < 0.02 && (yaw - before[2]).abs() < 0.05);
+    }
+}
+
+/// The pen is where it was to go, held by three tips, and was never let go.
+#[test]
+fn a_pen_goes_from_a_pinch_to_a_tripod() {
+    for kind in PLANTS {
+        let run = Run::of("pen", 4, kind);
+        let goal = run.episode.goal.position.unwrap();
+        let at = |q: &[f64]| Vector3::new(q[0], q[1], q[2]);
+        assert!((at(run.last()) - Vector3::from(goal)).norm() < 3e-3, "{kind:?}: {:?}", run.last());
+        // Its axis is its own z, turned in the plane by 0.38 rad or less of x.
+        let axis = |q: &[f64]| UnitQuaternion::from_quaternion(Quaternion::new(q[3], q[4], q[5], q[6])) * Vector3::z();
+        let Some(Turn::Quaternion([w, x, y, z])) = run.episode.goal.turn else { panic!() };
+        let wanted = axis(&[0.0, 0.0, 0.0, w, x, y, z]);
+        assert!(axis(run.last()).angle(&wanted) < 0.1, "{kind:?}: {}", axis(run.last()));
+        assert!(axis(&run.states[0]).angle(&wanted) > 0.3);
+        // A pen of 0.2 N that falls for 30 ms falls by 4 mm.
+        assert!(run.states.iter().all(|q| q[2] > 0.146), "{kind:?}");
+        // Nothing held it from below at first, and now three tips do.
+        let tip = |q: &[f64]| Vector3::new(q[13] - 0.2, q[14], q[15] + 0.03);
+        assert!((tip(&run.states[0]) - at(&run.states[0])).norm() > 0.05);
+        // Half of what the plan wants of the third.
+        let forces = ["tips/tip0", "tips/tip1", "tips/tip2"].map(|tip| run.force(tip, "pen"));
+        assert!(forces.iter().all(|force| *force > 0.1), "{kind:?}: {forces:?}");
     }
 }
