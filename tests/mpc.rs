@@ -13,6 +13,8 @@ mod methods;
 mod roadmap;
 #[path = "mpc/robust.rs"]
 mod robust;
+#[path = "mpc/shipped.rs"]
+mod shipped;
 #[path = "mpc/supervisor.rs"]
 mod supervisor;
 mod support;
