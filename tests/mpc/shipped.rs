@@ -116,7 +116,7 @@ fn a_box_is_turned_over() {
         // It lies flat: half of 30 cm above the ground, with 2 mm for a corner that is 0.01 rad up.
         assert!((y - 0.15).abs() < 2e-3, "{kind:?}: {y}");
         // It was on its edge on the way, where its middle is √2 · 15 cm high, but for edges rounded by 1 cm.
-        let highest = largest(&run.states.iter().map(|q| q[1]).collect::<Vec<_>>());
+        let highest = largest(run.states.iter().map(|q| q[1]));
         assert!(highest > 0.2, "{kind:?}: {highest}");
         let before = &run.states[run.states.len() - 6];
         assert!((x - before[0]).abs() < 0.02 && (yaw - before[2]).abs() < 0.05);
