@@ -7,7 +7,8 @@ PLAYGROUND is a checkout of google-deepmind/mujoco_playground. The plant is the 
 
 - The hand is at Playground's home, the cube at [0.1, 0, 0.05] in any orientation. A goal is any orientation at least 0.5 rad away.
 - It is reached when the cube is within `--within` for `--held` s. Then comes the next.
-- The sequence ends when the cube is lower than -0.05 m (Playground's measure of a drop), after 60 s for one goal, or after `--goals`.
+- The sequence ends when the cube is lower than -0.05 m (Playground's measure of a drop), after 60 s for one goal, after `--goals`, or by the plant, where
+  MuJoCo's own state is no number any more.
 
 Controllers:
 
@@ -40,6 +41,8 @@ TIME_STEP = 0.002
 LEAST = 0.5  # rad, from where the cube is to a new goal
 PATIENCE = 60.0  # s for a goal
 LOWEST = -0.05  # m, of the cube's middle
+# MuJoCo met a number that is none, or a huge one, and began anew from its own home.
+BAD = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
 JOINTS, CUBE = slice(0, 16), slice(16, 23)
 
 
@@ -179,9 +182,9 @@ class BySampling:
         q = states[..., 1 : 1 + self.model.nq]
         off = q[..., 16:19] - self.goal_place
         turn = q[..., 19:23] / np.linalg.norm(q[..., 19:23], axis=-1, keepdims=True)
-        angle = 2 * np.arccos(np.clip(np.abs(turn @ goal), 0, 1))
+        off_by = 2 * np.arccos(np.clip(np.abs(turn @ goal), 0, 1))
         smooth = np.sqrt(np.sum(off**2, axis=-1) + 0.02**2) - 0.02
-        cost = 100 * smooth + 15 * 0.5 * angle**2
+        cost = 100 * smooth + 15 * 0.5 * off_by**2
         return np.mean(np.nan_to_num(cost, nan=1e9), axis=-1)
 
 
@@ -203,6 +206,9 @@ def run(controller, model: mujoco.MjModel, number: int, given: argparse.Namespac
         spent.append(time.perf_counter() - clock)
         data.ctrl[:] = u
         mujoco.mj_step(model, data, nstep=round(controller.period / TIME_STEP))
+        if any(data.warning[kind].number for kind in BAD):
+            ended = "plant"
+            break
         turn = data.qpos[CUBE][3:] / np.linalg.norm(data.qpos[CUBE][3:])
         near = angle(turn, goal) < given.within
         inside = inside + controller.period if near else 0.0
@@ -220,11 +226,11 @@ def run(controller, model: mujoco.MjModel, number: int, given: argparse.Namespac
 
 def table(rows: list[dict]) -> str:
     """Markdown."""
-    lines = ["| by | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / all goals | ms a command, mean |", "|---|--:|---|--:|--:|--:|"]
+    lines = ["| by | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / plant / all goals | ms a command, mean |", "|---|--:|---|--:|--:|--:|"]
     for row in rows:
         goals = [one["goals"] for one in row["sequences"]]
         seconds = [x for one in row["sequences"] for x in one["seconds"]]
-        ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "all goals")]
+        ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "plant", "all goals")]
         cells = [row["by"], f"{statistics.mean(goals):.1f} / {statistics.median(goals):g}", ", ".join(map(str, sorted(goals)))]
         cells += [f"{statistics.median(seconds):.1f}" if seconds else "–", " / ".join(map(str, ends))]
         cells += [f"{statistics.mean(one['ms'] for one in row['sequences']):.1f}"]
@@ -243,13 +249,16 @@ def main() -> None:
     parser.add_argument("--goals", type=int, default=50, help="most goals of a sequence")
     parser.add_argument("--within", type=float, default=0.4, help="rad")
     parser.add_argument("--held", type=float, default=0.0, help="s")
-    parser.add_argument("--samples", type=int, default=40, help="of sampling")
+    parser.add_argument("--samples", type=int, default=50, help="of sampling")
     parser.add_argument("--horizon", type=float, default=BySampling.HORIZON, help="of sampling, s")
     parser.add_argument("--spread", type=float, default=BySampling.SPREAD, help="of sampling, of half of each joint's range")
     parser.add_argument("--json", type=Path, help="every sequence, for programs")
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     given = parser.parse_args(sys.argv[1:at])
     given.options = sys.argv[at + 1 :]
+    for path in (LEAP, *[POLICY for name in given.by if name == "policy"]):
+        if not (given.playground / path).is_file():
+            parser.error(f"{given.playground}: expected a checkout of mujoco_playground, but there is no {path}")
     model = scene(given.playground, TIME_STEP)
     rows = []
     for name in given.by:
