@@ -32,6 +32,7 @@ import numpy as np
 from mujoco import rollout
 
 from mpc import BINARY, Planner, machine
+from sequences import table
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = ROOT / "assets" / "tasks" / "leap_cube.toml"
@@ -224,20 +225,6 @@ def run(controller, model: mujoco.MjModel, number: int, given: argparse.Namespac
     return {"sequence": number, "goals": len(seconds), "ended": ended, "seconds": seconds, "time": data.time, "ms": 1e3 * statistics.mean(spent)}
 
 
-def table(rows: list[dict]) -> str:
-    """Markdown."""
-    lines = ["| by | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / plant / all goals | ms a command, mean |", "|---|--:|---|--:|--:|--:|"]
-    for row in rows:
-        goals = [one["goals"] for one in row["sequences"]]
-        seconds = [x for one in row["sequences"] for x in one["seconds"]]
-        ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "plant", "all goals")]
-        cells = [row["by"], f"{statistics.mean(goals):.1f} / {statistics.median(goals):g}", ", ".join(map(str, sorted(goals)))]
-        cells += [f"{statistics.median(seconds):.1f}" if seconds else "–", " / ".join(map(str, ends))]
-        cells += [f"{statistics.mean(one['ms'] for one in row['sequences']):.1f}"]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("playground", type=Path, help="a checkout of mujoco_playground")
@@ -269,7 +256,7 @@ def main() -> None:
             told = {key: value for key, value in sequences[-1].items() if key != "seconds"}
             print(f"{name} {told}", file=sys.stderr, flush=True)
         rows.append({"by": name, "sequences": sequences})
-    print(table(rows))
+    print(table("by", rows))
     if given.json:
         given.json.write_text(json.dumps({"machine": machine(given), "rows": rows}, indent=1) + "\n")
 

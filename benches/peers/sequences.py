@@ -58,20 +58,23 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
         push.apply(len(ms) - 1)
         plant.hold(late.take(np.array(answer["u"])))
     return {"sequence": number, "goals": len(times), "ended": answer["ended"] or "all goals", "seconds": times,
-            "errors": answer["errors"], "ms": statistics.median(ms), "does": does,
+            "errors": answer["errors"], "ms": statistics.mean(ms), "does": does,
             "retreats_mm": [1e3 * x for x in retreats]}
 
 
-def table(rows: list[dict]) -> str:
-    """Markdown."""
-    lines = ["| task | sequences | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / plant / all goals | ms |", "|---|--:|--:|---|--:|--:|--:|"]
+def table(of: str, rows: list[dict]) -> str:
+    """Markdown, with a row for each `of`."""
+    lines = [
+        f"| {of} | sequences | goals in a row, mean / median | each | s a goal, median | ended by drop / stall / plant / all goals | ms a command, mean |",
+        "|---|--:|--:|---|--:|--:|--:|",
+    ]
     for row in rows:
         goals = [one["goals"] for one in row["sequences"]]
         seconds = [x for one in row["sequences"] for x in one["seconds"]]
         ends = [sum(one["ended"] == end for one in row["sequences"]) for end in ("drop", "stall", "plant", "all goals")]
-        cells = [row["task"], len(goals), f"{statistics.mean(goals):.1f} / {statistics.median(goals):g}", ", ".join(map(str, sorted(goals)))]
+        cells = [row[of], len(goals), f"{statistics.mean(goals):.1f} / {statistics.median(goals):g}", ", ".join(map(str, sorted(goals)))]
         cells += [f"{statistics.median(seconds):.1f}" if seconds else "–", " / ".join(map(str, ends))]
-        cells += [f"{statistics.median(one['ms'] for one in row['sequences']):.1f}"]
+        cells += [f"{statistics.mean(one['ms'] for one in row['sequences']):.1f}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 
@@ -102,7 +105,7 @@ def main() -> None:
             print(f"{path.stem} {told}", file=sys.stderr, flush=True)
         planner.close()
         rows.append({"task": path.stem, "sequences": sequences})
-    print(table(rows))
+    print(table("task", rows))
     if arguments.json:
         arguments.json.write_text(json.dumps({"machine": machine(arguments), "tasks": rows}, indent=1) + "\n")
 

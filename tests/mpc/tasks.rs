@@ -124,6 +124,10 @@ fn mistakes_are_named() {
             Task::from_toml(&DISC.replacen(good, bad, 1), Path::new("assets/scenes")).unwrap_err().to_string();
         assert!(message.contains(expected), "{bad}: {message}");
     }
+    // What the task says is the task's mistake, not its scene's.
+    let stiff = DISC.replacen("kappa = 1e4", "kappa = 1e4\nimpratio = 0", 1);
+    let message = Task::from_toml(&stiff, Path::new("assets/scenes")).unwrap_err().to_string();
+    assert_eq!(message, "impratio: expected from 1 to 1000000, got 0");
 }
 
 /// A task whose goal is a joint of the valve.

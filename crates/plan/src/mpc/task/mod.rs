@@ -102,14 +102,13 @@ impl Task {
             (None, Some(schedule)) => schedule.clone(),
             (None, None) => vec![scene.params.kappa],
         };
-        positive("h", file.h)?;
-        positive("epsilon", file.epsilon)?;
         schedule.iter().try_for_each(|&kappa| positive("kappa", Some(kappa)))?;
         scene.params.h = file.h.unwrap_or(scene.params.h);
         scene.params.epsilon = file.epsilon.unwrap_or(scene.params.epsilon);
         scene.params.friction = file.friction.unwrap_or(scene.params.friction);
         scene.params.impratio = file.impratio.unwrap_or(scene.params.impratio);
         scene.params.kappa = schedule[schedule.len() - 1];
+        scene.params.validate()?;
         let whole = |name: &str, given: Option<usize>, default: usize, least: usize| match given {
             Some(n) if n < least => Err(Error::invalid(name, format!("expected at least {least}, got {n}"))),
             given => Ok(given.unwrap_or(default)),
