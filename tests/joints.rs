@@ -413,6 +413,17 @@ fn a_tendon_with_momentum() -> Result<()> {
     Ok(())
 }
 
+/// A joint that moves no mass has no acceleration, of which the second-order step cannot begin. The error names it.
+#[test]
+fn momentum_needs_mass() {
+    let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+    arm.links[2].inertia = None;
+    let error = SecondOrder::new(&Scene::new().robot(Robot::new("arm", arm)), &Overrides::default()).unwrap_err();
+    let message = error.to_string();
+    let expected = "second-order step: \"arm/elbow\": expected it to move some mass";
+    assert!(message.starts_with(expected), "{message}");
+}
+
 /// What falls has fallen by g h² n (n + 1)/2 after n steps of the semi-implicit Euler method.
 #[test]
 fn free_fall_with_momentum() -> Result<()> {

@@ -150,10 +150,10 @@ class Plant:
         self.data.ctrl[self.actuators] = u
         mujoco.mj_forward(self.model, self.data)
 
-    def hold(self, u: np.ndarray) -> None:
-        """One control period."""
+    def hold(self, u: np.ndarray, parts: int = 1) -> None:
+        """One control period, or one of so many parts of it."""
         self.data.ctrl[self.actuators] = u
-        mujoco.mj_step(self.model, self.data, nstep=self.steps)
+        mujoco.mj_step(self.model, self.data, nstep=self.steps // parts)
 
     def is_lost(self) -> bool:
         """Has MuJoCo met a number that is none, or a huge one, since the start? It then begins anew from its own home."""

@@ -14,8 +14,7 @@ Controllers:
 
 - **planner**: `fingertip mpc TASK --stdio`, one command in each of the task's control periods.
 - **policy**: `leap_reorient_policy.onnx` at 20 Hz, with the observation and the scale of the script that ships with it. Needs onnxruntime.
-- **sampling**: predictive sampling (arXiv 2212.00541) with the weights, knots and horizon of MuJoCo MPC's Allegro hand, 20 commands a second. Rollouts are
-  MuJoCo's own model in steps of 10 ms, as Playground trains. `--samples` says how many.
+- **sampling**: predictive sampling (sampling.py), 20 commands a second, with rollouts in steps of 10 ms, as Playground trains.
 
 MuJoCo runs while nobody computes: a controller's time costs nothing, and its mean is told.
 """
@@ -29,8 +28,8 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-from mujoco import rollout
 
+import sampling
 from mpc import BINARY, Planner, machine
 from sequences import table
 
@@ -39,6 +38,7 @@ TASK = ROOT / "assets" / "tasks" / "leap_cube.toml"
 LEAP = "mujoco_playground/_src/manipulation/leap_hand/xmls/scene_mjx_cube.xml"
 POLICY = "mujoco_playground/experimental/sim2sim/onnx/leap_reorient_policy.onnx"
 TIME_STEP = 0.002
+ROLLOUT_STEP = 0.01  # of sampling, as Playground trains
 LEAST = 0.5  # rad, from where the cube is to a new goal
 PATIENCE = 60.0  # s for a goal
 LOWEST = -0.05  # m, of the cube's middle
@@ -142,51 +142,20 @@ class ByPolicy:
 
 
 class BySampling:
-    """Predictive sampling: the best of some random changes of the plan before, by MuJoCo's own model."""
-
-    HORIZON, STEP, KNOTS, SPREAD = 0.25, 0.01, 2, 0.2
+    """Predictive sampling."""
 
     def __init__(self, given: argparse.Namespace, model: mujoco.MjModel) -> None:
-        self.model = scene(given.playground, self.STEP)
-        self.data = mujoco.MjData(self.model)
-        self.period, self.samples = 0.05, given.samples
-        self.least, self.most = model.actuator_ctrlrange.T
-        self.steps = round(given.horizon / self.STEP)
-        # Zero-order splines: which knot holds in which step.
-        self.held = np.minimum(np.arange(self.steps) * self.KNOTS // self.steps, self.KNOTS - 1)
-        self.spread = given.spread * 0.5 * (self.most - self.least)
+        self.period = sampling.PERIOD
+        self.sampler = sampling.Sampler(scene(given.playground, ROLLOUT_STEP), CUBE.start, given)
 
     def begin(self, data: mujoco.MjData, goal: np.ndarray, number: int) -> None:
         """A new sequence."""
-        self.random = np.random.default_rng(7000 + number)
-        self.knots = np.repeat(data.ctrl[None], self.KNOTS, axis=0)
-        self.goal_place = data.sensor("palm_position").data.copy()
+        self.sampler.begin(data, number)
+        self.place = data.sensor("palm_position").data.copy()
 
     def command(self, data: mujoco.MjData, goal: np.ndarray) -> np.ndarray:
         """Where joints are to go, rad."""
-        tries = np.repeat(self.knots[None], self.samples, axis=0)
-        tries[1:] += self.spread * self.random.normal(size=tries[1:].shape)
-        tries = np.clip(tries, self.least, self.most)
-        control = tries[:, self.held]
-        state = np.zeros(mujoco.mj_stateSize(self.model, mujoco.mjtState.mjSTATE_FULLPHYSICS))
-        mujoco.mj_getState(self.model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-        states, _ = rollout.rollout(self.model, self.data, np.repeat(state[None], self.samples, axis=0), control)
-        best = tries[int(np.argmin(self._costs(states, goal)))]
-        # The plan moves on by a period.
-        by = self.period / (self.steps * self.STEP / self.KNOTS)
-        at = np.minimum(np.arange(self.KNOTS) + by, self.KNOTS - 1).astype(int)
-        self.knots = best[at]
-        return best[0]
-
-    def _costs(self, states: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Of each rollout: means over its steps of the residuals of MuJoCo MPC's Allegro task, with its weights."""
-        q = states[..., 1 : 1 + self.model.nq]
-        off = q[..., 16:19] - self.goal_place
-        turn = q[..., 19:23] / np.linalg.norm(q[..., 19:23], axis=-1, keepdims=True)
-        off_by = 2 * np.arccos(np.clip(np.abs(turn @ goal), 0, 1))
-        smooth = np.sqrt(np.sum(off**2, axis=-1) + 0.02**2) - 0.02
-        cost = 100 * smooth + 15 * 0.5 * off_by**2
-        return np.mean(np.nan_to_num(cost, nan=1e9), axis=-1)
+        return self.sampler.command(data, self.place, goal)
 
 
 CONTROLLERS = {"planner": ByPlanner, "policy": ByPolicy, "sampling": BySampling}
@@ -236,10 +205,8 @@ def main() -> None:
     parser.add_argument("--goals", type=int, default=50, help="most goals of a sequence")
     parser.add_argument("--within", type=float, default=0.4, help="rad")
     parser.add_argument("--held", type=float, default=0.0, help="s")
-    parser.add_argument("--samples", type=int, default=50, help="of sampling")
-    parser.add_argument("--horizon", type=float, default=BySampling.HORIZON, help="of sampling, s")
-    parser.add_argument("--spread", type=float, default=BySampling.SPREAD, help="of sampling, of half of each joint's range")
     parser.add_argument("--json", type=Path, help="every sequence, for programs")
+    sampling.arguments(parser)
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     given = parser.parse_args(sys.argv[1:at])
     given.options = sys.argv[at + 1 :]

@@ -1,24 +1,52 @@
 """Goal after goal with MuJoCo as the plant: `fingertip mpc TASK --stdio` plans and draws the goals, MuJoCo moves.
 
-    python3 benches/peers/sequences.py assets/tasks/allegro_cube_sequence.toml … [--episodes N] [--binary PATH] [--json FILE] [-- PLANNER OPTIONS]
+    python3 benches/peers/sequences.py assets/tasks/allegro_cube_sequence.toml … [--by sampling] [--episodes N] [--binary PATH] [--json FILE] [-- PLANNER OPTIONS]
 
 Prints a line per sequence and a table with a row per task. Where MuJoCo's own state is no number any more, which it begins anew from, the
-sequence has ended by the plant. See plant.py for how a scene becomes MuJoCo's, and perturbed.py for plants other
+sequence has ended by the plant. With `--by sampling` commands are those of predictive sampling (sampling.py), 20 in a second, on MuJoCo's own model with all
+that the plant is, in steps of 5 ms; the planner draws the goals and measures. See plant.py for how a scene becomes MuJoCo's, and perturbed.py for plants other
 than believed.
 """
 
 import argparse
+import copy
 import json
 import statistics
 import sys
+import time
 import tomllib
 from pathlib import Path
 
 import numpy as np
 
 import perturbed
+import sampling
 from mpc import BINARY, REST, Planner, machine
 from plant import Plant
+
+
+ROLLOUT_STEP = 0.005  # of sampling, s
+
+
+class BySampling:
+    """Predictive sampling in the planner's place."""
+
+    def __init__(self, plant: Plant, name: str, given: argparse.Namespace) -> None:
+        model = copy.copy(plant.model)
+        model.opt.timestep = ROLLOUT_STEP
+        place = model.joint(model.body(name).jntadr[0]).qposadr[0]
+        self.sampler = sampling.Sampler(model, place, given)
+        self.parts = round(plant.period / sampling.PERIOD)
+
+    def hold(self, plant: Plant, goal: dict) -> list[float]:
+        """One control period: what each command took, ms."""
+        spent = []
+        for _ in range(self.parts):
+            clock = time.perf_counter()
+            u = self.sampler.command(plant.data, np.array(goal["position"]), np.array(goal["quaternion"]))
+            spent.append(1e3 * (time.perf_counter() - clock))
+            plant.hold(u[plant.actuators], self.parts)
+        return spent
 
 
 def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) -> dict:
@@ -30,8 +58,11 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
         plant.hold(u)
     sensor = perturbed.Sensor(plant, begin["goal"]["object"], given, 1000 + number)
     late = perturbed.Late(u, given.latency)
+    sampler = BySampling(plant, begin["goal"]["object"], given) if given.by == "sampling" else None
+    if sampler:
+        sampler.sampler.begin(plant.data, number)
     push = perturbed.Push(plant, begin["goal"]["object"], given, 2000 + number)
-    times, ms, does, retreats, periods, before = [], [], {}, [], 0, None
+    times, ms, does, retreats, steps, periods, before = [], [], {}, [], 0, 0, None
     place = [i for i, name in enumerate(begin["q_names"]) if name.rpartition(".")[0] == begin["goal"]["object"]][:3]
     while True:
         question = {"q": sensor.measure(plant.q()).tolist()}
@@ -41,7 +72,6 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
         if answer["success"]:
             times.append(periods * plant.period)
             periods = 0
-        ms.append(answer["ms"])
         doing = (answer.get("supervisor") or {}).get("does")
         if doing != before:
             if before == "retreat":
@@ -55,8 +85,13 @@ def run(planner: Planner, plant: Plant, number: int, given: argparse.Namespace) 
             answer["ended"] = "plant"
             break
         periods += 1
-        push.apply(len(ms) - 1)
-        plant.hold(late.take(np.array(answer["u"])))
+        push.apply(steps)
+        steps += 1
+        if sampler:
+            ms += sampler.hold(plant, answer["goal"])
+        else:
+            ms.append(answer["ms"])
+            plant.hold(late.take(np.array(answer["u"])))
     return {"sequence": number, "goals": len(times), "ended": answer["ended"] or "all goals", "seconds": times,
             "errors": answer["errors"], "ms": statistics.mean(ms), "does": does,
             "retreats_mm": [1e3 * x for x in retreats]}
@@ -82,6 +117,7 @@ def table(of: str, rows: list[dict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="+", type=Path)
+    parser.add_argument("--by", default="planner", choices=("planner", "sampling"))
     parser.add_argument("--binary", default=str(BINARY))
     parser.add_argument("--episodes", type=int, default=5, help="sequences")
     parser.add_argument("--first", type=int, default=0, help="number of the first sequence")
@@ -89,6 +125,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scene", type=Path, help="the plant's scene, where it is not the planner's")
     parser.add_argument("--json", type=Path, help="every sequence, for programs")
+    sampling.arguments(parser)
     perturbed.arguments(parser)
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     arguments, options = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]

@@ -124,6 +124,12 @@ fn mistakes_are_named() {
             Task::from_toml(&DISC.replacen(good, bad, 1), Path::new("assets/scenes")).unwrap_err().to_string();
         assert!(message.contains(expected), "{bad}: {message}");
     }
+    let start = format!("{DISC}[start]\njoints = {{ \"fingers/left_1\" = 10 }}\n");
+    let beyond = task(&start).episode(0, 0).unwrap_err().to_string();
+    assert!(
+        beyond.starts_with("start: joints: fingers/left_1: expected from ") && beyond.ends_with(", got 10"),
+        "{beyond}"
+    );
     // What the task says is the task's mistake, not its scene's.
     let stiff = DISC.replacen("kappa = 1e4", "kappa = 1e4\nimpratio = 0", 1);
     let message = Task::from_toml(&stiff, Path::new("assets/scenes")).unwrap_err().to_string();

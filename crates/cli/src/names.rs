@@ -34,6 +34,11 @@ impl Place {
         let scene = Task::scene_of(&self.folder.text(&self.file)?);
         Ok(scene.map(|scene| Self { folder: self.folder.of(&self.file), file: scene.into() }))
     }
+
+    /// Is the file a scene, and no task?
+    fn is_scene(&self) -> bool {
+        matches!(self.scene_of_task(), Ok(None)) && Scene::read(&self.folder, &self.file).is_ok()
+    }
 }
 
 /// A name rather than a path.
@@ -91,11 +96,14 @@ pub fn task(what: &Path) -> Result<Task> {
         place => place?,
     };
     match Task::read(&place.folder, &place.file) {
-        Err(_) if place.scene_of_task()?.is_none() && Scene::read(&place.folder, &place.file).is_ok() => {
-            Err(a_scene(what))
-        }
+        Err(_) if place.is_scene() => Err(a_scene(what)),
         task => task,
     }
+}
+
+/// Is the file a scene, and no task?
+pub fn is_scene(file: &Path) -> bool {
+    Place { folder: Folder::from(""), file: file.to_owned() }.is_scene()
 }
 
 /// The error of a scene in a task's place.

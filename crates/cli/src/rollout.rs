@@ -74,11 +74,18 @@ pub fn run(args: &Args) -> Outcome {
         None => source.scene.control(time),
     };
     if args.second_order {
-        let recording = second_order(args, &source, &step, n_steps, control)?;
+        let (recording, unsolved) = second_order(args, &source, &step, n_steps, control)?;
         if let Some(path) = &args.record {
             recording.write(path)?;
         }
-        return report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref());
+        let exit = report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref())?;
+        if unsolved == 0 {
+            return Ok(exit);
+        }
+        eprintln!(
+            "error: {unsolved} of the second-order steps had no solution: the world stood still in them, whatever is said above"
+        );
+        return Ok(Exit::Failed);
     }
     let other = if args.target.is_default() { None } else { Some(args.scene.compile_for(&source, &args.target)?) };
     let recording = roll_out(&source, other.as_ref().unwrap_or(&step), n_steps, control, args.record.as_deref())?;
@@ -90,14 +97,14 @@ fn steps_of_script(scene: &Scene, h: f64) -> usize {
     scene.script.last().map_or(WITHOUT_SCRIPT, |keyframe| ((keyframe.time + AFTER_SCRIPT) / h).round() as usize)
 }
 
-/// Rolls out by the second-order step. What has no solution is said.
+/// Rolls out by the second-order step: what it did, and how many of its steps had no solution.
 fn second_order(
     args: &Args,
     source: &Source,
     step: &Quasidynamic,
     n_steps: usize,
     control: impl Fn(usize, f64) -> Vec<f64>,
-) -> Result<Recording, Box<dyn std::error::Error>> {
+) -> Result<(Recording, usize), Box<dyn std::error::Error>> {
     let (overrides, h) = (args.scene.overrides()?, numbers(&step.parameters().h)?[0]);
     let scene = Scene { params: overrides.params(&source.scene.params)?, ..source.scene.clone() };
     let mut world = SecondOrder::new(&scene, &overrides)?;
@@ -113,10 +120,8 @@ fn second_order(
         u.extend(command);
         force.extend(next.force);
     }
-    if unsolved > 0 {
-        eprintln!("warning: {unsolved} of the second-order steps had no solution: the world stood still in them");
-    }
-    Ok(Recording::of_states(source, step, States { q: &q, time: &time, u: &u, force: &force })?)
+    let states = States { q: &q, time: &time, u: &u, force: &force };
+    Ok((Recording::of_states(source, step, states)?, unsolved))
 }
 
 /// Rolls out with a progress bar, and writes a recording as it goes where one is asked for.

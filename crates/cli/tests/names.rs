@@ -67,6 +67,11 @@ fn a_task_in_a_scenes_place_and_a_scene_in_a_tasks() {
     let (status, _, err) = run(&here, &["mpc", "mine/scenes/pivot.toml"]);
     assert_eq!(status, Some(2));
     assert!(err.contains("expected a task, but this is a scene"), "{err}");
+    // A list of tasks passes over scenes.
+    fs::copy(here.join("mine/scenes/pivot.toml"), here.join("mine/tasks/no_task.toml")).unwrap();
+    let (status, out, err) = run(&here, &["tasks", "mine/tasks"]);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(out.contains("planar_push_back") && !out.contains("no_task"), "{out}");
     fs::remove_dir_all(here).unwrap();
 }
 

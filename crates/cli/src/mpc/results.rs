@@ -38,6 +38,18 @@ pub struct Row {
 const LIMITED: &str = "\"iteration limit\": a search stops after the task's number of iterations, as the next period goes on from its \
                        plan; success is judged by the errors alone\n";
 
+const NO_GRADIENT: &str = "\"no gradient\": no small change of the commands brings anything nearer to the goal within the horizon; see whether the goal is in \
+                           reach and in m and rad, and whether something touches the object\n";
+
+/// A line for steps in which the plant stood still.
+pub fn unsolved(steps: usize) -> String {
+    if steps == 0 {
+        String::new()
+    } else {
+        format!("{steps} steps of the plant had no solution: it stood still in them\n")
+    }
+}
+
 /// An episode's goal as JSON.
 pub fn goal(task: &Task, episode: &Episode) -> Value {
     let mut own = one_goal(&episode.goal);
@@ -120,11 +132,13 @@ pub fn report(rows: &[Row]) -> String {
     let means: Vec<String> =
         parts.iter().map(|part| format!("{} {}", number(mean(part), part, 1), part.unit)).collect();
     let succeeded = rows.iter().filter(|row| row.success.is_some()).count();
-    let limited = rows.iter().any(|row| row.outcomes.contains_key(Outcome::IterationLimit.name()));
-    let note = if limited { LIMITED } else { "" };
+    let notes = [(Outcome::IterationLimit, LIMITED), (Outcome::NoGradient, NO_GRADIENT)];
+    let ended = |of: &Outcome| rows.iter().any(|row| row.outcomes.contains_key(of.name()));
+    let notes: String = notes.into_iter().filter(|(of, _)| ended(of)).map(|(_, note)| note).collect();
+    let unsolved = unsolved(rows.iter().map(|row| row.unsolved).sum());
     let supervised = supervised::report(rows.iter().map(|row| &row.supervisor));
     format!(
-        "{table}\n{note}{supervised}{succeeded} of {} succeed; mean errors {}; {:.2} ms for a command, {:.1} at worst",
+        "{table}\n{notes}{unsolved}{supervised}{succeeded} of {} succeed; mean errors {}; {:.2} ms for a command, {:.1} at worst",
         rows.len(),
         means.join(", "),
         rows.iter().map(|row| row.ms).sum::<f64>() / n,

@@ -11,8 +11,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::super::{Exit, Outcome};
-use super::Args;
 use super::supervised::{self, Supervised};
+use super::{Args, results};
 use crate::table::table;
 
 /// Sequences unless their number is given.
@@ -132,9 +132,10 @@ fn report(rows: &[Row]) -> String {
     }
     let goals: Vec<f64> = rows.iter().map(|row| row.goals as f64).collect();
     let seconds: Vec<f64> = rows.iter().flat_map(|row| row.seconds.iter().copied()).collect();
+    let unsolved = results::unsolved(rows.iter().map(|row| row.unsolved).sum());
     let supervised = supervised::report(rows.iter().map(|row| &row.supervisor));
     format!(
-        "{table}\n{supervised}goals in a row: mean {:.1}, median {}; {} s for a goal (median); {:.2} ms for a command, {:.1} at worst",
+        "{table}\n{unsolved}{supervised}goals in a row: mean {:.1}, median {}; {} s for a goal (median); {:.2} ms for a command, {:.1} at worst",
         goals.iter().sum::<f64>() / rows.len() as f64,
         number(median(&goals), 1.0, 1),
         number(median(&seconds), 1.0, 1),

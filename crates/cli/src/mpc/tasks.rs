@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use fingertip::mpc::Task;
 use fingertip::shipped::{self, Kind};
 
+use super::super::names::is_scene;
 use super::super::table::table;
 use super::super::{Exit, Outcome};
 
@@ -43,7 +44,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The TOML files of a folder, as tasks.
+/// The TOML files of a folder, as tasks; scenes among them are passed over.
 fn of(folder: &Path) -> Result<Vec<(String, fingertip::Result<Task>)>, String> {
     let place = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut paths = Vec::new();
@@ -53,5 +54,6 @@ fn of(folder: &Path) -> Result<Vec<(String, fingertip::Result<Task>)>, String> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(paths.iter().map(|path| (name(path), Task::load(path))).collect())
+    let tasks = paths.iter().map(|path| (path, Task::load(path)));
+    Ok(tasks.filter(|(path, task)| task.is_ok() || !is_scene(path)).map(|(path, task)| (name(path), task)).collect())
 }

@@ -1,6 +1,6 @@
 //! A world with momentum: the second-order step, whose joints are held by critically damped springs.
 
-use candle_core::{DType, Device, Result, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 
 use fingertip_scene::{Friction, Scene};
 use fingertip_step::kinematics::Tree;
@@ -71,7 +71,7 @@ impl SecondOrder {
     /// At rest. `scene` has the step that commands are given for, and κ. Its own steps are of a millisecond at most.
     ///
     /// # Errors
-    /// If the scene is not valid, or an override is not of its model.
+    /// If the scene is not valid, an override is not of its model, or no step begins at home, as where a joint moves no mass.
     pub fn new(scene: &Scene, overrides: &Overrides) -> Result<Self> {
         let mut scene = scene.clone();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
@@ -98,6 +98,10 @@ impl SecondOrder {
         let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
         let parameters = overrides.parameters(&model, &model.parameters)?;
         let step = Dynamic::new(&model, &parameters, DynamicParams::default())?;
+        let (home, still) = (model.home(1)?, Tensor::zeros((1, model.nv()), DType::F64, &Device::Cpu)?);
+        if step.step(&home, &still, &still)?.reports[0].status == Status::BadInput {
+            bail!("second-order step: {}", step.why_bad_input(&home, &still, &still, 0)?);
+        }
         Ok(Self { step, drives, v: vec![0.0; model.nv()], warm: Vec::new(), finer })
     }
 

@@ -67,12 +67,15 @@ pub struct Progress {
     pub success: Option<usize>,
 }
 
+/// A start at a joint's limit may be off by rounding, rad or m.
+const ROUNDING: f64 = 1e-9;
+
 impl Task {
     /// Episode `number`. With a list of goals it takes the goal of that number, and starts again at the end of the
     /// list. Draws depend only on the seed and the number.
     ///
     /// # Errors
-    /// If a joint or a coordinate is not in the scene.
+    /// If a joint or a coordinate is not in the scene, or a joint is to start beyond its limits.
     pub fn episode(&self, seed: u64, number: usize) -> Result<Episode> {
         let mut deviates = Deviates::new(seed, number as u64);
         let simulator = self.simulator();
@@ -98,7 +101,13 @@ impl Task {
                     Error::invalid("start: joints", unknown("coordinate", at, names.iter().map(String::as_str)))
                 })
             });
-            q[joint.q] = base.transpose()?.unwrap_or(0.0) + value.plus;
+            let at = base.transpose()?.unwrap_or(0.0) + value.plus;
+            if !(joint.lower - ROUNDING..=joint.upper + ROUNDING).contains(&at) {
+                let (lower, upper) = (joint.lower, joint.upper);
+                let expected = format!("expected from {lower} to {upper}, the joint's limits, got {at}");
+                return Err(Error::invalid(format!("start: joints: {name}"), expected));
+            }
+            q[joint.q] = at;
         }
         let goal = match row {
             Some((goal, _)) => {
