@@ -114,8 +114,8 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
         ),
         (
             two(&joint("revolute", r#"<limit lower="-1" upper="one" effort="1"/>"#)),
-            "bad.urdf: line 1: joint \"elbow\": ",
-            "invalid float",
+            "bad.urdf: line 1: joint \"elbow\": <limit> upper: ",
+            "expected numbers alone, in m, rad, kg, N or N·m, got \"one\"",
         ),
         (two(&joint("hinge", "")), "bad.urdf: line 1: joint \"elbow\": ", "hinge"),
         (two(&joint("spherical", "")), "bad.urdf: joint \"elbow\": type: ", "expected a standard type"),
@@ -216,6 +216,9 @@ fn malformed_urdf() {
         let error = Articulation::from_urdf_str(text, "bad.urdf").unwrap_err().to_string();
         check(text, &error, "bad.urdf: root element: expected <robot>, ", message);
     }
+    let half = "<robot name=\"r\"><link name=\"a\"/>";
+    let error = Articulation::from_urdf_str(half, "bad.urdf").unwrap_err().to_string();
+    check("half a file", &error, "bad.urdf: XML: ", "the root node was opened but never closed");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn mistakes_are_named() {
         assert!(message.contains(expected), "{bad}: {message}");
     }
     let start = format!("{DISC}[start]\njoints = {{ \"fingers/left_1\" = 10 }}\n");
-    let beyond = task(&start).episode(0, 0).unwrap_err().to_string();
+    let beyond = Task::from_toml(&start, Path::new("assets/scenes")).unwrap_err().to_string();
     assert!(
         beyond.starts_with("start: joints: fingers/left_1: expected from ") && beyond.ends_with(", got 10"),
         "{beyond}"

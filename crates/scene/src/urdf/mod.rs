@@ -83,14 +83,14 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
         return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
     }
-    let mut robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
+    let mut robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements, &text))?;
     let mut notes = notes(&elements);
     notes.extend(mended);
     let mut hangs_on_world = robot.joints.iter().filter(|joint| joint.parent.link == WORLD);
     if let Some(joint) = hangs_on_world.next().filter(|_| robot.links.iter().all(|link| link.name != WORLD)) {
         notes.push(format!("link \"{WORLD}\": added, as joint \"{}\" hangs on it", joint.name));
         let alone = format!("<robot name=\"r\"><link name=\"{WORLD}\"/></robot>");
-        robot.links.extend(urdf_rs::read_from_string(&alone).map_err(|error| locate(&error, &elements))?.links);
+        robot.links.extend(urdf_rs::read_from_string(&alone).map_err(|error| locate(&error, &elements, &text))?.links);
     }
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
@@ -99,17 +99,67 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     Ok(articulation)
 }
 
-/// The elements that urdf-rs cannot read even alone, and why.
-fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
+/// The elements that urdf-rs cannot read even alone, and why; without such, where the text is no XML.
+fn locate(error: &urdf_rs::UrdfError, elements: &[Element], text: &str) -> Error {
     let alone = |element: &Element| {
         let error = urdf_rs::read_from_string(&format!("<robot name=\"r\">{}</robot>", element.text)).err()?;
         let place = format!("line {}: {} \"{}\"", element.line, element.tag, element.name);
-        Some(Error::invalid(place, sentence(&error)))
+        Some(match no_number(element.text) {
+            Some(error) => error.within(place),
+            None => Error::invalid(place, sentence(&error)),
+        })
     };
     let known = |element: &&Element| ["link", "joint", "material"].contains(&element.tag);
     let mut findings = Findings::default();
     elements.iter().filter(known).filter_map(alone).for_each(|error| findings.note(error));
-    findings.result().err().unwrap_or_else(|| Error::invalid("XML", sentence(error)))
+    let whole = || match roxmltree::Document::parse(text) {
+        Err(error) => Error::invalid("XML", error.to_string()),
+        Ok(_) => Error::invalid("XML", sentence(error)),
+    };
+    findings.result().err().unwrap_or_else(whole)
+}
+
+/// Attributes that hold numbers.
+const NUMBERS: [&str; 22] = [
+    "xyz",
+    "rpy",
+    "size",
+    "radius",
+    "length",
+    "scale",
+    "rgba",
+    "value",
+    "ixx",
+    "ixy",
+    "ixz",
+    "iyy",
+    "iyz",
+    "izz",
+    "lower",
+    "upper",
+    "effort",
+    "velocity",
+    "damping",
+    "friction",
+    "multiplier",
+    "offset",
+];
+
+/// The first attribute of an element that should be numbers and is not, of which urdf-rs says neither the name nor the value.
+fn no_number(element: &str) -> Option<Error> {
+    let document = roxmltree::Document::parse(element).ok()?;
+    let is_wrong = |attribute: &roxmltree::Attribute| {
+        let mut numbers = attribute.value().split_whitespace();
+        NUMBERS.contains(&attribute.name()) && numbers.any(|number| number.parse::<f64>().is_err())
+    };
+    document.descendants().find_map(|node| {
+        let wrong = node.attributes().find(is_wrong)?;
+        let place = format!("<{}> {}", node.tag_name().name(), wrong.name());
+        Some(Error::invalid(
+            place,
+            format!("expected numbers alone, in m, rad, kg, N or N·m, got \"{}\"", wrong.value()),
+        ))
+    })
 }
 
 /// The message of urdf-rs, on one line.
