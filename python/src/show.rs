@@ -57,6 +57,8 @@ impl Replay {
 
     fn __repr__(&self) -> String {
         let end = self.of.steps.last().map_or(0.0, |step| step.time);
+        // Times are sums of steps, with their rounding.
+        let end = (end * 1e6).round() / 1e6;
         format!("<fingertip.Replay of {} steps, {end} s>", self.of.steps.len())
     }
 }

@@ -130,6 +130,12 @@ fn mistakes_are_named() {
         beyond.starts_with("start: joints: fingers/left_1: expected from ") && beyond.ends_with(", got 10"),
         "{beyond}"
     );
+    let scene = std::fs::read_to_string("assets/scenes/two_fingers.toml").unwrap();
+    let message = Task::from_toml(&scene, Path::new("assets/scenes")).unwrap_err().to_string();
+    assert!(
+        message.starts_with("scene: expected a task") && message.ends_with("but this is a scene itself"),
+        "{message}"
+    );
     // What the task says is the task's mistake, not its scene's.
     let stiff = DISC.replacen("kappa = 1e4", "kappa = 1e4\nimpratio = 0", 1);
     let message = Task::from_toml(&stiff, Path::new("assets/scenes")).unwrap_err().to_string();

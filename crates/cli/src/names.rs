@@ -61,8 +61,23 @@ fn find(kind: Kind, what: &Path) -> Result<Place> {
     let Some(name) = bare(what) else {
         return Err(Error::file(what, fs::metadata(what).err().unwrap_or_else(missing)));
     };
-    let (folder, file) = kind.find(name)?;
+    let (folder, file) = kind.find(name).map_err(|error| better(error, kind, name))?;
     Ok(Place { folder, file: file.into() })
+}
+
+/// The error of a name that does not come with the program, where it is a robot's or looks like a file's.
+fn better(error: Error, kind: Kind, name: &str) -> Error {
+    if Kind::Robot.find(name).is_ok() {
+        let hint = format!("`fingertip scene new {name}` begins a scene with it");
+        return Error::invalid(name, format!("expected a {}, but this is a robot; {hint}", kind.name()));
+    }
+    match name.strip_suffix(".toml") {
+        Some(stem) => {
+            let other = unknown(kind.name(), stem, kind.names().into_iter());
+            Error::invalid(name, format!("there is no such file, and {other}"))
+        }
+        None => error,
+    }
 }
 
 fn missing() -> std::io::Error {

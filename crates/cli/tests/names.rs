@@ -53,6 +53,11 @@ fn a_task_in_a_scenes_place_and_a_scene_in_a_tasks() {
         (["inspect", "hand_bal"], "hand_bal: there is no scene \"hand_bal\"; did you mean \"hand_ball\"?"),
         (["mpc", "hand_tun"], "hand_tun: there is no task \"hand_tun\"; did you mean \"hand_turn\"?"),
         (["view", "hand_bal"], "hand_bal: there is no file, scene or task \"hand_bal\"; did you mean \"hand_ball\"?"),
+        (["inspect", "no.toml"], "no.toml: there is no such file, and there is no scene \"no\""),
+        (
+            ["inspect", "allegro16"],
+            "allegro16: expected a scene, but this is a robot; `fingertip scene new allegro16` begins",
+        ),
         (["inspect", "here/no.toml"], "here/no.toml: No such file or directory"),
     ] {
         let (status, _, err) = run(&here, &args);

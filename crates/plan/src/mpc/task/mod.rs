@@ -90,7 +90,7 @@ impl Task {
     /// As [`Task::load`].
     pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
         let folder = folder.into();
-        let file = TaskFile::read(text)?;
+        let file = TaskFile::read(text).map_err(|error| if is_scene(text) { a_scene() } else { error })?;
         let (scene_path, scene_text) = (folder.join(&file.scene), folder.text(&file.scene)?);
         let mut scene = Scene::read(&folder, &file.scene)?;
         let schedule = match (&file.kappa, &file.schedule) {
@@ -446,6 +446,20 @@ fn supervision(file: &TaskFile) -> Option<Supervision> {
         away: own.and_then(|own| own.away),
         stall: own.and_then(|own| own.stall).unwrap_or(STALL),
     })
+}
+
+/// Is a text that cannot be read as a task's rather a scene's?
+fn is_scene(text: &str) -> bool {
+    let has = |table: &toml::Table, key: &str| table.get(key).is_some_and(toml::Value::is_array);
+    text.parse()
+        .is_ok_and(|table: toml::Table| !table.contains_key("scene") && (has(&table, "object") || has(&table, "robot")))
+}
+
+fn a_scene() -> Error {
+    Error::invalid(
+        "scene",
+        "expected a task, which names its scene and has [goal], [command] and [weights], but this is a scene itself",
+    )
 }
 
 fn positive(name: &str, given: Option<f64>) -> Result<()> {
