@@ -129,6 +129,8 @@ def main() -> None:
     perturbed.arguments(parser)
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     arguments, options = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
+    if arguments.by == "sampling" and (arguments.latency or any(arguments.noise + arguments.offset)):
+        parser.error("--by sampling: expected a plant without --latency, --noise and --offset, as sampling has the true state at once")
     rows = []
     for path in arguments.tasks:
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
