@@ -1,4 +1,5 @@
-"""Rigid-body dynamics against Pinocchio and distances against coal, one thread, both sides in one run; writes BODIES.md.
+"""Rigid-body dynamics against Pinocchio and distances against coal, one thread, both sides in one run; adds to
+benches/results/bodies.csv, of which BODIES.md is made.
 
     python3 benches/peers/bodies.py [ARGUMENTS OF CARGO]        # after run.py, which makes the virtual environment
 
@@ -18,6 +19,9 @@ from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benches" / "results"))
+import render
+
 PYTHON = ROOT / "target" / "peers-venv" / "bin" / "python"
 ROBOTS = {"hand, 14 joints": "teaching_hand.urdf", "hand, 21 joints": "hand21.urdf"}
 STATES = 256
@@ -132,22 +136,21 @@ def main():
     found = ours(arguments)
     peers = json.loads(subprocess.run([PYTHON, __file__, "--peers"], capture_output=True, text=True, check=True,
                                       env=os.environ | {"OMP_NUM_THREADS": "1"}).stdout)
-    lines = [
-        "# Rigid-body dynamics and distances",
-        "",
-        f"Written by `bodies.py`, which says how it is measured. {date.today()}, one thread, {STATES} states or pairs of poses. "
-        f"Pinocchio {peers['versions'][0]}, coal {peers['versions'][1]}. Least times, µs each; a ratio above 1 means that "
-        "ours is faster." + (f" Built with `{' '.join(arguments)}`." if arguments else ""),
-        "",
-        "| | | peer, µs | ours, µs | peer / ours |",
-        "|---|---|--:|--:|--:|",
-    ]
+    described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    measured = {
+        "date": f"{date.today()}",
+        "commit": described.stdout.strip(),
+        "machine": "one thread",
+        "with": f"Pinocchio {peers['versions'][0]}, coal {peers['versions'][1]}",
+        "command": " ".join(["python3 benches/peers/bodies.py", *arguments]),
+    }
+    columns = ["what", "of", "peer, µs", "ours, µs", "peer / ours"]
+    rows = []
     for group, name, peer in peers["figures"]:
         our = found[group, name]
-        lines.append(f"| {group} | {name} | {peer:.2f} | {our:.3f} | {peer / our:.2f} |")
-    text = "\n".join(lines) + "\n"
-    (Path(__file__).parent / "BODIES.md").write_text(text)
-    print(text)
+        rows.append([group, name, f"{peer:.2f}", f"{our:.3f}", f"{peer / our:.2f}"])
+        print("  ".join(rows[-1]))
+    render.append("bodies", [measured | dict(zip(columns, row)) for row in rows])
 
 
 if __name__ == "__main__":

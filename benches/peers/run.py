@@ -1,4 +1,5 @@
-"""Our simulator and its peers on the same scene, one after another; a table of ratios to stdout and to RESULTS.md.
+"""Our simulator and its peers on the same scene, one after another; a table of ratios to stdout and to benches/results/peers.csv,
+of which RESULTS.md is made.
 
     python3 benches/peers/run.py [--binary PATH] [--kappa 100 10000]
 """
@@ -17,8 +18,10 @@ from pathlib import Path
 from scene import ROOT, SCENE_FILE
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "benches" / "results"))
+import render
+
 ENVIRONMENT = ROOT / "target" / "peers-venv"
-RESULTS = HERE / "RESULTS.md"
 THREADS = (1, 2)
 WORLDS = (1, 64, 256, 1024)
 LARGE_BATCH = 1024
@@ -113,7 +116,7 @@ def rows_of(ours: dict[int, dict[int, dict]], mujoco: dict[int, dict], ipopt: di
     return rows
 
 
-HEADER = ["peer; ours", "threads", "worlds", "peer, µs", "ours, µs", "peer / ours"]
+HEADER = ["compared", "threads", "worlds", "peer, µs", "ours, µs", "peer / ours"]
 
 
 def plain(rows: list[list[str]]) -> str:
@@ -121,12 +124,6 @@ def plain(rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(HEADER, *rows)]
     pad = lambda row: [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]
     return "\n".join("  ".join(pad(row)) for row in [HEADER, *rows])
-
-
-def markdown(rows: list[list[str]]) -> str:
-    """The same table as Markdown."""
-    line = lambda row: "| " + " | ".join(row) + " |"
-    return "\n".join([line(HEADER), "|---" + "|--:" * (len(HEADER) - 1) + "|", *map(line, rows)])
 
 
 def agreement_text(ipopt: dict, ours: dict) -> str:
@@ -181,25 +178,24 @@ def main() -> None:
     state = mujoco[1]
     versions = ipopt[arguments.kappa[0]]["versions"]
     described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
-    sections = []
+    measured = {
+        "date": f"{datetime.date.today()}",
+        "commit": described.stdout.strip(),
+        "machine": where,
+        "with": f"MuJoCo {state['version']}, CasADi {versions['casadi']} with its IPOPT, Pinocchio {versions['pinocchio']},"
+        f" Python {platform.python_version()}",
+        "command": "python3 benches/peers/run.py",
+    }
+    found = []
     for kappa in arguments.kappa:
         rows = rows_of(bench[kappa], mujoco, ipopt[kappa])
         seen = agreement_text(ipopt[kappa], bench[kappa][1][1])
         print(f"\nκ = {kappa:g}\n\n{plain(rows)}\n\n{seen}")
-        sections.append(f"## κ = {kappa:g}\n\n{markdown(rows)}\n\n{seen}\n")
-    commands = "\n".join(runner.commands).replace(f"{ROOT}{os.sep}", "")
-    RESULTS.write_text(
-        "# Results\n\n"
-        f"Written by `run.py`; what the rows mean is in [README.md](README.md). {datetime.date.today():%Y-%m-%d},"
-        f" {where}.\nfingertip {described.stdout.strip() or 'of no known revision'}, MuJoCo {state['version']},"
-        f" CasADi {versions['casadi']} with its IPOPT, Pinocchio {versions['pinocchio']},"
-        f" Python {platform.python_version()}.\n\n"
-        f"Wall clock, µs per world and step: medians, of those of MuJoCo and ours the least of {ROUNDS} rounds in turns; a"
-        " ratio above 1 means that ours is faster. MuJoCo is in a state"
-        f" with {state['contacts']} contacts, deepest {state['largest_overlap_mm']:.2f} mm;"
-        " its figures do not depend on κ.\n\n" + "\n".join(sections) + f"\n## Commands\n\n```sh\n{commands}\n```\n"
-    )
-    print(f"\nwritten: {RESULTS.relative_to(ROOT)}")
+        found += [measured | {"κ, 1/J": f"{kappa:,g}"} | dict(zip(HEADER, row)) for row in rows]
+    print(f"\nMuJoCo's state has {state['contacts']} contacts, deepest {state['largest_overlap_mm']:.2f} mm. Commands:")
+    print("\n".join(runner.commands))
+    render.append("peers", found)
+    print("\nadded to benches/results/peers.csv, and RESULTS.md made anew")
 
 
 if __name__ == "__main__":
