@@ -10,12 +10,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fingertip::description::{Robot, Scene};
 use fingertip::dynamics::Dynamics;
 use fingertip::kinematics::{Manifold, Tree};
-
-#[path = "../tests/support/measure.rs"]
-mod measure;
-#[path = "../tests/dynamics/models.rs"]
-#[expect(dead_code, reason = "the tests use the rest")]
-mod models;
+use support::models;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -3,9 +3,6 @@
 //! prints tables for `BENCHMARKS.md`, with `-- set-up` those of the latter alone, with `-- solids` those of a cube among boxes and
 //! hulls.
 
-#[path = "../tests/support/large.rs"]
-mod large;
-
 use std::time::Instant;
 
 use candle_core::{DType, Device, Result, Tensor, Var, bail};
@@ -14,6 +11,7 @@ use fingertip::description::{Articulation, Collision, PairRule, Scene, Shape};
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
+use support::large;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

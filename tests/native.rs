@@ -1,11 +1,6 @@
 //! Native code has the bits of the lanes: steps from nothing and from forces, their gradients, rollouts and theirs, Jacobians, on
 //! shipped and on random scenes, for registers of all widths. Without a compiler these tests say that they were skipped.
 
-mod support;
-
-#[path = "hostile/scenes.rs"]
-mod scenes;
-
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction, Object, Scene, Shape};
@@ -15,6 +10,7 @@ use fingertip::rollout::rollout;
 use fingertip::solve::Report;
 use fingertip::step::Quasidynamic;
 
+use support::random_scenes;
 use support::rows;
 use support::states::{self, Batch, Random};
 
@@ -172,10 +168,10 @@ fn random_scenes_have_the_bits_of_the_lanes() {
     let mut left = laws.into_iter();
     let mut next = left.next();
     while let Some((friction, torsion)) = next {
-        let mut scene = scenes::scene(&mut random);
+        let mut scene = random_scenes::scene(&mut random);
         scene.params.friction = friction;
         if torsion {
-            scenes::resist_turning(&mut scene, &mut random);
+            random_scenes::resist_turning(&mut scene, &mut random);
         }
         let moves = scene.robots.iter().any(|r| r.articulation.joints.iter().any(|j| j.is_commandable()))
             || scene.objects.iter().any(|o| o.freedom != Freedom::Fixed);

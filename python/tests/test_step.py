@@ -11,7 +11,7 @@ GOLDEN = json.loads((ROOT / "tests/golden/quasidynamic_hand.json").read_text())[
 
 
 def golden(case):
-    """The hand of a case, its q and u: as in tests/golden_hand.rs."""
+    """The hand of a case, its q and u: as in tests/step/golden_hand.rs."""
     text = (SCENES / "hand_ball.toml").read_text()
     table = "halfspace = [0.0, 0.0, 1.0, -0.2]"
     assert table in text

@@ -7,8 +7,8 @@ use fingertip::dynamics;
 use fingertip::math::lane::Precision;
 use fingertip::step::{Dynamic, DynamicParams, Kernel, Row};
 
-use super::support::states::Random;
 use super::{compiler, folder, run, states, stepper};
+use support::states::Random;
 
 /// What CUDA has and a host compiler lacks.
 const SHIM: &str = "

@@ -9,11 +9,12 @@ use fingertip::kinematics::Tree;
 use fingertip::math::lane::Precision;
 use nalgebra::Isometry3;
 
-use super::robots::{dynamics, free_body, manifold, zoo};
-use super::support::quadruped::quadruped;
-use super::support::states::{self, Random};
-use super::support::{numbers, row, rows};
-use super::{check, compiler, folder, scenes};
+use super::{check, compiler, folder};
+use support::quadruped::quadruped;
+use support::random_scenes;
+use support::robots::{dynamics, free_body, manifold, zoo};
+use support::states::{self, Random};
+use support::{numbers, row, rows};
 
 /// Configurations of a forest: random ones, one that is not usable and one that is far from everything.
 fn configurations(tree: &Tree) -> Vec<Vec<f64>> {
@@ -58,7 +59,7 @@ fn printed_dynamics_of_random_trees_have_the_bits_of_the_lanes() {
     let mut random = Random::new(58);
     let (mut done, mut followers) = (0, 0);
     while done < 4 {
-        let Ok(tree) = Tree::new(&scenes::scene(&mut random)) else { continue };
+        let Ok(tree) = Tree::new(&random_scenes::scene(&mut random)) else { continue };
         let follows = tree.ns > tree.nv;
         if tree.nv > 10 || (done % 2 == 1 && !follows) {
             continue;
@@ -89,7 +90,7 @@ fn single_precision_is_close() {
             };
             trace.run(&trace.operands().iter().flat_map(operand).collect::<Vec<f64>>())
         });
-        let error = super::robots::error(&single, &double);
+        let error = support::robots::error(&single, &double);
         // Rounding times the condition number of M.
         assert!(error < 1e-2, "{}: {error:e}", kernel.name());
         assert!(error > 0.0, "{}", kernel.name());

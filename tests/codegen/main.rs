@@ -1,16 +1,6 @@
 //! The printed C has the bits of the lanes: compiled with the machine's compiler, at random states, in the step, its gradients
 //! and its Jacobians, and in rigid-body dynamics. Without a compiler these tests say that they were skipped.
 
-#[path = "../support/mod.rs"]
-mod support;
-
-#[path = "../hostile/scenes.rs"]
-mod scenes;
-
-#[path = "../dynamics/robots.rs"]
-#[allow(dead_code, reason = "each test file uses its part")]
-mod robots;
-
 mod cuda;
 mod dynamics;
 mod second_order;
@@ -25,7 +15,6 @@ use fingertip::description::{Friction, Object, Scene, Shape};
 use fingertip::math::lane::Precision;
 use fingertip::step::{Kernel, Quasidynamic};
 
-use support as measure;
 use support::states::{self, Random};
 
 /// The machine's C compiler.

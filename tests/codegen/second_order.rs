@@ -7,8 +7,8 @@ use fingertip::description::{Friction, Scene};
 use fingertip::math::lane::Precision;
 use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams, Kernel};
 
-use super::support::states::Random;
 use super::{check, compiler, folder, states};
+use support::states::Random;
 
 fn dynamic(name: &str, friction: Friction, bound: Bound) -> Dynamic {
     let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();

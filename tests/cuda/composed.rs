@@ -13,9 +13,9 @@ use fingertip::rollout::rollout;
 use fingertip::solve::{Report, Status};
 use fingertip::step::{Form, Geometry, Quasidynamic};
 
-use super::support::states::{self, Random};
-use super::support::{apart, numbers};
 use super::{Case, Named, ROUNDING, WORLDS, assert_same, cost, gpu, scene, step, with_gradients};
+use support::states::{self, Random};
+use support::{apart, numbers};
 
 /// As many values as on the CPU, which differ by rounding at most.
 fn assert_near(name: &str, found: &Named, expected: &Named) {

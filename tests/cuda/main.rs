@@ -1,9 +1,5 @@
 //! The step on a GPU, or on cuda/emulator, against the step on the CPU: the same bits in double precision, for values, gradients
 //! and Jacobians. Where there is no device the tests say that they were skipped, or fail if FINGERTIP_CUDA is set.
-#![cfg(feature = "cuda")]
-
-#[path = "../support/mod.rs"]
-mod support;
 
 mod composed;
 mod second_order;

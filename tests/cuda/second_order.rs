@@ -6,9 +6,9 @@ use fingertip::description::{Friction, Scene};
 use fingertip::solve::{Method, Report, Status};
 use fingertip::step::{ContactModel, Dynamic, DynamicParams, Separation};
 
-use super::support::jointed;
-use super::support::states::Random;
 use super::{Case, Named, WORLDS, assert_same, gpu, scene, with_gradients};
+use support::jointed;
+use support::states::Random;
 
 /// The world whose v is not usable; in [`Case`] q of another is not.
 const BAD: usize = 5;

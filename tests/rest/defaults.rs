@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::drop::{Draw, FAMILIES, SUPPORTS, entry, folder, volume};
 use super::run::{Outcome, Worlds};
-use super::support::states::Random;
 use super::{BATCH, cases::faults, conclude, number};
+use support::states::Random;
 
 /// Things that are dropped if nobody asks for another number.
 const THINGS: usize = 256;

@@ -7,7 +7,7 @@ use fingertip::collision::distance;
 use fingertip::description::{Friction, Inertia, Object, ObjectBody, Scene, Shape};
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 
-use super::support::states::Random;
+use support::states::Random;
 
 pub const SUPPORTS: [&str; 11] = [
     "half-space",

@@ -12,8 +12,8 @@ use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 use super::cases::{faults, run};
 use super::drop::{bowl, entry};
 use super::run::{Outcome, pose};
-use super::support::{numbers, row};
 use super::{STEPS, conclude};
+use support::{numbers, row};
 
 const GRAVITY: f64 = 9.81;
 

@@ -8,7 +8,7 @@ use fingertip::step::Quasidynamic;
 use nalgebra::{UnitQuaternion, Vector3};
 
 use super::run::pose;
-use super::support::numbers;
+use support::numbers;
 
 /// A plate between two round fingertips, held above its centre.
 const PLATE: &str = include_str!("cases/hanging_plate.toml");

@@ -5,9 +5,6 @@
 //! `FINGERTIP_SCENE=17` only those of one scene of that seed; `FINGERTIP_IMPRATIO=100` by Coulomb's law with friction so much
 //! stiffer; with `FINGERTIP_REPORT=1` what is not right is printed and does not fail.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod cases;
 mod defaults;
 mod drop;

@@ -12,8 +12,8 @@ use fingertip::{Model, Parameters};
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
 
 use super::drop::inertia;
-use super::support::{larger, largest, rows};
 use super::{ALTERNATES, LAST, LONGER, ROUNDING, SHARE, SLOW, SOFT, STEPS, STILL, THROWN};
+use support::{larger, largest, rows};
 
 /// What a world does at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

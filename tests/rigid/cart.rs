@@ -6,8 +6,8 @@ use fingertip::solve::{Frictionless, Status};
 use nalgebra::{DMatrix, DVector};
 use serde_json::Value;
 
-use super::measure::{apart, largest, matrix, values, vector};
-use super::support::METHODS;
+use super::problems::METHODS;
+use support::{apart, largest, matrix, values, vector};
 
 /// Rounding of 400 steps relative to the largest number, with the force's factor m/h² on a position.
 const TOLERANCE: f64 = 1e-12;

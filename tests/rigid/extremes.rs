@@ -8,8 +8,8 @@ use fingertip::step::{ContactModel, Dynamic, DynamicParams, DynamicStep};
 use nalgebra::{DMatrix, DVector};
 use rand::RngExt;
 
-use super::measure::{numbers, row};
-use super::support::{METHODS, SIDE, cubes, model, random, rng};
+use super::problems::{METHODS, SIDE, cubes, model, random, rng};
+use support::{numbers, row};
 
 /// A status is a residual below 1e-9 of the problem's largest velocity. Here it is computed another way round.
 const SOLVED: f64 = 1e-8;

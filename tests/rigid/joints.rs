@@ -5,8 +5,8 @@ use fingertip::description::{Articulation, Robot, Scene};
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams};
 
-use super::measure::{numbers, row};
-use super::support::{METHODS, model};
+use super::problems::{METHODS, model};
+use support::{numbers, row};
 
 const MASS: f64 = 2.0;
 const H: f64 = 0.01;

@@ -4,11 +4,10 @@
 mod cart;
 mod extremes;
 mod joints;
-#[path = "../support/measure.rs"]
-mod measure;
 mod methods;
+mod problems;
 mod qcqp;
+mod second_order;
 mod smooth;
 mod stack;
 mod steps;
-mod support;

@@ -5,8 +5,8 @@ use fingertip::solve::{Frictionless, Method, Status};
 use nalgebra::{DMatrix, DVector};
 use rand::RngExt;
 
-use super::measure::apart;
-use super::support::{METHODS, random, rng};
+use super::problems::{METHODS, random, rng};
+use support::apart;
 
 /// Where the sweeps of Gauss–Seidel end; the other methods are within 3e-14 of each other.
 const SAME: f64 = 1e-11;

@@ -5,7 +5,7 @@ use fingertip::solve::{Frictionless, Method};
 use nalgebra::DVector;
 use rand::RngExt;
 
-use super::support::{random, rng};
+use super::problems::{random, rng};
 
 /// Products of numbers around 1 with the solvers' 1e-12.
 const TOLERANCE: f64 = 1e-9;

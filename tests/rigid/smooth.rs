@@ -7,8 +7,8 @@ use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams, DynamicStep};
 use fingertip::{Model, Parameters};
 
-use super::measure::{apart, largest, numbers, row};
-use super::support::{SIDE, cubes, model, unit_quaternions};
+use super::problems::{SIDE, cubes, model, unit_quaternions};
+use support::{apart, largest, numbers, row};
 
 const GAP: Bound = Bound::Gap { beta: 0.2 };
 

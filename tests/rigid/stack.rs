@@ -7,8 +7,8 @@ use fingertip::scenes::{CubeContact, Cubes};
 use fingertip::solve::{Method, Status};
 use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 
-use super::measure::{apart, larger, row};
-use super::support::model;
+use super::problems::model;
+use support::{apart, larger, row};
 
 /// Of v₊, m/s and rad/s: rounding over the smallest parts of D that contacts which depend on each other leave; 2e-11 is seen.
 const SAME: f64 = 2e-10;

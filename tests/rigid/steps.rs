@@ -6,8 +6,8 @@ use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams};
 use nalgebra::{DMatrix, DVector, Quaternion, UnitQuaternion};
 use serde_json::Value;
 
-use super::measure::{apart, matrix, numbers, row, values, vector};
-use super::support::{METHODS, SIDE, cubes, model};
+use super::problems::{METHODS, SIDE, cubes, model};
+use support::{apart, matrix, numbers, row, values, vector};
 
 const TOLERANCE: f64 = 1e-8;
 /// Contacts that the reference takes in.

@@ -1,5 +1,4 @@
 //! Ridders' differences.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 /// An input that moves the results by less than this share of them, as it moves by its own size, is compared on that scale:
 /// its differences drown in the rounding of the rest.

@@ -1,5 +1,4 @@
 //! Numbers out of tensors and JSON, and how far apart they are. No maximum here drops what is not a number.
-#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::math::lane::InstructionSet;

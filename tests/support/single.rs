@@ -10,7 +10,6 @@ pub fn compile(scene: &Scene) -> Model {
     Model::new(scene, DType::F64, &Device::Cpu).unwrap()
 }
 
-#[allow(dead_code, reason = "each test file uses its part")]
 /// A step that is solved, with an external force: nv numbers, or nothing for the model's own.
 pub fn step_with(model: &Model, q: &[f64], u: &[f64], tau: &[f64]) -> Step {
     let mut parameters = model.parameters.clone();

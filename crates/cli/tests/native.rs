@@ -1,5 +1,4 @@
 //! Native code, asked for on the command line.
-#![cfg(feature = "native")]
 
 /// The command line says the same with native code as without.
 #[test]

@@ -1,5 +1,4 @@
 //! Recordings as files of rerun, read by rerun's own program where its wheel is installed (`pip install rerun-sdk`).
-#![cfg(feature = "rerun")]
 
 use std::path::Path;
 use std::process::Command;

@@ -19,12 +19,6 @@ pub mod solve;
 pub mod step;
 pub mod tensor;
 
-// Unit tests share the support code of the integration tests, which names the whole library.
-#[cfg(test)]
-extern crate self as fingertip;
-#[cfg(test)]
-use fingertip_scene as description;
-
 pub use device::device;
 pub use model::Model;
 pub use overrides::Overrides;

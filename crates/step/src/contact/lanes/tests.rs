@@ -1,10 +1,7 @@
 //! Tests of the contacts on lanes: derivatives against finite differences, pushes against pulls, and equal bits at any width.
-//! `tests/pair_formulas` has the formulas once more.
+//! `tests/contact/pair_formulas` has the formulas once more.
 
-#[path = "../../../../../tests/pair_support/mod.rs"]
-pub(super) mod pair_support;
-
-use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
+use support::pairs::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
 use super::{GEOMETRY, Motion, Motions, jvp, vjp, witness};
 use crate::contact::kind::{PairFunction, PairKind};

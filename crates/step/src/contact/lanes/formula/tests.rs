@@ -6,9 +6,6 @@ use std::f64::consts::FRAC_PI_2;
 use super::{Formula, LEAST, LIGHT};
 use crate::contact::convex::{ConvexPair, isometry};
 use crate::contact::lanes::tape::SLOPES;
-use crate::contact::lanes::tests::pair_support::{
-    Body, COORDINATES, Random, V3, add, aligned, cross, dot, moved, norm, unit,
-};
 use crate::contact::lanes::tests::{gather, gather_pairs};
 use crate::contact::lanes::{box_capsule, boxes, capsule_capsule, convex, half_space_cylinder};
 use crate::contact::numbers::{GEOMETRY, OWN_RATES, UNUSED, WEIGHTED_GEOMETRY};
@@ -17,6 +14,7 @@ use fingertip_lanes::program::{Group, Program, Stage, run_on};
 use fingertip_lanes::rows::Output;
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::Collider;
+use support::pairs::{Body, COORDINATES, Random, V3, add, aligned, cross, dot, moved, norm, unit};
 
 /// The tolerance of values: coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at which crossings begin.
 const VALUE: f64 = 1e-11;

@@ -1,0 +1,15 @@
+//! The command line.
+
+mod audit;
+mod cli;
+mod cli_hostile;
+mod command_line;
+mod inlined;
+mod mpc_plants;
+mod mpc_stdio;
+mod names;
+mod plan;
+mod recording;
+mod replay;
+mod report;
+mod visual_meshes;

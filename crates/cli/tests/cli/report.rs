@@ -1,0 +1,199 @@
+//! Checks the report of `rollout` on bodies that rest, hang, creep, go back and forth, or stay deep in each other.
+
+use std::path::{Path, PathBuf};
+
+use fingertip::description::Scene;
+use fingertip::show::{ObjectReport, Recording, Source, Verdict, deep_again, far_steps, record, still_moving};
+use fingertip::step::Quasidynamic;
+
+use crate::command_line::fingertip;
+use support::single::compile;
+
+const BALL: &str = "[[object]]\nname = \"ball\"\nsphere = 0.02\nmass = 0.1\nfreedom = \"free\"\nposition = [0.0, 0.0, 0.0202]\n\
+                    [[object]]\nname = \"table\"\nhalfspace = [0.0, 0.0, 1.0, 0.0]\n";
+
+/// Folder for the scene files of these tests and the files that they name.
+fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn recorded(text: &str, n_steps: usize) -> Recording {
+    let scene = Scene::from_toml(text, folder()).unwrap();
+    let model = compile(&scene);
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let source = Source { name: "scene".to_owned(), text: text.to_owned(), scene: scene.clone() };
+    record(&source, &step, n_steps, |_, time| scene.control(time), |_| Ok(())).unwrap()
+}
+
+fn verdict(recording: &Recording, object: &str) -> ObjectReport {
+    ObjectReport::of_each(recording).into_iter().find(|report| report.object == object).unwrap()
+}
+
+/// A ball at rest, which then moves as told: by (m, rad) at step k.
+fn moved(by: impl Fn(usize) -> (f64, f64)) -> Recording {
+    let mut recording = recorded(BALL, 200);
+    let ball = recording.objects[0].body;
+    for (k, step) in recording.steps.iter_mut().enumerate() {
+        let (x, angle) = by(k);
+        let (sin, cos) = (0.5 * angle).sin_cos();
+        step.end.poses[ball] = [x, 0.0, 0.0212, cos, sin, 0.0, 0.0];
+    }
+    recording
+}
+
+#[test]
+fn what_alternates_does_not_rest() {
+    let sign = |k: usize| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+    let cycles: [&dyn Fn(usize) -> (f64, f64); 5] = [
+        &|k| (1e-4 * sign(k), 0.0),
+        &|k| (0.0, 0.005 * sign(k)),
+        &|k| (0.0, 0.5 * sign(k)),
+        // Three places by turns, and round and round.
+        &|k| (1e-4 * (k % 3) as f64, 0.0),
+        &|k| (0.0, 0.3 * k as f64),
+    ];
+    for (i, cycle) in cycles.iter().enumerate() {
+        let recording = moved(cycle);
+        let report = verdict(&recording, "ball");
+        assert_eq!(report.verdict, Verdict::Alternating, "{i}: {report:?}");
+        assert_eq!(still_moving(&recording).len(), 1, "{i}");
+    }
+    // A command that changes is not the step's fault.
+    let mut driven = moved(cycles[0]);
+    driven.steps.iter_mut().enumerate().for_each(|(k, step)| step.u = vec![k as f64]);
+    assert_eq!(verdict(&driven, "ball").verdict, Verdict::Resting);
+    // What stands, creeps, has just stopped, or moves by the rounding of files, rests.
+    let rests: [&dyn Fn(usize) -> (f64, f64); 4] =
+        [&|_| (0.0, 0.0), &|k| (1e-6 * k as f64, 0.0), &|k| (5e-4 * f64::exp(-0.1 * k as f64), 0.0), &|k| {
+            (1e-6 * (k % 2) as f64, 0.0)
+        }];
+    for (i, still) in rests.into_iter().enumerate() {
+        let report = verdict(&moved(still), "ball");
+        assert_eq!(report.verdict, Verdict::Resting, "{i}: {report:?}");
+    }
+    let creeps = verdict(&moved(rests[1]), "ball");
+    assert!((creeps.creep / 1e-4 - 1.0).abs() < 1e-6 && (creeps.window - 1.0).abs() < 1e-9, "{creeps:?}");
+    assert_eq!(verdict(&moved(|k| (1e-3 * k as f64, 0.0)), "ball").verdict, Verdict::Moving);
+}
+
+/// Two pads on a slide close on a box and lift it off the table; the recording ends one second after the command.
+#[test]
+fn a_box_that_hangs_is_held() {
+    let pad = |name: &str, side: f64| {
+        format!(
+            "<link name=\"{name}\"><collision><geometry><box size=\"0.02 0.04 0.04\"/></geometry></collision></link>\
+             <joint name=\"j{name}\" type=\"prismatic\"><parent link=\"slide\"/><child link=\"{name}\"/>\
+             <origin xyz=\"{:?} 0 0\"/><axis xyz=\"{:?} 0 0\"/><limit lower=\"-1\" upper=\"1\" effort=\"100\" velocity=\"1\"/></joint>",
+            0.04 * side,
+            -side
+        )
+    };
+    let urdf = format!(
+        "<robot name=\"lift\"><link name=\"base\"/><link name=\"slide\"/><joint name=\"up\" type=\"prismatic\"><parent link=\"base\"/>\
+         <child link=\"slide\"/><axis xyz=\"0 0 1\"/><limit lower=\"-1\" upper=\"1\" effort=\"100\" velocity=\"1\"/></joint>{}{}</robot>",
+        pad("l", -1.0),
+        pad("r", 1.0)
+    );
+    std::fs::write(folder().join("lift.urdf"), urdf).unwrap();
+    let text = "[params]\nkappa = 1e6\n\
+        [[robot]]\nname = \"lift\"\nurdf = \"lift.urdf\"\nstiffness = { default = 1000.0, up = 1e4 }\n\
+        [[object]]\nname = \"box\"\nbox = [0.02, 0.02, 0.02]\nmass = 0.1\nfreedom = \"free\"\nposition = [0.0, 0.0, 0.0]\n\
+        [[object]]\nname = \"table\"\nhalfspace = [0.0, 0.0, 1.0, -0.021]\n\
+        [[pair]]\na = \"lift\"\nb = \"table\"\nenabled = false\n\
+        [[script]]\ntime = 0.2\nu = { jl = 0.015, jr = 0.015 }\n\
+        [[script]]\ntime = 1.0\nu = { jl = 0.015, jr = 0.015, up = 0.08 }\n";
+    let report = verdict(&recorded(text, 200), "box");
+    assert_eq!(report.verdict, Verdict::Held, "{report:?}");
+    assert!(report.window < 1.005, "{report:?}");
+    // In the air the barrier of the table, 8 cm below, still pushes a light box by some per cent of its weight.
+    let light = text.replace("kappa = 1e6", "kappa = 1e4").replace("mass = 0.1", "mass = 0.02");
+    let report = verdict(&recorded(&light, 200), "box");
+    assert!(report.fixed > 0.01 * report.load, "{report:?}");
+    assert_eq!(report.verdict, Verdict::Held, "{report:?}");
+    // Under it, on the table, it is not off it.
+    let low = light.replace("up = 0.08", "up = 0.0");
+    let report = verdict(&recorded(&low, 200), "box");
+    assert_eq!(report.verdict, Verdict::PartlyHeld, "{report:?}");
+}
+
+/// Objects from a URDF, which move as a whole or by a joint.
+#[test]
+fn objects_with_links() {
+    let urdf = |freedom: &str, floor: f64| {
+        format!(
+            "[[object]]\nname = \"driver\"\nurdf = \"driver.urdf\"\nfreedom = \"{freedom}\"\nposition = [0.0, 0.0, 0.0]\n\
+             [[object]]\nname = \"table\"\nhalfspace = [0.0, 0.0, 1.0, {floor:?}]\n"
+        )
+    };
+    std::fs::write(
+        folder().join("driver.urdf"),
+        "<robot name=\"driver\"><link name=\"screw\"><inertial><mass value=\"0.1\"/><inertia ixx=\"1e-4\" iyy=\"1e-4\" izz=\"1e-4\" \
+         ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial><collision><geometry><sphere radius=\"0.02\"/></geometry></collision></link>\
+         <joint name=\"spin\" type=\"continuous\"><parent link=\"screw\"/><child link=\"handle\"/><axis xyz=\"0 0 1\"/></joint>\
+         <link name=\"handle\"><inertial><mass value=\"0.1\"/><inertia ixx=\"1e-4\" iyy=\"1e-4\" izz=\"1e-4\" ixy=\"0\" ixz=\"0\" \
+         iyz=\"0\"/></inertial></link></robot>",
+    )
+    .unwrap();
+    let recording = recorded(&urdf("free", -0.0205), 150);
+    let report = verdict(&recording, "driver");
+    assert_eq!(report.verdict, Verdict::Resting, "{report:?}");
+    assert!((report.load - 0.2 * 9.81).abs() < 1e-9 && (report.fixed / report.load - 1.0).abs() < 1e-3, "{report:?}");
+    for recording in [recording, recorded(&urdf("fixed", -1.0), 20)] {
+        let spin = verdict(&recording, "driver/spin");
+        assert!(spin.verdict == Verdict::Resting && spin.load == 0.0, "{spin:?}");
+    }
+}
+
+#[test]
+fn what_stays_deep_is_named() {
+    let mut recording = recorded(BALL, 50);
+    assert_eq!(deep_again(&recording), []);
+    let deep = |recording: &mut Recording, steps: std::ops::Range<usize>, phi: f64| {
+        recording.steps[steps].iter_mut().for_each(|step| step.phi.fill(phi));
+    };
+    // Once is what a start in overlap is, or a turn; then the step leaves it.
+    deep(&mut recording, 10..11, -2e-3);
+    deep(&mut recording, 11..12, -0.4e-3);
+    assert_eq!(deep_again(&recording), []);
+    deep(&mut recording, 20..30, -3e-3);
+    let found = deep_again(&recording);
+    assert!(found.len() == 1 && found[0].steps == 9 && found[0].last == 30 && found[0].depth == 3e-3, "{found:?}");
+    // A step that was not solved has promised nothing.
+    recording.steps[20..30].iter_mut().for_each(|step| step.status = "infeasible".to_owned());
+    assert_eq!(deep_again(&recording), []);
+}
+
+/// A small ellipsoid just above the edge of a box falls 9.8 m in a step: what its one contact, off its centre, makes of that is no motion that it
+/// could have. In steps of a hundredth of that fall it comes to rest.
+#[test]
+fn steps_that_go_too_far_are_named() {
+    let egg = |epsilon: f64| {
+        format!(
+            "[params]\nh = 0.1\nepsilon = {epsilon:?}\n[[object]]\nname = \"table\"\nbox = [0.036, 0.036, 0.005]\nfreedom = \"fixed\"\n\
+             position = [0.0, 0.0, -0.005]\n[[object]]\nname = \"egg\"\nellipsoid = [0.012, 0.008, 0.005]\nmass = 0.001\n\
+             freedom = \"free\"\nposition = [0.0, 0.0, 0.012]\nrpy = [0.3, 0.9, 0.0]\n"
+        )
+    };
+    let far = far_steps(&recorded(&egg(0.01), 20));
+    assert!(far.len() == 1 && far[0].farthest == 1 && far[0].motion.distance > 10.0 * far[0].size, "{far:?}");
+    assert!((far[0].size / 0.012_f64.hypot(0.008).hypot(0.005) - 1.0).abs() < 1e-12, "{far:?}");
+    // It does not touch anything where it falls.
+    assert_eq!(far[0].steps, 1, "{far:?}");
+    assert_eq!(far_steps(&recorded(&egg(100.0), 400)), []);
+}
+
+#[test]
+fn the_summary_says_what_counts() {
+    let path = folder().join("ball.toml");
+    std::fs::write(&path, BALL).unwrap();
+    let output = fingertip(&["rollout", path.to_str().unwrap(), "-n", "300"], "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in
+        ["ball rests", "last 1.00 s", "(at rest: at most 1 mm)", "(at most 1.1°)", "creeps by 0.000 mm/s", "energy"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(["still moving", "DEEP AGAIN", "TOO FAR"].iter().all(|part| !text.contains(part)), "{text}");
+}

@@ -1,0 +1,19 @@
+//! Contacts: distances and contact points of shapes, and steps in which they matter.
+
+mod collision;
+mod concave;
+mod convex;
+mod frame;
+mod geometry;
+mod grid;
+mod hover;
+mod no_contacts;
+mod overlap;
+mod pair_formulas;
+mod pair_gradients;
+mod pair_rules;
+mod pairs;
+mod separation;
+mod ties;
+mod torsion;
+mod wedge;

@@ -1,0 +1,4 @@
+//! Planning and grasping.
+
+mod grasp;
+mod mpc;

@@ -1,0 +1,12 @@
+//! Descriptions: what readers and checks make of files, and what they say of wrong ones.
+
+mod bad_input;
+mod damaged_files;
+mod description;
+mod documented_keys;
+mod first_program;
+mod large_scenes;
+mod mjcf;
+mod mount;
+mod scenes;
+mod shipped;

@@ -1,0 +1,450 @@
+//! MJCF against MuJoCo's own compiler. `benches/peers/mjcf.py --golden` writes the numbers; the file says of which version.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use candle_core::{DType, Device, Result};
+use fingertip::Model;
+use fingertip::description::{Freedom, Object, ObjectBody, Params, Robot, Scene, Shape};
+use fingertip::kinematics::Kinematics;
+use fingertip::step::Quasidynamic;
+use serde_json::Value;
+
+/// Sums and products of some tens of numbers of order one.
+const ROUNDING: f64 = 1e-13;
+/// MuJoCo keeps principal moments and axes, from an iteration that ends at 1e-12.
+const PRINCIPAL: f64 = 1e-11;
+const FILES: [&str; 6] = ["actuators", "contacts", "include", "kinematics", "masses", "tendon"];
+
+fn path(file: &str) -> PathBuf {
+    PathBuf::from("tests/mjcf").join(file)
+}
+
+fn golden() -> Value {
+    serde_json::from_str(include_str!("../mjcf/golden.json")).unwrap()
+}
+
+fn list(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+fn robot(file: &str) -> Robot {
+    Robot::from_mjcf("r", path(&format!("{file}.xml"))).unwrap()
+}
+
+fn model(scene: &Scene) -> Model {
+    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+/// Every body and every site at three random configurations.
+#[test]
+fn poses_of_bodies() -> Result<()> {
+    let golden = golden();
+    for file in FILES {
+        let model = model(&Scene::new().robot(robot(file)));
+        let entry = &golden[file];
+        let joints: Vec<&str> = entry["joints"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        for pose in entry["poses"].as_array().unwrap() {
+            let given: HashMap<String, f64> =
+                joints.iter().map(|name| format!("r/{name}")).zip(list(&pose["q"])).collect();
+            let q: Vec<f64> = model.q_names().iter().map(|name| given[name]).collect();
+            let bodies = pose["bodies"].as_object().unwrap();
+            let names: Vec<String> = bodies.keys().map(|name| format!("r/{name}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let kinematics = Kinematics::of_bodies(&model.tree, &names, DType::F64, &Device::Cpu)?;
+            let poses = kinematics.at(&model.tensor(&[&q])?)?.poses.squeeze(0)?.to_vec2::<f64>()?;
+            let sites = pose["sites"].as_object().unwrap();
+            let names: Vec<String> = sites.keys().map(|name| format!("r/{name}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            assert_eq!(names.len(), model.tree.sites.len());
+            let of_sites = Kinematics::of_sites(&model.tree, &names, DType::F64, &Device::Cpu)?;
+            let of_sites = of_sites.at(&model.tensor(&[&q])?)?.poses.squeeze(0)?.to_vec2::<f64>()?;
+            for ((name, expected), pose) in bodies.iter().zip(poses).chain(sites.iter().zip(of_sites)) {
+                // Ours has the columns of the rotation, MuJoCo's the rows.
+                let rows = (0..3).flat_map(|i| (0..3).map(move |j| 3 + 3 * j + i));
+                let ours: Vec<f64> = (0..3).chain(rows).map(|k| pose[k]).collect();
+                let error = largest_difference(&ours, &list(expected));
+                assert!(error < ROUNDING, "{file}: {name}: off by {error:e}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Mass, centre of mass and inertia of every body.
+#[test]
+fn masses_of_bodies() {
+    let golden = golden();
+    for file in FILES {
+        let masses = golden[file]["masses"].as_object().unwrap();
+        let links = robot(file).articulation.links;
+        for (name, expected) in masses {
+            let expected = list(expected);
+            let link = links.iter().find(|link| link.name == *name).unwrap();
+            let Some(inertia) = &link.inertia else {
+                assert_eq!(expected[0], 0.0, "{file}: {name}");
+                continue;
+            };
+            let m = inertia.matrix;
+            let ours = [m[(0, 0)], m[(1, 1)], m[(2, 2)], m[(0, 1)], m[(0, 2)], m[(1, 2)]];
+            let [mass, x, y, z, inertia_of @ ..] = &expected[..] else { panic!("ten numbers") };
+            assert!((inertia.mass - mass).abs() < ROUNDING, "{file}: {name}: {} kg is not {mass}", inertia.mass);
+            let com = largest_difference(inertia.com.as_slice(), &[*x, *y, *z]);
+            assert!(com < ROUNDING, "{file}: {name}: centre of mass off by {com:e}");
+            let error = largest_difference(&ours, inertia_of);
+            assert!(error < PRINCIPAL, "{file}: {name}: inertia off by {error:e}");
+        }
+    }
+}
+
+/// The pairs that MuJoCo finds where everything overlaps are those of our model where nothing does, with the same friction.
+#[test]
+fn pairs_and_their_friction() {
+    let apart = [("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 4.0), ("e", 6.0)];
+    let robot = apart.iter().fold(robot("contacts"), |robot, &(joint, at)| robot.with_home(joint, at));
+    let model = model(&Scene::new().robot(robot));
+    assert!(model.pairs.left_out.is_empty());
+    let geoms: HashMap<&str, &[&str]> = HashMap::from([
+        ("r/base", &["base"][..]),
+        ("r/a", &["a"]),
+        ("r/b", &["b", "b2"]),
+        ("r/c", &["c"]),
+        ("r/welded", &["welded"]),
+        ("r/d", &["d", "d2"]),
+        ("r/e", &["e", "paired"]),
+    ]);
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    let names: Vec<&str> = model
+        .shapes
+        .iter()
+        .map(|shape| {
+            let n = seen.entry(shape.body).or_default();
+            *n += 1;
+            geoms[model.tree.bodies[shape.body].name.as_str()][*n - 1]
+        })
+        .collect();
+    let pairs = model.pairs.pairs.iter().map(|pair| {
+        let mut both = [names[pair.a], names[pair.b]];
+        both.sort_unstable();
+        (both.map(str::to_owned), [pair.mu, pair.torsion])
+    });
+    let ours: BTreeMap<[String; 2], [f64; 2]> = pairs.collect();
+    let golden = golden();
+    let contacts = golden["contacts"]["contacts"].as_array().unwrap();
+    let name = |value: &Value| value.as_str().unwrap().to_owned();
+    let expected: BTreeMap<[String; 2], [f64; 2]> = contacts
+        .iter()
+        .map(|c| ([name(&c[0]), name(&c[1])], [c[2].as_f64().unwrap(), c[3].as_f64().unwrap()]))
+        .collect();
+    assert_eq!(ours, expected);
+}
+
+/// K (u − q), with the commands of MuJoCo's controls, and the joints' own springs are its force.
+#[test]
+fn stiffness_and_commands() {
+    let golden = golden();
+    let entry = &golden["actuators"];
+    let robot = robot("actuators");
+    let joints: Vec<&str> = entry["joints"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let controls = ["plain", "geared", "affine", "sprung", "twice1", "twice2", "split", "motor"];
+    for case in entry["forces"].as_array().unwrap() {
+        let by_joint = |key: &str| -> HashMap<&str, f64> { joints.iter().copied().zip(list(&case[key])).collect() };
+        let (q, mut force) = (by_joint("q"), by_joint("force"));
+        let u = robot.commands(&controls.into_iter().zip(list(&case["ctrl"])).collect());
+        // "left" follows "right" with a slope of −2.
+        *force.get_mut("right").unwrap() -= 2.0 * force["left"];
+        for joint in ["plain", "geared", "affine", "sprung", "twice", "right", "spring_only"] {
+            let own = robot.articulation.joints.iter().find(|own| own.name == joint).unwrap().spring;
+            let ours = robot.stiffness.get(joint).map_or(0.0, |stiffness| stiffness * (u[joint] - q[joint]))
+                + own.stiffness * (own.rest - q[joint]);
+            assert!((ours - force[joint]).abs() < ROUNDING, "{joint}: {ours} is not {}", force[joint]);
+        }
+    }
+    let ranges: BTreeMap<&str, Vec<f64>> =
+        robot.actuators.iter().filter_map(|map| Some((map.name.as_str(), map.range?.to_vec()))).collect();
+    let expected: BTreeMap<&str, Vec<f64>> =
+        entry["ranges"].as_object().unwrap().iter().map(|(name, range)| (name.as_str(), list(range))).collect();
+    assert_eq!(ranges, expected);
+    assert!(!robot.stiffness.contains_key("motor") && !u_names(&robot).contains(&"left".to_owned()));
+    assert_eq!(robot.passive.iter().collect::<Vec<_>>(), ["spring_only"]);
+    let geared = robot.articulation.joints.iter().find(|joint| joint.name == "geared").unwrap();
+    assert_eq!(geared.effort, 80.0);
+}
+
+fn u_names(robot: &Robot) -> Vec<String> {
+    robot.articulation.joints.iter().filter(|joint| joint.is_commandable()).map(|joint| joint.name.clone()).collect()
+}
+
+/// Where a finger with a tendon, springs and loads comes to rest in MuJoCo, our steps rest too.
+#[test]
+fn rest_of_a_tendon() -> Result<()> {
+    let golden = golden();
+    let robot = robot("tendon");
+    assert_eq!(robot.passive.iter().collect::<Vec<_>>(), ["J1", "flap"]);
+    assert_eq!((robot.tendons[0].joint.as_str(), robot.tendons[0].others["J1"]), ("J2", 0.7));
+    assert!(robot.articulation.notes.is_empty(), "{:?}", robot.articulation.notes);
+    let model = model(&Scene::new().with_gravity([0.0; 3]).robot(robot.clone()));
+    assert_eq!(model.u_names(), ["r/J3", "r/J2"]);
+    for case in golden["tendon"]["rests"].as_array().unwrap() {
+        let u = robot.commands(&["J3", "J0"].into_iter().zip(list(&case["ctrl"])).collect());
+        let u = model.tensor(&[&[u["J3"], u["J2"]]])?;
+        let mut parameters = model.parameters.clone();
+        parameters.tau = model.tensor(&[&list(&case["load"])])?;
+        let step = Quasidynamic::new(&model, &parameters)?;
+        let mut q = model.home(1)?;
+        for _ in 0..10_000 {
+            q = step.forward(&q, &u)?;
+        }
+        // Both slow down to their rest.
+        let error = largest_difference(&q.flatten_all()?.to_vec1()?, &list(&case["q"]));
+        assert!(error < 1e-9, "off by {error:e}");
+    }
+    Ok(())
+}
+
+/// How stiff friction is counts for elliptic cones alone, in MuJoCo as well.
+#[test]
+fn stiffness_of_friction() {
+    let read = |option: &str| {
+        let thing = r#"<body><freejoint/><geom size="1 1 1" type="box"/></body>"#;
+        let text = format!("<mujoco><option {option}/><worldbody>{thing}</worldbody></mujoco>");
+        Scene::from_mjcf_text(&text, "here").unwrap()
+    };
+    for (option, expected) in [
+        ("impratio=\"10\" cone=\"elliptic\"", 10.0),
+        ("impratio=\"10\"", Params::default().impratio),
+        ("cone=\"elliptic\"", Params::default().impratio),
+        ("impratio=\"0.5\" cone=\"elliptic\"", Params::default().impratio),
+    ] {
+        let scene = read(option);
+        assert_eq!(scene.params.impratio, expected, "{option}");
+        assert_eq!(
+            scene.notes.iter().any(|note| note.contains("impratio 0.5 left out")),
+            option.contains("0.5"),
+            "{option}"
+        );
+    }
+}
+
+/// The keyframe "home" is the start, and its controls the first commands.
+#[test]
+fn home_of_a_scene() {
+    let scene = Scene::from_mjcf(path("actuators.xml")).unwrap();
+    assert_eq!(scene.gravity, [0.0, 0.0, -1.0]);
+    let robot = &scene.robots[0];
+    assert_eq!(robot.name, "actuators");
+    assert_eq!((robot.home["plain"], robot.home["right"], robot.home["motor"]), (0.1, -0.1, 0.8));
+    let u = &scene.script[0].u;
+    assert_eq!(scene.script[0].time, 0.0);
+    assert!((u["affine"] - (0.5 * 100.0 + 0.1) / 40.0).abs() < ROUNDING);
+    assert!((u["sprung"] - 0.4).abs() < ROUNDING);
+}
+
+/// The same hand, ball and floor from MJCF and from URDF.
+#[test]
+fn the_step_does_not_depend_on_the_format() -> Result<()> {
+    let mut mjcf = Scene::from_mjcf(path("hand.xml")).unwrap();
+    mjcf.params.mu = 0.8;
+    let hand = Robot::from_urdf("hand", path("hand.urdf")).unwrap().with_default_stiffness(2.0);
+    let ball = Object::rigid("ball", Shape::sphere(0.04), 0.2).with_freedom(Freedom::Free).at([0.0, 0.0, -0.05]);
+    let hand = hand.with_base(nalgebra::Isometry3::translation(0.0, 0.0, 0.1));
+    let urdf =
+        Scene::new().with_params(mjcf.params.clone()).object(Object::ground("floor", -0.1)).object(ball).robot(hand);
+    let results = [&mjcf, &urdf].map(|scene| -> Result<_> {
+        let model = model(scene);
+        let step = Quasidynamic::new(&model, &model.parameters)?;
+        let q = model.home(1)?;
+        // The tips press the ball.
+        let next = step.step(&q, &model.tensor(&[&[-0.3, -0.1, 0.3, 0.1]])?)?;
+        let numbers = |t: &candle_core::Tensor| t.flatten_all()?.to_vec1::<f64>();
+        Ok((model.q_names(), numbers(&next.q_next)?, numbers(&next.force)?))
+    });
+    let [from_mjcf, from_urdf] = results.map(Result::unwrap);
+    assert_eq!(from_mjcf.0, from_urdf.0);
+    assert!(largest_difference(&from_mjcf.1, &from_urdf.1) < ROUNDING);
+    // Forces of about a newton.
+    assert!(from_urdf.2.iter().any(|force| force.abs() > 0.1), "{:?}", from_urdf.2);
+    assert!(largest_difference(&from_mjcf.2, &from_urdf.2) < 1e-10);
+    Ok(())
+}
+
+/// Robots and objects of scenes in TOML.
+#[test]
+fn keys_of_scene_files() {
+    let scene = |keys: &str| Scene::from_toml(keys, "tests/mjcf");
+    let read = scene(
+        "[[robot]]\nname = \"r\"\nmjcf = \"actuators.xml\"\nposition = [1, 0, 0]\nstiffness = { plain = 7 }\nhome = { plain = 0.3 }\n\
+         [[object]]\nname = \"o\"\nmjcf = \"ball.xml\"\nposition = [0, 1, 0]\n",
+    )
+    .unwrap();
+    let robot = &read.robots[0];
+    assert_eq!((robot.stiffness["plain"], robot.home["plain"], robot.home["geared"]), (7.0, 0.3, 0.2));
+    assert_eq!(robot.base.translation.x, 1.0);
+    let ball = &read.objects[0];
+    assert_eq!((ball.freedom, ball.pose.translation.vector), (Freedom::Free, nalgebra::Vector3::new(0.0, 1.0, 0.5)));
+    assert!(
+        matches!(&ball.body, ObjectBody::Rigid { inertia: Some(inertia), collisions } if (inertia.mass - 0.3).abs() < ROUNDING && collisions.len() == 2)
+    );
+    for (keys, expected) in [
+        ("[[robot]]\nname = \"r\"\n", "robot \"r\": urdf: expected urdf or mjcf, got none"),
+        ("[[robot]]\nname = \"r\"\nurdf = \"a\"\nmjcf = \"b\"\n", "expected urdf or mjcf, got both"),
+        (
+            "[[object]]\nname = \"o\"\nmjcf = \"ball.xml\"\nsphere = 1\n",
+            "mjcf: expected an MJCF file alone, got a shape beside it",
+        ),
+    ] {
+        let error = scene(keys).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    // A scene may be an MJCF itself.
+    assert_eq!(Scene::load(path("hand.xml")).unwrap().robots[0].articulation.joints.len(), 4);
+}
+
+/// A ball joint turns as MuJoCo's: where its body is in MuJoCo 3.17.0, at a q that is not special.
+#[test]
+fn a_ball_joint() {
+    let robot = robot("ball_joint");
+    let notes = &robot.articulation.notes;
+    assert!(notes.iter().any(|note| note == "range and spring of ball joints left out: wrist"), "{notes:?}");
+    let model = model(&Scene::new().robot(robot));
+    assert_eq!((model.nq(), model.nv(), model.nu()), (5, 4, 1));
+    assert_eq!(model.q_names()[1..], ["r/wrist.qw", "r/wrist.qx", "r/wrist.qy", "r/wrist.qz"]);
+    let kinematics = Kinematics::of_bodies(&model.tree, &["r/hand"], DType::F64, &Device::Cpu).unwrap();
+    let pose = kinematics.at(&model.tensor(&[&[0.4, 0.7, 0.3, -0.5, 0.2]]).unwrap()).unwrap().poses;
+    let pose = pose.flatten_all().unwrap().to_vec1::<f64>().unwrap();
+    let quaternion = nalgebra::Quaternion::new(0.77207417, 0.55630833, -0.29924793, -0.06980832);
+    let turn = nalgebra::UnitQuaternion::from_quaternion(quaternion).to_rotation_matrix();
+    let expected = [&[0.2209405, -0.00213398, 0.34745922], turn.matrix().as_slice()].concat();
+    // They were printed with eight digits.
+    let error = largest_difference(&pose, &expected);
+    assert!(error < 2e-8, "{pose:?} is not {expected:?}");
+}
+
+/// `connect` and `weld` hold together what the file has together.
+#[test]
+fn loops() {
+    let robot = robot("loop");
+    let points: Vec<_> = robot.articulation.connections.iter().map(|connection| connection.points).collect();
+    // The anchor in the frame of the first body, and where it is in that of the second; a weld has three points.
+    let near = |found: [[f64; 3]; 2], expected: [[f64; 3]; 2]| {
+        largest_difference(found.as_flattened(), expected.as_flattened()) < ROUNDING
+    };
+    assert_eq!(points.len(), 5);
+    assert!(near(points[0], [[0.0, 0.0, 0.2], [0.1, 0.0, 0.2]]), "{points:?}");
+    assert!(near(points[1], [[0.05, 0.0, 0.0], [0.05, 0.0, 0.0]]), "{points:?}");
+    assert!(near(points[4], [[0.0, 0.0, 0.1], [0.0, 0.0, 0.1]]), "{points:?}");
+    // What no actuator moves in a loop is passive.
+    assert!(robot.passive.contains("b") && !robot.passive.contains("a"), "{:?}", robot.passive);
+    let model = model(&Scene::new().robot(robot));
+    let frames = model.kinematics.at(&model.home(1).unwrap()).unwrap().poses.narrow(2, 0, 3).unwrap();
+    let frames = frames.squeeze(0).unwrap().to_vec2::<f64>().unwrap();
+    for k in 0..5 {
+        let [a, b] = [0, 1].map(|side| &frames[model.shapes.len() + 2 * k + side]);
+        assert!(largest_difference(a, b) < ROUNDING, "connection {k}: {a:?} {b:?}");
+    }
+}
+
+/// What a floating root alone cannot be joined to is said, and so is what joins two things.
+#[test]
+fn loops_that_are_left_out() {
+    let folder = std::env::temp_dir().join(format!("fingertip-loops-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("loop.xml");
+    let robot = |other: &str, end: &str| {
+        let text = format!(
+            "<mujoco><worldbody><body name=\"a\"><freejoint/><geom size=\".1\"/><body name=\"b\"><joint name=\"b\"/>\
+             <geom size=\".1\" pos=\"1 0 0\"/></body></body>{other}</worldbody>\
+             <equality><connect body1=\"b\" {end} anchor=\"0 0 0\"/></equality></mujoco>"
+        );
+        std::fs::write(&file, text).unwrap();
+        Robot::from_mjcf("r", &file).unwrap().articulation
+    };
+    let other = "<body name=\"c\"><geom size=\".1\" pos=\"3 0 0\"/></body>";
+    let (world, two) = (robot("", ""), robot(other, "body2=\"c\""));
+    std::fs::remove_dir_all(&folder).unwrap();
+    for (articulation, expected) in [
+        (world, "equality connect of b and world left out: nothing fixes its root to the world"),
+        (two, "equality connect of b and c left out: not of one thing"),
+    ] {
+        assert!(articulation.connections.is_empty());
+        let notes = &articulation.notes;
+        assert_eq!(notes.iter().filter(|note| *note == expected).count(), 1, "{notes:?}");
+    }
+}
+
+/// What is not read is named once, by element and attribute.
+#[test]
+fn what_is_left_out_is_said_once() {
+    let scene = Scene::from_mjcf(path("left_out.xml")).unwrap();
+    let expected = [
+        "tendons that are not fixed: 1 left out: rope",
+        "<geom>: solimp, solref left out",
+        "<option>: integrator, timestep left out",
+        "<position>: kv left out",
+        "<sensor>: 1 left out",
+        "<tendon/spatial>: 1 left out",
+        "<connect>: solref left out",
+        "<tendon>: name, tendon1, tendon2 left out",
+        "equality tendon \"cable\" of t1 and t2 left out: nothing holds them together here",
+        "<worldbody/light>: 1 left out",
+        "<site>: size left out",
+        "sites of the world left out: w",
+    ];
+    let mut notes = scene.notes.clone();
+    notes.sort();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort();
+    assert_eq!(notes, expected);
+    let own = &scene.robots[0].articulation.notes;
+    assert!(own.iter().any(|note| note.contains("here with the default stiffness: c")), "{own:?}");
+    assert!(own.iter().any(|note| note.contains("collision mesh") && note.contains("nowhere.stl")), "{own:?}");
+}
+
+/// One message that names the file, the line, the element and what was expected.
+#[test]
+fn bad_files() {
+    let folder = std::env::temp_dir().join(format!("fingertip-mjcf-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("bad.xml");
+    let body = |inner: &str| {
+        format!("<mujoco><worldbody>\n<body name=\"b\">{inner}<geom size=\".1\"/></body></worldbody></mujoco>")
+    };
+    for (text, expected) in [
+        ("<mujoco>".into(), "XML"),
+        (body("<joint type=\"bal\"/>"), "expected one of free, ball, slide, hinge, got \"bal\""),
+        (body("<joint axis=\"0 0\"/>"), "line 2: joint: axis: expected 3 numbers, got 2"),
+        (body("<joint axis=\"0 0 nan\"/>"), "joint: axis: expected finite numbers, got \"nan\""),
+        (body("<joint axis=\"0 0 0\"/>"), "axis: expected a direction"),
+        (body("<joint class=\"no\"/>"), "joint: class: there is no class \"no\""),
+        (body("<body quat=\"1 0 0 0\" euler=\"0 0 0\"/>"), "body: quat: expected this or euler, got both"),
+        (body("<body name=\"b\"/>"), "body \"b\": name: expected a unique name"),
+        (body("<geom type=\"mesh\" mesh=\"m\"/>"), "geom: mesh: there is no mesh \"m\""),
+        (body("<geom type=\"capsule\" size=\"0.1\"/>"), "geom: capsule half length: expected a positive number, got 0"),
+        (body("<attach model=\"m\"/>"), "attach: expected bodies that the file spells out"),
+        (
+            body("<freejoint/><joint/>").replace("<freejoint/><joint/>", "<joint/><freejoint/>"),
+            "expected a free joint alone",
+        ),
+        (body("<include file=\"no.xml\"/>"), "bad.xml: line 2: include: there is no file"),
+        (body("<include file=\"bad.xml\"/>"), "expected a file once, but \"bad.xml\" is included already"),
+        (body("<replicate count=\"1e9\"/>"), "replicate: count: expected an integer from 1 to 10000"),
+        (
+            body("").replace("</mujoco>", "<contact><exclude body1=\"b\" body2=\"c\"/></contact></mujoco>"),
+            "exclude: body of \"b\" and \"c\": there is no body \"c\"; did you mean \"b\"?",
+        ),
+        (
+            body("<joint name=\"j\"/>").replace("</mujoco>", "<actuator><position joint=\"i\"/></actuator></mujoco>"),
+            "actuator \"actuator1\": there is no joint \"i\"; did you mean \"j\"?",
+        ),
+    ] {
+        std::fs::write(&file, &text).unwrap();
+        let error = Scene::load(&file).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}\n{error}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,10 @@
+//! Steps, their gradients, batches and rollouts.
+
+mod batch;
+mod fused;
+mod golden_hand;
+mod gradients;
+mod linearize;
+mod numbers;
+mod physics;
+mod rollout;
