@@ -58,7 +58,7 @@ pub struct Params {
     /// | a ball falls by 10 cm: s | 0.14 | 1.02 | 0.11 | 0.02 |
     /// | Newton iterations of the push | | 19 | 19 | 19 |
     ///
-    /// (`cargo test --release --test epsilon -- --nocapture` prints and checks the numbers.)
+    /// (`cargo test --release --test solve epsilon -- --nocapture` prints and checks the numbers.)
     ///
     /// Small ε costs no iterations, but it has two other effects. A thing that nothing holds moves far in one step, h²
     /// g/ε: 1 mm, 1 cm and 10 cm here. Contacts treat this motion as a straight line. And the barrier, which acts at a
