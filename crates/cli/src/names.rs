@@ -9,7 +9,7 @@ use fingertip::shipped::Kind;
 use fingertip::show::Source;
 use fingertip::{Error, Result};
 
-use super::scene::{self, made};
+use super::made::{is_made, made};
 
 /// The kinds of things that an argument can name.
 pub enum Thing {
@@ -145,7 +145,7 @@ pub fn thing(what: &Path) -> Result<Thing> {
         });
     }
     let Some(name) = bare(what) else { return Ok(if has(&["toml"]) { Thing::Scene } else { Thing::Recording }) };
-    if scene::is_made(what) || Kind::Scene.find(name).is_ok() {
+    if is_made(what) || Kind::Scene.find(name).is_ok() {
         return Ok(Thing::Scene);
     }
     if Kind::Task.find(name).is_ok() {

@@ -7,7 +7,7 @@ use parry3d_f64::math::Vector;
 use parry3d_f64::query::PointQuery;
 use parry3d_f64::shape::TriMesh;
 
-use super::hull::extent;
+use super::hull_face::extent;
 use super::mesh::Triangles;
 use crate::error::{Error, Result};
 

@@ -12,7 +12,7 @@
 
 use nalgebra::Vector3;
 
-use super::HullFace;
+use super::hull_face::HullFace;
 
 /// The most faces of a node that is not split.
 const FEW: usize = 8;

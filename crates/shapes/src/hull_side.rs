@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 
 use nalgebra::Vector3;
 
-use super::hull::{HullFace, extent, planar_hull};
+use super::hull_face::{HullFace, extent, planar_hull};
 
 /// Several faces that are flat together, or one.
 #[derive(Clone, Debug, PartialEq)]

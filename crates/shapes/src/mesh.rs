@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Point3;
 
-use super::{Hull, Shape, check, collada, file, glb, obj, stl};
+use super::{Hull, check, collada, file, glb, obj, stl};
 use crate::error::{Error, Result};
 
 /// The most triangles of a visual mesh.
@@ -105,22 +105,10 @@ fn kind(path: &Path) -> Result<Kind> {
     found.ok_or_else(|| Error::invalid("mesh", "expected a name that ends with .stl, .obj, .dae or .glb"))
 }
 
-/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). The
-/// transforms of a COLLADA or GLB file's scene and its unit are applied; its up axis is not.
-///
-/// # Errors
-/// If the file cannot be read, is larger than 512 MiB, is not STL, OBJ, COLLADA or GLB, is damaged, or is flat or
-/// empty. The error's place is the file.
-pub fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
-    let place = |error: Error| error.within(path.display());
-    check_scale(scale).map_err(place)?;
-    Shape::hull(&scaled(&vertices(path)?, scale)).map_err(place)
-}
-
 /// The vertices in a mesh file, each once.
 ///
 /// # Errors
-/// As [`hull`], but for flat meshes.
+/// As [`hull`](super::hull), but for flat meshes.
 pub fn vertices(path: &Path) -> Result<Vec<[f64; 3]>> {
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
     let points = kind(path).and_then(|kind| match kind {
@@ -153,7 +141,7 @@ pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Hull>> {
     parts.into_iter().map(part).collect()
 }
 
-fn check_scale(scale: [f64; 3]) -> Result<()> {
+pub(super) fn check_scale(scale: [f64; 3]) -> Result<()> {
     for factor in scale {
         check::finite("scale", factor)?;
         check::at_most("scale", factor, check::LONGEST, "in size")?;
@@ -171,7 +159,7 @@ fn distinct(points: Vec<Point3<f64>>) -> Vec<[f64; 3]> {
     points.filter(|point| seen.insert(point.map(f64::to_bits))).collect()
 }
 
-fn scaled(points: &[[f64; 3]], scale: [f64; 3]) -> Vec<[f64; 3]> {
+pub(super) fn scaled(points: &[[f64; 3]], scale: [f64; 3]) -> Vec<[f64; 3]> {
     points.iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect()
 }
 

@@ -57,6 +57,7 @@ pub use live::{Entry, Gallery, LiveServer};
 #[cfg(feature = "full")]
 pub use load::Loaded;
 #[cfg(feature = "full")]
+pub use plan::Expected;
 pub use plot::plot;
 pub use record::{Recorder, StepResult, record};
 pub use recording::{
@@ -68,6 +69,6 @@ pub use rrd::write_rrd;
 #[cfg(feature = "full")]
 pub use save::RecordingWriter;
 pub use source::Source;
-pub use states::{Expected, States};
+pub use states::States;
 pub use unrest::{DeepAgain, EnergyReport, FarStep, Motion, Mover, deep_again, far_steps, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

@@ -5,12 +5,26 @@ use nalgebra::{UnitQuaternion, Vector3};
 
 use super::observe::Observer;
 use super::recording::{GoalRecord, PlanRecord, Recording, Role};
-use super::states::Expected;
 use fingertip_plan::mpc::Task;
 use fingertip_plan::mpc::cost::{Goal, Turn};
 use fingertip_plan::mpc::task::{Episode, Errors};
 use fingertip_step::kinematics::Coordinate;
 use fingertip_step::model::Model;
+
+/// A plan's states, and how it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected<'a> {
+    /// States at the start and at the ends of the periods (T + 1, nq).
+    pub q: &'a [f64],
+    /// The value of the objective.
+    pub cost: f64,
+    /// Why the search ended.
+    pub outcome: &'a str,
+    /// Iterations of the search.
+    pub iterations: usize,
+    /// Time that the search took, s.
+    pub seconds: f64,
+}
 
 /// Scalars of a task: the cost of the plan that is followed, how long it took to make, s, and how far the object is from its
 /// goal, m and rad, and of joints rad or m.

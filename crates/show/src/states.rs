@@ -4,7 +4,7 @@ use candle_core::{Result, bail};
 
 use super::cast::cast;
 use super::observe::{Observer, vectors};
-use super::plan::{COST, PLANNING, note_errors};
+use super::plan::{COST, Expected, PLANNING, note_errors};
 use super::record::scalars;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
 use super::source::Source;
@@ -25,21 +25,6 @@ pub struct States<'a> {
     pub u: &'a [f64],
     /// Contact forces on B in world axes in each step (n, nc, 3), N; empty if they are not known.
     pub force: &'a [f64],
-}
-
-/// A plan's states, and how it was found.
-#[derive(Clone, Copy, Debug)]
-pub struct Expected<'a> {
-    /// States at the start and at the ends of the periods (T + 1, nq).
-    pub q: &'a [f64],
-    /// The value of the objective.
-    pub cost: f64,
-    /// Why the search ended.
-    pub outcome: &'a str,
-    /// Iterations of the search.
-    pub iterations: usize,
-    /// Time that the search took, s.
-    pub seconds: f64,
 }
 
 impl Recording {

@@ -7,9 +7,9 @@ use fingertip::kinematics::{Coordinate, POSE, SCREW};
 use fingertip::step::Quasidynamic;
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
-use super::optimality::{numbers, vectors};
 use super::rolling::{Curved, Hanging, Rolling};
 use super::states::State;
+use super::{numbers, vectors};
 
 /// A contact's normal, points on A and B, φ and weight.
 pub type Geometry = (Vector3<f64>, [Vector3<f64>; 2], f64, f64);

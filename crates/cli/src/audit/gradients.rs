@@ -7,7 +7,7 @@ use fingertip::step::{Linearization, Quasidynamic};
 use nalgebra::DMatrix;
 
 use super::inputs::Inputs;
-use super::optimality::numbers;
+use super::numbers;
 use super::quantities::Quantities;
 
 /// Derivatives of the first rows of [`Quantities`] by the first columns of [`Inputs`], in units of the quantities by units of the

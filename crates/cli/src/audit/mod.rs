@@ -11,13 +11,14 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use candle_core::Result;
+use candle_core::{Result, Tensor};
 use fingertip::Model;
 use fingertip::description::Friction;
 use fingertip::math::largest::largest;
 use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
 use indicatif::{ProgressBar, ProgressStyle};
+use nalgebra::Vector3;
 
 use self::differences::{Comparison, Finding, GRADIENT};
 use self::gradients::{Gradients, asymmetry};
@@ -269,4 +270,14 @@ fn report(checks: &[Check]) -> String {
         ]);
     }
     table.to_string()
+}
+
+/// All numbers of a tensor.
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    tensor.flatten_all()?.to_vec1()
+}
+
+/// All vectors of a tensor whose last dimension is x, y, z.
+fn vectors(tensor: &Tensor) -> Result<Vec<Vector3<f64>>> {
+    Ok(numbers(tensor)?.chunks_exact(3).map(|v| Vector3::new(v[0], v[1], v[2])).collect())
 }

@@ -12,7 +12,7 @@
 //! By Coulomb's law ν_n is larger by what makes it so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and
 //! stiffness; ellipsoids add to P what [`super::rolling`] says.
 
-use candle_core::{Result, Tensor};
+use candle_core::Result;
 use fingertip::contact::UNUSED;
 use fingertip::description::{Friction, JointKind};
 use fingertip::math::largest::{larger, largest};
@@ -21,6 +21,7 @@ use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
 
 use super::balance::Balance;
 use super::states::State;
+use super::{numbers, vectors};
 
 /// Relative errors of a step in the optimality conditions.
 pub struct Optimality {
@@ -271,14 +272,4 @@ fn conditioning(matrix: &DMatrix<f64>) -> f64 {
     let scaled = DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)] / (root[i] * root[j]));
     let values = scaled.symmetric_eigenvalues();
     if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
-}
-
-/// All numbers of a tensor.
-pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
-    tensor.flatten_all()?.to_vec1()
-}
-
-/// All vectors of a tensor whose last dimension is x, y, z.
-pub fn vectors(tensor: &Tensor) -> Result<Vec<Vector3<f64>>> {
-    Ok(numbers(tensor)?.chunks_exact(3).map(|v| Vector3::new(v[0], v[1], v[2])).collect())
 }

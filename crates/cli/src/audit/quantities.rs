@@ -8,7 +8,7 @@ use fingertip::step::{Quasidynamic, Step};
 use nalgebra::DMatrix;
 
 use super::inputs::velocity_name;
-use super::optimality::{numbers, vectors};
+use super::{numbers, vectors};
 
 /// Pairs whose forces are a smaller part of all are left out, ...
 const NOTICEABLE: f64 = 1e-4;

@@ -10,9 +10,9 @@ use fingertip::step::{Form, Quasidynamic};
 
 use self::report::{Report, Row, Saving};
 use self::work::{LONG, Work};
-use super::inspect::Contents;
+use super::inspect::{Contents, hints};
 use super::scene::{self, SceneArgs, TargetArgs};
-use super::{Exit, Outcome, hints};
+use super::{Exit, Outcome};
 
 /// Batches, as far as a rollout takes less than [`LONG`].
 const WORLDS: [usize; 5] = [1, 8, 64, 256, 1024];

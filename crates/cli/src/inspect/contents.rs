@@ -13,7 +13,6 @@ use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use serde::Serialize;
 
 use super::notes::left_out;
-use crate::hints;
 
 /// All of it, in the order of the JSON form.
 #[derive(Serialize)]
@@ -38,7 +37,7 @@ pub struct Contents {
     pub actuators: Vec<Actuator>,
     pub left_out: Vec<String>,
     pub warnings: Vec<String>,
-    /// Changes that may be worth while.
+    /// Changes that may be worth while, where [`hints`](super::hints) have been asked for.
     pub hints: Vec<String>,
 }
 
@@ -165,7 +164,7 @@ impl Contents {
         let row = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
         let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
         let left_out = left_out(&source.scene, model).into_iter().chain(start.left_out).collect();
-        let mut contents = Self {
+        Ok(Self {
             scene: source.name.clone(),
             nq: model.nq(),
             nv: model.nv(),
@@ -193,9 +192,7 @@ impl Contents {
             left_out,
             warnings: model.warnings.clone(),
             hints: Vec::new(),
-        };
-        contents.hints = hints::of(&contents, &source.scene);
-        Ok(contents)
+        })
     }
 }
 

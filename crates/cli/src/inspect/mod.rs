@@ -1,6 +1,7 @@
 //! `fingertip inspect`: lists the contents of a scene.
 
 mod contents;
+pub mod hints;
 mod notes;
 mod text;
 
@@ -26,7 +27,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load_quietly()?;
-    let contents = Contents::of(&source, &step)?;
+    let mut contents = Contents::of(&source, &step)?;
+    contents.hints = hints::of(&contents, &source.scene);
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&contents)?)?;

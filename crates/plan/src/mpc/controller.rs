@@ -10,10 +10,11 @@ use super::estimate::{Estimate, Estimator};
 use super::filter::Filter;
 use super::ilqr::Ilqr;
 use super::outcome::{Clock, Outcome, Plan};
-use super::problem::{Problem, Start};
+use super::problem::Problem;
 use super::sampling::{Deviates, Sampler, Sampling};
 use super::shooting::shoot;
 use super::simulator::{Joint, Simulator};
+use super::start::Start;
 use super::trust::{Region, Trust};
 use super::under_way::UnderWay;
 

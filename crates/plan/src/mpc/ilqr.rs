@@ -10,8 +10,9 @@ use candle_core::Result;
 use nalgebra::DVector;
 
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Start, Trajectory};
+use super::problem::{Problem, Trajectory};
 use super::quadratic::Quadratic;
+use super::start::Start;
 use super::sweep::{Sweep, backward};
 use fingertip_step::solve::Accuracy;
 

@@ -7,6 +7,7 @@ use super::command::{Command, within};
 use super::cost::{Objective, Term};
 use super::robust::Robust;
 use super::simulator::Simulator;
+use super::start::Start;
 use fingertip_step::solve::{Accuracy, Status};
 
 /// Find `horizon` commands, from a given state on, that make the objective small.
@@ -22,28 +23,6 @@ pub struct Problem {
     pub horizon: usize,
     /// Other worlds for which the plan is made too, if there are any.
     pub robust: Option<Robust>,
-}
-
-/// The start of a problem.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Start {
-    /// The state (nq).
-    pub q: Vec<f64>,
-    /// The previous command (nu).
-    pub u: Vec<f64>,
-    /// The solver's forces in the first steps of nearby periods (·, n_warm), from which solves start: those of the
-    /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
-    /// very first one cold.
-    pub warm: Vec<f64>,
-    /// The starts in the other worlds of a robust problem, in their order; where one is not given it is this one. All have the same u.
-    pub others: Vec<Start>,
-}
-
-impl Start {
-    /// A state and the previous command, without known forces.
-    pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
-        Self { q, u, ..Self::default() }
-    }
 }
 
 /// The trajectory of T commands in one world; in a robust problem that of the believed world, with those of the others.

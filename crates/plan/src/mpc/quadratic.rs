@@ -4,8 +4,9 @@ use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};
 
 use super::cost::{ContactForce, Expansion, ForceRates};
-use super::problem::{Problem, Square, Start, Trajectory};
+use super::problem::{Problem, Square, Trajectory};
 use super::simulator::{Forces, Linear, Simulator};
+use super::start::Start;
 use fingertip_step::solve::Accuracy;
 
 /// The problem along a trajectory to second order in (x, v). x is q in tangent coordinates, with the previous command

@@ -11,7 +11,6 @@
 use candle_core::{Device, Result, Tensor, bail};
 use serde::Deserialize;
 
-use super::problem::Start;
 use super::simulator::Simulator;
 use fingertip_shapes::largest::largest;
 use fingertip_step::kinematics::Coordinate;
@@ -230,13 +229,6 @@ impl Variation {
 /// Is a body one of an object?
 pub(super) fn is_object(model: &Model, body: usize) -> bool {
     model.tree.owners.iter().any(|owner| !owner.robot && owner.bodies.contains(&body))
-}
-
-impl Start {
-    /// The start of world `world`: those that are not given start as the believed one does.
-    pub(super) fn of(&self, world: usize) -> &Self {
-        world.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(self)
-    }
 }
 
 #[cfg(test)]

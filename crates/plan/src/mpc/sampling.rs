@@ -11,7 +11,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::ilqr::best_of;
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Start, Trajectory};
+use super::problem::{Problem, Trajectory};
+use super::start::Start;
 use fingertip_step::solve::Accuracy;
 
 /// The fraction of the plans that count.

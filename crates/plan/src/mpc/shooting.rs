@@ -13,7 +13,8 @@ use candle_core::Result;
 
 use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Start};
+use super::problem::Problem;
+use super::start::Start;
 
 /// The number of changes that the method remembers.
 const MEMORY: usize = 10;

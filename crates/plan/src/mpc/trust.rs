@@ -18,9 +18,10 @@ use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Start};
+use super::problem::Problem;
 use super::quadratic::Quadratic;
 use super::simulator::Simulator;
+use super::start::Start;
 use fingertip_step::solve::Accuracy;
 use fingertip_step::solve::program::{CONE, Program};
 

@@ -10,20 +10,6 @@ use super::node::Node;
 use crate::Limits;
 use fingertip_shapes::{Result, unknown};
 
-pub(super) const KINDS: [&str; 11] = [
-    "general",
-    "motor",
-    "position",
-    "velocity",
-    "intvelocity",
-    "damper",
-    "cylinder",
-    "muscle",
-    "adhesion",
-    "dcmotor",
-    "plugin",
-];
-
 /// An actuator: its force on its length L is gain · ctrl + bias − stiffness · L.
 pub(super) struct Actuator {
     pub(super) name: String,

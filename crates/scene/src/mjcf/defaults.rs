@@ -9,6 +9,21 @@ use fingertip_shapes::{Result, unknown};
 /// The class of elements that name none.
 const MAIN: &str = "main";
 
+/// The tags of actuators.
+const ACTUATORS: [&str; 11] = [
+    "general",
+    "motor",
+    "position",
+    "velocity",
+    "intvelocity",
+    "damper",
+    "cylinder",
+    "muscle",
+    "adhesion",
+    "dcmotor",
+    "plugin",
+];
+
 struct Class<'a> {
     above: Option<usize>,
     elements: Vec<&'a Element>,
@@ -78,7 +93,7 @@ impl<'a> Defaults<'a> {
 
     /// The defaults of an actuator, of whichever kind they are spelled, the farthest first.
     pub(super) fn of_actuator(&self, node: &Node<'a>) -> Result<Vec<&'a Element>> {
-        let mut defaults = self.of(node, None, |tag| super::actuator::KINDS.contains(&tag))?;
+        let mut defaults = self.of(node, None, |tag| ACTUATORS.contains(&tag))?;
         defaults.reverse();
         Ok(defaults)
     }

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::node::Node;
 use fingertip_shapes::{Error, Result, file, xml};
 
 /// Files that one may include.
@@ -24,7 +23,7 @@ pub(super) struct Element {
 
 /// A file with what it includes in the places of its `<include>`s.
 pub(super) struct Document {
-    root: Element,
+    pub(super) root: Element,
     pub(super) files: Vec<PathBuf>,
     /// Attributes that something has asked for, by their element's tag.
     read: RefCell<BTreeSet<(String, String)>>,
@@ -49,16 +48,6 @@ impl Document {
     /// The main file's folder.
     pub(super) fn folder(&self) -> &Path {
         folder(&self.files[0])
-    }
-
-    pub(super) fn root(&self) -> Node<'_> {
-        Node::new(self, &self.root)
-    }
-
-    /// All elements of sections with this tag, in the order of the document.
-    pub(super) fn sections<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = Node<'a>> {
-        self.note_read(tag, "");
-        self.root().children().filter(move |node| node.tag() == tag)
     }
 
     pub(super) fn note_read(&self, tag: &str, attribute: &str) {

@@ -11,6 +11,18 @@ pub(super) struct Node<'a> {
     defaults: Vec<&'a Element>,
 }
 
+impl Document {
+    pub(super) fn root(&self) -> Node<'_> {
+        Node::new(self, &self.root)
+    }
+
+    /// All elements of sections with this tag, in the order of the document.
+    pub(super) fn sections<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = Node<'a>> {
+        self.note_read(tag, "");
+        self.root().children().filter(move |node| node.tag() == tag)
+    }
+}
+
 impl<'a> Node<'a> {
     pub(super) fn new(document: &'a Document, element: &'a Element) -> Self {
         Self { document, element, defaults: Vec::new() }

@@ -11,9 +11,9 @@ use fingertip_shapes::collision::{
 };
 use fingertip_shapes::largest::USABLE;
 
+use super::bound::Bound;
 use super::grid::GridPair;
 use super::kind::WeightedKind;
-use super::lanes::bound::Bound;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
 

@@ -1,5 +1,6 @@
 //! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the shapes' poses and sizes.
 
+mod bound;
 mod contacts;
 mod convex;
 mod frame;

@@ -93,7 +93,7 @@ pub(crate) fn vjp<R: Real>(
                 put_triple(out, 2, points[1]);
                 out[9] = pull.phi;
                 out[10] = if s.twins.contains(&i) {
-                    // What they are halved by: see `stages::Refit`.
+                    // What they are halved by: see [`super::refit`].
                     R::select(is_relaxed(work.info[0]), pull.mu.scale(0.5), pull.mu)
                 } else {
                     pull.mu

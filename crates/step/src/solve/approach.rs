@@ -23,7 +23,7 @@ use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
 
 use super::contact_state::ContactState;
 use super::dry::{Dry, DryState};
-use super::line_search::nearer;
+use super::limit::{LimitResponse, limit_misfit, nearer};
 use super::memory::{Problem, Work};
 use super::presence::present;
 use super::problem::with_private;
@@ -53,14 +53,6 @@ struct Scaled<R> {
 }
 
 state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
-
-/// Linear response of the force of a joint limit or of dry friction: η + Δη = pull − weight · (the gap after the step).
-pub(super) struct LimitResponse<R> {
-    pub(super) weight: R,
-    pub(super) pull: R,
-}
-
-state!(LimitResponse { numbers: [weight, pull], flags: [], states: [] });
 
 impl<R: Real> Approach<R> {
     /// An approach that no world is on.
@@ -280,13 +272,6 @@ impl<R: Real> Approach<R> {
         let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
         self.tau = (mean_product(s, problem, work) * part).max(R::one());
     }
-}
-
-/// [`super::cone::Cone::misfit`] of a limit.
-#[inline(always)]
-pub(super) fn limit_misfit<R: Real>(kappa: R, eta: R, gap: R) -> R {
-    let error = (kappa * eta).mul_add(gap, -R::splat(2.0));
-    (error * error).scale(0.5)
 }
 
 /// `sum` with s · η of all limits, and of the two bounds of each dry friction.

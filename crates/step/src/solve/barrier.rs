@@ -22,8 +22,9 @@ use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless
 use fingertip_scene::Friction;
 
 use super::approach::Approach;
-use super::contact_state::{ContactState, write_forces};
+use super::contact_state::ContactState;
 use super::coulomb;
+use super::forces::write_forces;
 use super::line_search::line_search;
 use super::log::{Attempt, note};
 use super::memory::{Problem, Work};

@@ -1,14 +1,10 @@
 //! The state of a contact during a solve: the contact itself and its iterates, side by side in memory.
 
-use fingertip_lanes::lane::{Real, Zip, clear, copy, state};
+use fingertip_lanes::lane::{Real, state};
 use fingertip_lanes::vector::{Vec3, zero};
 
 use super::cone::Cone;
-use super::dry::rub;
-use super::memory::{Problem, Work};
-use super::presence::present;
 use super::response::Response;
-use super::structure::Structure;
 use super::symmetric::Symmetric;
 
 /// Length of a [`ContactState`] in numbers.
@@ -71,23 +67,5 @@ impl<R: Real> ContactState<R> {
     #[inline(always)]
     pub(super) fn is_there(&self) -> R::Mask {
         self.cone.is_there()
-    }
-}
-
-/// Writes the forces that the iteration has found to `work.eta`: zeros for contacts without weight, and of dry friction what belongs to δ.
-#[inline(always)]
-pub(super) fn write_forces<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    put_forces(work.presence, ContactState::of(work.contact_states), contacts);
-    copy(limits, work.limit_force);
-    rub(s, problem, work.delta, limits);
-}
-
-/// Writes the contacts' forces η, three numbers each: zeros for those without weight.
-#[inline(always)]
-pub(super) fn put_forces<R: Real>(presence: &[R], states: &[ContactState<R>], to: &mut [R]) {
-    clear(to);
-    for (state, eta) in present(presence, states.iter().zip_inline(to.as_chunks_mut().0)) {
-        *eta = state.eta;
     }
 }

@@ -16,9 +16,7 @@
 
 use fingertip_lanes::lane::{Mask, Real};
 
-use super::approach::{LimitResponse, limit_misfit};
-use super::memory::Problem;
-use super::structure::Structure;
+use super::limit::{LimitResponse, limit_misfit};
 
 /// Largest part of F with which a joint starts.
 const MOST: f64 = 1.0 - 1e-6;
@@ -55,14 +53,6 @@ impl<R: Real> DryState<R> {
         for k in 0..2 {
             self.slack[k] = R::select(moving, alpha.mul_add(self.d_slack[k], self.slack[k]), self.slack[k]);
         }
-    }
-}
-
-/// Sets the forces of dry friction, among those of limits, to what belongs to δ. It has the digits that the forces lose where joints slip.
-#[inline(always)]
-pub(super) fn rub<R: Real>(s: &Structure, problem: &Problem<R>, delta: &[R], limits: &mut [R]) {
-    for l in s.dry() {
-        limits[l] = Dry::force(problem.kappa, problem.gaps[l], delta[s.limits[l].0]);
     }
 }
 

@@ -28,57 +28,10 @@ use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select
 use fingertip_scene::Friction;
 
 use super::cone::{Cone, Pull, Rates};
+use super::law::Law;
 use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
-
-/// What the rest of the step asks a friction law. What a law makes of a contact is below, and how it is solved in [`super::stages`].
-pub(crate) trait Law: Copy {
-    /// The number k in the normal force λ_n = k w/(κ φ) of a contact of weight w that is at rest at the gap φ.
-    fn normal_force(self) -> f64;
-    /// The factor of friction coefficients where a contact that resists turning is split in two. By Coulomb's law each of them carries half of the
-    /// normal force, see [`Structure::with_twins`].
-    fn sharing(self) -> f64;
-    /// Are tensors of single precision solved in it?
-    fn has_single_precision(self) -> bool;
-    /// Is the response W̃ of a force to displacements symmetric?
-    fn is_symmetric(self) -> bool;
-    /// Does the iteration give slacks to contacts without weight?
-    fn has_idle_slacks(self) -> bool;
-}
-
-impl Law for Friction {
-    #[inline(always)]
-    fn normal_force(self) -> f64 {
-        match self {
-            Self::Relaxed => 2.0,
-            Self::Coulomb => 1.0,
-        }
-    }
-
-    #[inline(always)]
-    fn sharing(self) -> f64 {
-        match self {
-            Self::Relaxed => 1.0,
-            Self::Coulomb => 2.0,
-        }
-    }
-
-    #[inline(always)]
-    fn has_single_precision(self) -> bool {
-        self == Self::Relaxed
-    }
-
-    #[inline(always)]
-    fn is_symmetric(self) -> bool {
-        self == Self::Relaxed
-    }
-
-    #[inline(always)]
-    fn has_idle_slacks(self) -> bool {
-        self == Self::Coulomb
-    }
-}
 
 /// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ) G.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@ use fingertip_lanes::vector::dot;
 
 use super::contact_state::ContactState;
 use super::dry::Dry;
+use super::limit::nearer;
 use super::memory::{Problem, Work};
 use super::presence::present;
 use super::problem::with_private;
@@ -26,14 +27,6 @@ struct Search<R: Real> {
 }
 
 state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], states: [] });
-
-/// The least of `end` and the step length at which x + α step is 0.
-#[inline(always)]
-pub(super) fn nearer<R: Real>(end: R, x: R, step: R) -> R {
-    let leaves = step.lt(R::zero());
-    let ratio = -(x / R::select(leaves, step, R::one()));
-    R::select(leaves, end.min(ratio), end)
-}
 
 /// The step length α that approximately minimises the dual function along the Newton step, in worlds that are `far` from the solution;
 /// there the slope is −`decrement` at α = 0. It is 1 in the other worlds.

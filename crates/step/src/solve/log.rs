@@ -8,11 +8,12 @@ use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_scene::Friction;
 
-use super::contact_state::{ContactState, put_forces};
+use super::contact_state::ContactState;
+use super::forces::put_forces;
 use super::memory::{Places, Work};
 use super::newton;
 use super::optimality::residual;
-use super::stages::refit;
+use super::refit::refit;
 use super::status::Status;
 use super::structure::Structure;
 

@@ -8,7 +8,7 @@ use fingertip_lanes::layout;
 use super::cone::CONTACT_OPERAND;
 use super::contact_state::CONTACT_STATE;
 use super::dry::DRY_STATE;
-use super::friction::Law;
+use super::law::Law;
 use super::presence;
 use super::slide::SLIDE;
 use super::structure::Structure;

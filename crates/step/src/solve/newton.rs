@@ -22,9 +22,10 @@
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
-use super::approach::{Approach, LimitResponse};
+use super::approach::Approach;
 use super::contact_state::ContactState;
 use super::dry::Dry;
+use super::limit::LimitResponse;
 use super::memory::{Problem, Work};
 use super::presence::{self, present};
 use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};

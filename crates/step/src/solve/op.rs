@@ -15,7 +15,8 @@ use fingertip_lanes::vector::dot;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
-use super::stages::{Factor, Pull, Smoothing, Solve, refit};
+use super::refit::refit;
+use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::status::Accuracy;
 use super::structure::Structure;
 

@@ -5,7 +5,8 @@ use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
 use super::dry::Dry;
-use super::friction::{Answer, Law};
+use super::friction::Answer;
+use super::law::Law;
 use super::memory::{Problem, Work};
 use super::presence::present;
 use super::shared;
@@ -130,6 +131,15 @@ pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
     let first = s.factor_p.n_leading_entries(s.n_shared);
     for (x, &inverse) in x[s.n_shared..].iter_mut().zip_inline(&factor[first..]) {
         *x = *x * inverse;
+    }
+}
+
+impl Structure {
+    /// The gap to a limit at δ; δ itself where there is dry friction.
+    #[inline(always)]
+    pub(super) fn gap<R: Real>(&self, problem: &Problem<R>, l: usize, delta: &[R]) -> R {
+        let (dof, sign) = self.limits[l];
+        if l < self.n_limits { delta[dof].scale(sign) + problem.gaps[l] } else { delta[dof] }
     }
 }
 

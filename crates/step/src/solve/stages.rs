@@ -9,15 +9,16 @@ use fingertip_scene::Friction;
 
 use super::adjoint;
 use super::barrier;
-use super::cone::{CONTACT_OPERAND, Cone};
+use super::cone::Cone;
 use super::coulomb;
 use super::dry::Dry;
-use super::friction::Law;
+use super::law::Law;
 use super::log::{self, Phase};
 use super::memory::{Gradients, Places};
 use super::presence::{self, present};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
-use super::status::{Accuracy, RELAXED, Status, is, is_among, is_relaxed};
+use super::refit::Refit;
+use super::status::{Accuracy, Status, is, is_relaxed};
 use super::structure::Structure;
 
 /// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working memory.
@@ -136,60 +137,6 @@ impl Stage for Unsettled<'_> {
         let Solve { structure, at, .. } = self.0;
         let (problem, mut work) = at.of(memory);
         coulomb::replace_relaxed(structure, &problem, &mut work);
-    }
-}
-
-/// Scales the friction coefficients of contacts in worlds whose status is one of several. The report is in the working memory, and the
-/// contacts are as the step has assembled them.
-struct Refit<'a> {
-    structure: &'a Structure,
-    at: &'a Places,
-    /// Only those of contacts that carry a force in pairs?
-    twins: bool,
-    by: f64,
-    /// The first and the last status.
-    statuses: [Status; 2],
-}
-
-impl<'a> Refit<'a> {
-    /// Takes friction away in worlds with this status.
-    fn loosened(structure: &'a Structure, at: &'a Places, status: Status) -> Self {
-        Self { structure, at, twins: false, by: 0.0, statuses: [status; 2] }
-    }
-
-    /// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer although the law is
-    /// Coulomb's: see [`Structure::with_twins`].
-    fn untwinned(structure: &'a Structure, at: &'a Places) -> Self {
-        Self { structure, at, twins: true, by: 0.5, statuses: RELAXED }
-    }
-}
-
-/// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
-pub(crate) fn refit(s: &Structure, at: &Places, group: &mut Group) {
-    if !s.twins.is_empty() {
-        group.run(&Refit::untwinned(s, at));
-    }
-    group.run(&Refit::loosened(s, at, Status::Frictionless));
-}
-
-impl Stage for Refit<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Self { structure: s, at, twins, by, statuses } = *self;
-        let worlds = is_among(statuses, memory[at.work.info.start]);
-        let n = if twins { s.twins.len() } else { s.nc() };
-        R::when(
-            worlds,
-            &mut memory[at.operands.contacts.clone()],
-            #[inline(always)]
-            |operands| {
-                for k in R::parts(0..n) {
-                    let contact = if twins { s.twins[k] } else { k };
-                    let mu = &mut operands[CONTACT_OPERAND * contact + 10];
-                    *mu = R::select(worlds, mu.scale(by), *mu);
-                }
-            },
-        );
     }
 }
 

@@ -4,10 +4,10 @@ use fingertip_lanes::lane::{Mask, Real, Zip};
 use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 use fingertip_scene::Friction;
 
-use super::approach::limit_misfit;
 use super::contact_state::ContactState;
 use super::dry::{Dry, DryState};
-use super::friction::Law;
+use super::law::Law;
+use super::limit::limit_misfit;
 use super::memory::{Problem, Work};
 use super::presence::present;
 use super::problem::{add_force, along, solve_p, triple};

@@ -7,8 +7,7 @@
 use std::ops::Range;
 
 use super::elimination::{Graph, rows};
-use super::friction::Law;
-use super::memory::Problem;
+use super::law::Law;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -268,13 +267,6 @@ impl Structure {
     #[inline(always)]
     pub(crate) fn dry(&self) -> Range<usize> {
         self.n_limits..self.limits.len()
-    }
-
-    /// The gap to a limit at δ; δ itself where there is dry friction.
-    #[inline(always)]
-    pub(super) fn gap<R: Real>(&self, problem: &Problem<R>, l: usize, delta: &[R]) -> R {
-        let (dof, sign) = self.limits[l];
-        if l < self.n_limits { delta[dof].scale(sign) + problem.gaps[l] } else { delta[dof] }
     }
 
     /// Length of the solver's forces: three numbers per contact, one per limit and per degree of freedom with dry friction.

@@ -19,6 +19,8 @@ mod quasidynamic;
 mod reason;
 mod result;
 mod rolling;
+pub mod rollout;
+mod stiffened;
 mod strand;
 mod torsion;
 

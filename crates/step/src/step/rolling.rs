@@ -1,26 +1,25 @@
 //! The stiffness against rolling of ellipsoids, and of what rests on fixed round supports: see [`crate::contact::lanes::rolling`]. It is
-//! added to P, and so is that of what [hangs](super::hanging).
-//!
-//! P_ij += ωᵢ · M ωⱼ for the degrees of freedom without a command that turn the body, M summed over its contacts.
+//! [added to P](super::stiffened), and so is that of what [hangs](super::hanging).
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-use crate::contact::lanes::rolling::{self, Curved, OPERANDS, STIFFNESS};
+use crate::contact::lanes::rolling::{self, Curved, OPERANDS};
 use crate::contact::numbers::GEOMETRY;
-use crate::kinematics::{Frames, POSE, SCREW};
+use crate::kinematics::{Frames, POSE};
 use crate::model::Model;
-use crate::parameters::{ParameterPlaces, Parameters};
-use crate::solve::{Law, Structure};
+use crate::parameters::Parameters;
+use crate::solve::Structure;
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy, inlined};
-use fingertip_lanes::vector::{Mat3, Vec3, add_vec3, dot, rotate, scale, vec3_at};
+use fingertip_lanes::vector::{add_vec3, scale, vec3_at};
 use fingertip_scene::Shape;
 
 use super::hanging::Hanger;
 use super::problem::ProblemTables;
+use super::stiffened::{ContactLayout, Stiffened, Terms};
 
 /// The contacts that resist rolling and the bodies that may hang, and the entries of P to which their stiffness is added.
 #[derive(Debug)]
@@ -28,12 +27,7 @@ pub(super) struct RollingTables {
     pub(super) contacts: Vec<Roller>,
     /// The bodies that may hang from their contacts.
     pub(super) hangers: Vec<Hanger>,
-    /// Entries of P that are stiffened, among all.
-    pub(super) entries: Vec<usize>,
-    /// The factor k of the rolling stiffness, which depends on the friction law: see [`rolling`].
-    pub(super) k: f64,
-    pub(super) at: ParameterPlaces,
-    screws: usize,
+    pub(super) stiffened: Stiffened,
 }
 
 /// A contact that resists rolling: of an ellipsoid, or of a body that rolls on the side of a fixed cylinder or capsule.
@@ -48,8 +42,7 @@ pub(super) struct Roller {
     /// Index of the rolling body among the inertial bodies. `centre` is the offset of its centre of mass in the kinematics' results.
     pub(super) body: usize,
     centre: usize,
-    /// (screw, screw, index into [`RollingTables::entries`]): products ωᵢ · M ωⱼ that are added to that entry of P.
-    terms: Vec<(usize, usize, usize)>,
+    terms: Terms,
 }
 
 /// The side of a fixed cylinder or capsule.
@@ -80,19 +73,11 @@ impl Roller {
     }
 }
 
-/// Symmetric matrix of [`STIFFNESS`] numbers.
-#[inline(always)]
-pub(super) fn matrix<R: Real>([xx, yy, zz, xy, xz, yz]: [R; STIFFNESS]) -> Mat3<R> {
-    [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-}
-
 impl RollingTables {
     /// Finds the contacts of a model that resist rolling. There are none if the model's `rolling` is off, or for a second-order step,
     /// whose `problem` has no entries.
     pub(super) fn new(model: &Model, problem: &ProblemTables) -> Self {
-        let k = model.params.friction.normal_force();
-        let (contacts, hangers, entries) = (Vec::new(), Vec::new(), Vec::new());
-        let mut tables = Self { contacts, hangers, entries, k, at: problem.at, screws: problem.screws };
+        let mut tables = Self { contacts: Vec::new(), hangers: Vec::new(), stiffened: Stiffened::new(model, problem) };
         let all = model.pairs.pair_of_contact.iter().enumerate();
         for (contact, &pair) in all.filter(|_| model.params.rolling) {
             let pair = &model.pairs.pairs[pair];
@@ -101,7 +86,7 @@ impl RollingTables {
             }
         }
         for body in (0..model.inertial.len()).filter(|_| model.params.rolling) {
-            let hanger = Hanger::new(model, problem, body, |entry| tables.place(entry));
+            let hanger = Hanger::new(model, problem, body, &mut tables.stiffened);
             tables.hangers.extend(hanger);
         }
         tables
@@ -110,14 +95,6 @@ impl RollingTables {
     /// Does nothing stiffen P?
     pub(super) fn is_empty(&self) -> bool {
         self.contacts.is_empty() && self.hangers.is_empty()
-    }
-
-    /// The place of an entry of P among those that are stiffened, which it joins.
-    fn place(&mut self, entry: usize) -> usize {
-        self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
-            self.entries.push(entry);
-            self.entries.len() - 1
-        })
     }
 
     fn add(
@@ -139,8 +116,7 @@ impl RollingTables {
             }
             _ => return,
         };
-        let turning = problem.turning(&model.tree, body);
-        let terms: Vec<_> = turning.into_iter().map(|(left, right, entry)| (left, right, self.place(entry))).collect();
+        let terms = self.stiffened.terms(problem.turning(&model.tree, body));
         if !terms.is_empty() {
             self.contacts.push(Roller { contact, on_b, shape, line, body, centre: problem.pose(body), terms });
         }
@@ -156,7 +132,7 @@ impl RollingTables {
         (geometry, weight): (&[R], R),
     ) -> [R; OPERANDS] {
         let mut v = [R::zero(); OPERANDS];
-        let at = &self.at;
+        let at = &self.stiffened.at;
         let normal = vec3_at(geometry, 0);
         copy(&mut v[..3], &if roller.on_b { scale(-R::one(), normal) } else { normal });
         copy(&mut v[3..6], &vec3_at(geometry, if roller.on_b { 6 } else { 3 }));
@@ -184,7 +160,7 @@ impl RollingTables {
         v
     }
 
-    /// Writes the rolling stiffness that is added to P, in the order of [`RollingTables::entries`]. `of` gives a contact's geometry and
+    /// Writes the rolling stiffness that is added to P, in the order of [`Stiffened::entries`]. `of` gives a contact's geometry and
     /// weight.
     #[inline(always)]
     pub(super) fn fill<'a, R: Real>(&self, [kin, par]: [&[R]; 2], of: impl Fn(usize) -> (&'a [R], R), out: &mut [R]) {
@@ -196,18 +172,15 @@ impl RollingTables {
                 out,
                 #[inline(always)]
                 |out| {
-                    let m = matrix(rolling::stiffness(
-                        roller.curved(),
-                        self.k,
-                        &self.operands(roller, [kin, par], contact),
-                    ));
-                    for &(left, right, place) in &roller.terms {
-                        out[place] += dot(self.turn(kin, left), rotate(&m, self.turn(kin, right)));
-                    }
+                    let v = self.operands(roller, [kin, par], contact);
+                    let m = rolling::stiffness(roller.curved(), self.stiffened.k, &v);
+                    self.stiffened.add(&roller.terms, kin, m, out);
                 },
             );
         }
-        self.hold([kin, par], &of, out);
+        for hanger in R::parts(&self.hangers) {
+            hanger.fill(&self.stiffened, [kin, par], &of, out);
+        }
     }
 
     /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
@@ -231,42 +204,24 @@ impl RollingTables {
                 #[inline(always)]
                 |(to_kin, to_par, to_contact)| {
                     let v = self.operands(roller, [kin, par], contact);
-                    let m = rolling::stiffness(roller.curved(), self.k, &v);
+                    let m = rolling::stiffness(roller.curved(), self.stiffened.k, &v);
                     R::when(
                         rolling::holds(&m),
                         &mut (&mut **to_kin, &mut **to_par, &mut **to_contact),
                         #[inline(always)]
                         |(to_kin, to_par, to_contact)| {
-                            let grad_m = self.vjp_terms(&roller.terms, kin, matrix(m), &grad_p, to_kin);
-                            let [by] = rolling::vjp(roller.curved(), self.k, &v, [&grad_m]);
+                            let grad_m = self.stiffened.vjp(&roller.terms, kin, m, &grad_p, to_kin);
+                            let [by] = rolling::vjp(roller.curved(), self.stiffened.k, &v, [&grad_m]);
                             self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
                         },
                     );
                 },
             );
         }
-        self.vjp_hold([kin, par], &of, &grad_p, (to_kin, to_par), (to_contacts, layout));
-    }
-
-    /// The gradient of a matrix M of which ωᵢ · M ωⱼ are added to entries of P. Adds to the gradients of the axes ω.
-    #[inline(always)]
-    pub(super) fn vjp_terms<R: Real>(
-        &self,
-        terms: &[(usize, usize, usize)],
-        kin: &[R],
-        m: Mat3<R>,
-        grad_p: &impl Fn(usize) -> R,
-        to_kin: &mut [R],
-    ) -> [R; STIFFNESS] {
-        let mut grad_m = [R::zero(); STIFFNESS];
-        for &(left, right, place) in terms {
-            let (x, y) = (self.turn(kin, left), self.turn(kin, right));
-            let grad = grad_p(self.entries[place]);
-            add_outer(grad, x, y, &mut grad_m);
-            self.add_turn(to_kin, left, scale(grad, rotate(&m, y)));
-            self.add_turn(to_kin, right, scale(grad, rotate(&m, x)));
+        for hanger in R::parts(&self.hangers) {
+            let to = (&mut *to_kin, &mut *to_par);
+            hanger.vjp(&self.stiffened, [kin, par], &of, &grad_p, to, (&mut *to_contacts, layout));
         }
-        grad_m
     }
 
     /// Adds gradients by [`RollingTables::operands`] to those of the numbers that these were gathered from.
@@ -278,7 +233,7 @@ impl RollingTables {
         [to_kin, to_par]: [&mut [R]; 2],
         (to_contact, weight): (&mut [R], usize),
     ) {
-        let at = &self.at;
+        let at = &self.stiffened.at;
         let normal = vec3_at(by, 0);
         add_vec3(to_contact, 0, if roller.on_b { scale(-R::one(), normal) } else { normal });
         add_vec3(to_contact, if roller.on_b { 6 } else { 3 }, vec3_at(by, 3));
@@ -326,34 +281,6 @@ impl RollingTables {
         let op = RollingOp { tables: self.clone(), structure: structure.clone(), n_kin: kin.dim(1)?, n_contacts };
         kin.apply_op3(contacts, &parameters.packed()?, Operation::rowwise(op, &structure.kernels))
     }
-
-    /// Angular part ω of a screw.
-    #[inline(always)]
-    pub(super) fn turn<R: Real>(&self, kin: &[R], screw: usize) -> Vec3<R> {
-        vec3_at(kin, self.screws + SCREW * screw)
-    }
-
-    /// Adds to the gradient of [`RollingTables::turn`].
-    #[inline(always)]
-    fn add_turn<R: Real>(&self, to_kin: &mut [R], screw: usize, grad: Vec3<R>) {
-        add_vec3(to_kin, self.screws + SCREW * screw, grad);
-    }
-}
-
-/// Layout of a contact's numbers: how many there are, and the offset of the weight. The geometry comes first.
-#[derive(Clone, Copy)]
-pub(super) struct ContactLayout {
-    pub(super) numbers: usize,
-    pub(super) weight: usize,
-}
-
-/// Adds `factor` times the gradient of x · M y by the six numbers of the symmetric M.
-#[inline(always)]
-fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
-    for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
-        let product = x[i] * y[j];
-        to[k] += factor * if i == j { product } else { product + x[j] * y[i] };
-    }
 }
 
 /// (poses and screws, contacts, parameters) → additions to [P | g | κ | gaps].
@@ -383,20 +310,20 @@ fn placed<'a, R: Real>(contacts: &'a [R]) -> impl Fn(usize) -> (&'a [R], R) {
 impl Function<3> for RollingOp {
     fn signature(&self) -> Signature<3> {
         let s = &self.structure;
-        let n = self.tables.at.n;
+        let n = self.tables.stiffened.at.n;
         let operands = [("poses and screws", self.n_kin), ("contacts", self.n_contacts), ("parameters", n)];
         Signature { name: "rolling", operands, width: s.np() + s.nv + 1 + s.nl() }
     }
 
     fn scratch(&self) -> usize {
-        self.tables.entries.len()
+        self.tables.stiffened.entries.len()
     }
 
     #[inline(always)]
     fn value<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], more: &mut [R], out: &mut [R]) {
         self.tables.fill([kin, par], placed(contacts), more);
         clear(out);
-        for (&entry, &more) in self.tables.entries.iter().zip_inline(&*more) {
+        for (&entry, &more) in self.tables.stiffened.entries.iter().zip_inline(&*more) {
             out[entry] = more;
         }
     }

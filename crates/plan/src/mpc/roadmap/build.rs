@@ -8,9 +8,9 @@ use super::world::{World, Worlds};
 use super::{Node, Passage, Roadmap};
 use crate::mpc::controller::Measured;
 use crate::mpc::cost::Goal;
-use crate::mpc::problem::Start;
 use crate::mpc::sampling::Deviates;
 use crate::mpc::simulator::Simulator;
+use crate::mpc::start::Start;
 use crate::mpc::task::{Episode, Task};
 
 /// Candidates that are drawn for each node.

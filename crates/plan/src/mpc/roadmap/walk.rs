@@ -3,8 +3,9 @@
 use candle_core::Result;
 
 use crate::mpc::cost::Goal;
-use crate::mpc::problem::{Problem, Start};
-use crate::mpc::supervisor::Doing;
+use crate::mpc::problem::Problem;
+use crate::mpc::start::Start;
+use crate::mpc::supervision::Doing;
 use crate::mpc::task::{Episode, Progress, Task};
 
 /// The object is there when it is within this share of what counts as reached, so that it may move a little when it is released.

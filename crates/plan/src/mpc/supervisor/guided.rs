@@ -2,8 +2,9 @@
 
 use candle_core::Result;
 
-use super::{Doing, Supervisor};
+use super::Supervisor;
 use crate::mpc::roadmap::Advice;
+use crate::mpc::supervision::Doing;
 
 impl Supervisor {
     /// Does what the roadmap says, if it leads, or if the goal is new: whether it does.

@@ -2,12 +2,12 @@
 
 use candle_core::Result;
 
-use super::Doing;
 use crate::mpc::controller::Answer;
 use crate::mpc::cost::Goal;
 use crate::mpc::outcome::Outcome;
 use crate::mpc::problem::Trajectory;
 use crate::mpc::simulator::Joint;
+use crate::mpc::supervision::Doing;
 use crate::mpc::task::{Errors, Task};
 use fingertip_step::model::Model;
 

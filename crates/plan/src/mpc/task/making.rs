@@ -11,9 +11,10 @@ use crate::mpc::cost::{
     Closure, ContactForce, Cost, Goal, JointLimits, Objective, Order, Orientation, Position, Posture, Reach, Term,
 };
 use crate::mpc::estimate::{Estimator, Quantity};
-use crate::mpc::problem::{Problem, Start};
+use crate::mpc::problem::Problem;
 use crate::mpc::robust::{Risk, Robust};
 use crate::mpc::simulator::{Joint, Simulator};
+use crate::mpc::start::Start;
 use fingertip_scene::unknown;
 use fingertip_shapes::{Error, Result, message};
 

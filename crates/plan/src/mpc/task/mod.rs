@@ -18,7 +18,7 @@ use self::goals::Row;
 use super::controller::{Method, Settings};
 use super::cost::{Goal, object_joint, object_joints};
 use super::simulator::Simulator;
-use super::supervisor::Supervision;
+use super::supervision::Supervision;
 use super::under_way::LONGEST;
 pub use episode::{Episode, Errors, Progress};
 use fingertip_scene::{Folder, Params, Scene, unknown};

@@ -5,7 +5,8 @@ use fingertip_lanes::vector::dot;
 use fingertip_scene::Friction;
 
 use super::super::cone::Cone;
-use super::super::contact_state::{ContactState, write_forces};
+use super::super::contact_state::ContactState;
+use super::super::forces::write_forces;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{are_in_range, residual, tolerance};
 use super::super::presence::present;

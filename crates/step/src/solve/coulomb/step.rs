@@ -3,11 +3,11 @@
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
 
-use super::super::approach::{Approach, limit_misfit, limit_products};
+use super::super::approach::{Approach, limit_products};
 use super::super::contact_state::ContactState;
 use super::super::dry::{Dry, DryState};
 use super::super::friction::Scaling;
-use super::super::line_search::nearer;
+use super::super::limit::{limit_misfit, nearer};
 use super::super::memory::{Problem, Work};
 use super::super::newton;
 use super::super::presence::present;

@@ -6,7 +6,7 @@ use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
 
-use super::super::rolling::ContactLayout;
+use super::super::stiffened::ContactLayout;
 use super::memory::{GEOMETRY, Gradients, Memory, Numbers};
 use super::plan::Plan;
 use super::stages::share;

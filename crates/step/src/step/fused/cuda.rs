@@ -15,8 +15,9 @@ use fingertip_lanes::lane::Precision;
 use fingertip_lanes::record::Row;
 
 use super::kernel::{Kernel, Recorder};
-use super::machine::{Machine, Swept};
+use super::machine::Machine;
 use super::plan::Plan;
+use super::rollout::Swept;
 use super::rollout::backward::Cost;
 
 /// Worlds per chunk: only one chunk's intermediate rows are in memory at a time. A multiple of the worlds that are summed together.
@@ -220,7 +221,7 @@ fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Resu
     Ok([a?, b?, c?, d?, e?, f?])
 }
 
-/// A rollout's forward sweep, as the CPU's [`rollout::run`](super::rollout::run) has it.
+/// A rollout's forward sweep, as the CPU's [`rollout::sweep`](super::rollout::sweep) has it.
 fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
     fn of_type<T: Number>(plan: &Plan, n_steps: usize, operands: [Tensor; 3]) -> Result<Swept> {
         let gpu = plan.gpu()?;

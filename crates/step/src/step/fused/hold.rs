@@ -18,7 +18,7 @@ use super::plan::Plan;
 use super::rollout::backward::Cost;
 use super::rollout::forward::Forward;
 use super::stages::{Load, Operands};
-use super::{rollout, step_op};
+use super::{processor, rollout};
 
 /// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
 /// each step, a row for each world.
@@ -43,7 +43,7 @@ pub(in super::super) fn hold(
 
 /// The row of a step of each world.
 pub(in super::super) fn step_rows(plan: &Plan, operands: [&[f64]; 3], par: Rows, b: usize) -> Result<Vec<f64>> {
-    step_op::rows(plan, &self::operands(plan, operands, par, b)?, DType::F64, b)
+    processor::rows(plan, &self::operands(plan, operands, par, b)?, DType::F64, b)
 }
 
 /// Gradients of q, u and the parameters side by side, from the rows of a step and their gradients.
@@ -55,7 +55,7 @@ pub(in super::super) fn step_adjoint(
     b: usize,
 ) -> Result<Vec<f64>> {
     let [rows, grad] = [(rows, plan.n_row()), (grad, plan.n_results())].map(|(x, n)| Rows::from_slice(x, b, n));
-    step_op::adjoint(plan, operands(plan, [q, u, &[]], par, b)?, rows, grad, b)
+    processor::adjoint(plan, operands(plan, [q, u, &[]], par, b)?, rows, grad, b)
 }
 
 /// Runs a rollout of each world on plain numbers and gives its result rows: see [`Plan::rollout_rows`].

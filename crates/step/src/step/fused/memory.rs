@@ -133,7 +133,7 @@ impl Places {
             contacts: CONTACT_OPERAND * s.nc(),
             motion: problem.n_motions(),
             p: s.np(),
-            rolling: rolling.entries.len(),
+            rolling: rolling.stiffened.entries.len(),
             g: s.nv,
             kappa: 1,
             gaps: s.nl(),

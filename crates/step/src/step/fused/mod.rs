@@ -8,7 +8,6 @@
 mod adjoint;
 #[cfg(feature = "cuda")]
 mod cuda;
-mod equations;
 mod hold;
 mod inertial;
 mod jacobian;
@@ -20,14 +19,17 @@ mod memory;
 mod native;
 mod paths;
 mod plan;
+mod processor;
 mod program;
 mod record;
 mod rollout;
+mod rollout_op;
 mod row;
 mod run;
 mod second_order;
 mod single;
 mod stages;
+mod statics;
 mod step_op;
 
 use std::ops::Range;
@@ -41,6 +43,7 @@ use crate::tensor::{numbers, part};
 
 use super::result::{Linearization, Rollout, Step};
 use super::torsion::torques;
+use machine::Machine;
 use memory::TURNING;
 
 pub(super) use hold::{hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
@@ -49,6 +52,16 @@ pub use kernel::Kernel;
 pub(super) use log::log;
 pub(super) use plan::Plan;
 pub(super) use second_order::{Assembly, CONTACT, Choices, second_order};
+pub(super) use statics::Statics;
+
+/// The machine that has a tensor's numbers.
+fn machine_of(of: &Tensor) -> &'static dyn Machine {
+    match of.device().location() {
+        #[cfg(feature = "cuda")]
+        candle_core::DeviceLocation::Cuda { .. } => &cuda::Card,
+        _ => &processor::Processor,
+    }
+}
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
@@ -68,7 +81,7 @@ pub(super) fn rows(plan: &Arc<Plan>, [q, u, par]: [&Tensor; 3], start: Start) ->
 
 /// The gradients of a step's operands, of those that are tracked, from its rows and their gradient.
 pub(super) fn vjp(plan: &Plan, operands: [&Tensor; 3], rows: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
-    machine::machine(grad).step_adjoint(plan, operands, rows, grad)
+    machine_of(grad).step_adjoint(plan, operands, rows, grad)
 }
 
 /// Reads a second-order step from the rows of results: as [`read`], and v₊ (B, nv).
@@ -90,7 +103,7 @@ pub(super) struct Stiff {
 
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
 pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
-    let [rows, a, b, c, d, growth] = machine::machine(operands[0]).jacobians(plan, operands, warm)?;
+    let [rows, a, b, c, d, growth] = machine_of(operands[0]).jacobians(plan, operands, warm)?;
     let growth = numbers(&growth)?;
     let step = read(plan, &rows)?;
     let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
@@ -127,7 +140,7 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let (b, n_steps, nu) = u.dims3()?;
     let (nq, nc) = (plan.nq, plan.nc);
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
-    let (states, force, reports) = rollout::run(plan, n_steps, [&q0.contiguous()?, &u, par])?;
+    let (states, force, reports) = rollout_op::rollout(plan, n_steps, [&q0.contiguous()?, &u, par])?;
     let force = force.reshape((b, n_steps, plan.n_forces()))?;
     let (n_force, n_turning) = (3 * nc, TURNING * plan.n_turning());
     Ok(Rollout {

@@ -1,5 +1,6 @@
 //! The fused step's view of a model, as plain tables.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use candle_core::{DType, Result, bail};
@@ -10,15 +11,37 @@ use crate::model::Model;
 use crate::parameters::ParameterPlaces;
 use crate::solve::{Law, Structure, log_length};
 use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
+use fingertip_lanes::program::Group;
+use fingertip_lanes::record::Row;
 use fingertip_lanes::rows::Rows;
 
 use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
 use super::super::rolling::RollingTables;
 use super::super::torsion::Turning;
-use super::equations::{Equations, Statics};
 use super::memory::Places;
 use super::paths::Paths;
+
+/// The equations that a step solves. Kinematics, contacts, the solve and the forces are common to all of them. What one kind of step has
+/// of its own: the stages around those that all have, in the order in which they run.
+pub(in super::super) trait Equations: Debug + Send + Sync {
+    /// The rows beside q and the parameters that a world is moved by. Kernels read them side by side.
+    fn inputs(&self, plan: &Plan) -> Vec<Row>;
+    /// Are there lanes of single precision?
+    fn has_single_precision(&self) -> bool;
+    /// Before kinematics: makes q, the inputs and the parameters usable.
+    fn set_up(&self, _: &Plan, _: &mut Group) {}
+    /// Assembles the problem, P, g, contacts and gaps, from frames and geometry.
+    fn assemble(&self, plan: &Plan, group: &mut Group);
+    /// After the solve: what follows from δ beside q₊.
+    fn finish(&self, _: &Plan, _: &mut Group) {}
+    /// The adjoint of [`Equations::finish`].
+    fn vjp_finish(&self, _: &Plan, _: &mut Group) {}
+    /// The adjoint of [`Equations::assemble`].
+    fn vjp_assemble(&self, plan: &Plan, group: &mut Group);
+    /// The adjoint of [`Equations::set_up`].
+    fn vjp_set_up(&self, _: &Plan, _: &mut Group) {}
+}
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
@@ -56,12 +79,13 @@ pub(in super::super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a model.
+    /// The plan of a model for one kind of step.
     pub(in super::super) fn new(
         model: &Model,
         structure: &Arc<Structure>,
         contacts: &Arc<ContactTables>,
         problem: &Arc<ProblemTables>,
+        equations: Arc<dyn Equations>,
     ) -> Result<Self> {
         let tree = &model.tree;
         let pairs = &model.pairs.kernels;
@@ -90,7 +114,7 @@ impl Plan {
             home: tree.home(),
             quaternions: quaternions(tree),
             max_iterations: model.params.max_iterations,
-            equations: Arc::new(Statics),
+            equations,
             margin: None,
         })
     }

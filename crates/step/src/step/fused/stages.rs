@@ -136,7 +136,7 @@ impl Plan {
     fn resist_rolling<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
         let contact = self.placed(m.geometry, m.share);
         self.rolling.fill([m.kin, m.par], contact, m.rolling);
-        for (&entry, &more) in self.rolling.entries.iter().zip_inline(&*m.rolling) {
+        for (&entry, &more) in self.rolling.stiffened.entries.iter().zip_inline(&*m.rolling) {
             m.p[entry] += more;
         }
     }

@@ -14,6 +14,7 @@ use crate::step::{Quasidynamic, Step};
 use crate::tensor::rows::TensorGuard;
 pub use dynamic::{DynamicJacobians, DynamicRollout};
 
+use super::rollout;
 use super::torsion::TURNING;
 
 /// A step of B worlds on plain numbers.
@@ -305,7 +306,7 @@ impl Quasidynamic {
             return Ok(RolloutNumbers { q, force, torque, reports, n_steps, kept: [forces, limit_force, info] });
         }
         let (q0, u) = self.rollout_tensors(q0, u, b, n_steps)?;
-        let all = crate::rollout::rollout(self, &q0, &u)?;
+        let all = rollout::rollout(self, &q0, &u)?;
         let of = crate::tensor::numbers;
         let reports = (0..b).flat_map(|world| all.reports.iter().map(move |step| step[world])).collect();
         Ok(RolloutNumbers {
@@ -362,7 +363,7 @@ impl Quasidynamic {
         }
         let q0 = columns(&rollout.q, (n_steps + 1) * nq, 0..nq);
         self.vjp_by_tensors(&q0, u, (b, n_steps), |sim, q, u| {
-            let all = crate::rollout::rollout(sim, q, u)?;
+            let all = rollout::rollout(sim, q, u)?;
             dot([(by_q, &all.q), (by_force, &all.force)], &all.q)
         })
     }

@@ -94,7 +94,7 @@ impl Quasidynamic {
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);
         let structure = Arc::new(structure.with_twins(contacts.torsion.twinned().collect()));
-        let plan = fused::Plan::new(model, &structure, &contacts, &problem)?;
+        let plan = fused::Plan::new(model, &structure, &contacts, &problem, Arc::new(fused::Statics))?;
         let rolling = plan.rolling.clone();
         let plan = plan.on_device(&model.device, |contact| model.contact_names(contact))?;
         let fused = Some(Fused { plan: Arc::new(plan), par: parameters.packed()? });

@@ -25,14 +25,14 @@ impl Plan {
     ) {
         let Jacobian { x, sums, geometry, share, .. } = to;
         let rates = (&**geometry, &**share);
-        let weighed = self.rolling.weighed(hanger, m.par);
+        let weighed = hanger.weighed(&self.rolling.stiffened.at, m.par);
         R::when(
             hanging::may_swing(&weighed),
             &mut (&mut **x, &mut **sums),
             #[inline(always)]
             |(x, sums)| {
                 let mut v = weighed;
-                self.rolling.sum_up(hanger, [m.kin, m.par], &self.placed(m.geometry, m.share), &mut v);
+                hanger.sum_up(&self.rolling.stiffened, [m.kin, m.par], &self.placed(m.geometry, m.share), &mut v);
                 R::when(
                     hanging::holds(&v),
                     &mut (&mut **x, &mut **sums),
@@ -74,8 +74,8 @@ impl Plan {
             #[inline(always)]
             |x| {
                 let path = &*self.paths.contacts[contact][usize::from(on_b)];
-                let v = self.rolling.holding((hanger, on_b), [m.kin, m.par], numbers);
-                let by = hanging::vjp_part(self.rolling.k, &v, by_sums.each_ref());
+                let v = hanger.holding(&self.rolling.stiffened.at, on_b, [m.kin, m.par], numbers);
+                let by = hanging::vjp_part(self.rolling.stiffened.k, &v, by_sums.each_ref());
                 for (slot, &place) in R::parts(self.structure.contacts[contact].dofs.iter().enumerate()) {
                     let rates = self.rates_of((contact, on_b, path), slot, &v, m, rates);
                     self.push_change(path, place, self.screws(m.kin), sum_of(&by, &rates, zero()), x);

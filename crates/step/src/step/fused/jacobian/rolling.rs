@@ -8,7 +8,8 @@ use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
 use fingertip_lanes::vector::{Vec3, add, add_vec3, cross, dot, rotate, scale, vec3_at, zero};
 
-use super::super::super::rolling::{Roller, matrix};
+use super::super::super::rolling::Roller;
+use super::super::super::stiffened::matrix;
 use super::super::memory::{GEOMETRY, Memory, Numbers};
 use super::super::paths::{Jacobian, PathScrew};
 use super::super::plan::Plan;
@@ -55,7 +56,7 @@ impl Plan {
             #[inline(always)]
             |(x, sums)| {
                 let v = self.rolling.operands(roller, [m.kin, m.par], contact);
-                let stiffness = rolling::stiffness(roller.curved(), self.rolling.k, &v);
+                let stiffness = rolling::stiffness(roller.curved(), self.rolling.stiffened.k, &v);
                 R::when(
                     rolling::holds(&stiffness),
                     &mut (&mut **x, &mut **sums),
@@ -83,7 +84,7 @@ impl Plan {
         sum_up(path, screws, delta, true, sums);
         let turn = Twist::read(sums, 0).omega;
         let moment = rotate(&stiffness, turn);
-        let by = rolling::vjp(roller.curved(), self.rolling.k, v, by_stiffness(turn).each_ref());
+        let by = rolling::vjp(roller.curved(), self.rolling.stiffened.k, v, by_stiffness(turn).each_ref());
         for (slot, &place) in R::parts(of.dofs.iter().enumerate()) {
             let held = (roller.contact, roller.on_b, &**path);
             let mut rates = self.rates_of(held, slot, v, m, rates);

@@ -1,48 +1,28 @@
 //! Rollouts on lanes: all steps of a world follow each other in the lane's working memory; the adjoint sweeps back.
 //!
 //! Forward keeps nothing but the states and the forces: a step's δ is the difference of two states, where no body turns by
-//! half a turn and more, its η follows from the forces. States and forces are the results of two operations, which share one forward sweep: candle gives each of them its
-//! gradient without padding it to the size of both, and a cost of states alone takes one sweep back.
+//! half a turn and more, its η follows from the forces.
 
 pub(super) mod backward;
 pub(super) mod forward;
 
-use std::sync::{Arc, OnceLock};
-
 use candle_core::{DType, Device, Error, Result, Shape, Storage, Tensor};
 
-use crate::solve::{INFO, Report};
-use crate::tensor::known::{Adjoint, Known};
+use crate::solve::INFO;
 use crate::tensor::rows::{TensorGuard, storage, whole_gradient, worlds};
 
 use fingertip_lanes::rows::Rows;
 
 use super::kernel::Kernel;
-use super::machine::{Swept, machine};
 use super::plan::Plan;
 use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
 use forward::Forward;
 
-/// States (B, (T + 1) nq), forces (B, T n_forces), and each step's reports of the worlds' solves, of q₀ (B, nq), u (B, T nu) and
-/// parameters (1 or B, n).
-pub(super) fn run(
-    plan: &Arc<Plan>,
-    n_steps: usize,
-    operands: [&Tensor; 3],
-) -> Result<(Tensor, Tensor, Vec<Vec<Report>>)> {
-    let ([states, force], [limit_force, info]) = machine(operands[0]).rollout(plan, n_steps, operands)?;
-    let reports = Report::by_step(&info, n_steps)?;
-    let sweep = Arc::new(Sweep { plan: plan.clone(), n_steps, limit_force, info, force: OnceLock::new() });
-    let of = |cost| SweepAdjoint { sweep: sweep.clone(), cost };
-    let [_, u, par] = operands;
-    let states = Known::tensor(of(Cost::States), operands, states)?;
-    let force = Known::tensor(of(Cost::Forces), [&states, u, par], force)?;
-    // The copy has no operation of its own, so that nothing refers to itself.
-    sweep.force.get_or_init(|| force.detach());
-    Ok((states, force, reports))
-}
+/// Results of a rollout. First, as storage that becomes results of tensor operations: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T
+/// n_forces). Then, as tensors: limit forces (B, T nl) and reports (B, T INFO).
+pub(super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
 
 /// Runs the forward sweep.
 pub(super) fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
@@ -92,44 +72,6 @@ pub(super) fn adjoint(
     let rows = [states, u, par, force, limit_force, info, grad];
     let widths = [q.width(), n_steps * plan.nu, plan.at.n];
     plan.run_kernel(cost.kernel(), plan.set.into(), &program, &rows, (grad.rows(), n_steps), widths)
-}
-
-/// A rollout's data that the adjoints of its states and of its forces share.
-struct Sweep {
-    plan: Arc<Plan>,
-    n_steps: usize,
-    limit_force: Tensor,
-    info: Tensor,
-    /// The forces, for the states' adjoint.
-    force: OnceLock<Tensor>,
-}
-
-/// From the gradient of the states to those of q₀, u and the parameters; or from that of the forces to those of all states, u and
-/// the parameters.
-struct SweepAdjoint {
-    sweep: Arc<Sweep>,
-    cost: Cost,
-}
-
-impl Adjoint for SweepAdjoint {
-    fn name(&self) -> &'static str {
-        match self.cost {
-            Cost::States => "fused-rollout",
-            Cost::Forces => "fused-rollout-forces",
-        }
-    }
-
-    fn vjp(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
-        let Sweep { plan, n_steps, limit_force, info, force } = &*self.sweep;
-        let [states, force] = match self.cost {
-            Cost::States => {
-                [result, force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?]
-            }
-            Cost::Forces => [operands[0], result],
-        };
-        let read = [states, force, limit_force, info, grad];
-        machine(grad).rollout_adjoint(plan, (self.cost, *n_steps), operands, read)
-    }
 }
 
 /// The gradients of a rollout's operands, of those that are asked for, from its states, forces, limit forces, reports and a gradient.

@@ -11,10 +11,10 @@
 
 use candle_core::{Result, Tensor, Var, bail};
 
+use super::quasidynamic::Quasidynamic;
+pub use super::result::Rollout;
 use crate::parameters::Parameters;
 use crate::solve::{Report, Start};
-use crate::step::Quasidynamic;
-pub use crate::step::Rollout;
 use crate::tensor::known::{Adjoint, Known, numbers, wanted};
 use crate::tensor::{finite_or_zero, part};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fingertip::description::Scene;
 
-use super::inspect::{Contents, Pair};
+use super::{Contents, Pair};
 
 /// Distance from which on a hint takes bodies for far apart, m.
 pub const FAR: f64 = 0.05;
