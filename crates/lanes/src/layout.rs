@@ -27,7 +27,7 @@ macro_rules! layout {
 
         impl $Name<usize> {
             /// Places parts of these lengths one after the other, from index `start` on.
-            $vis fn from(self, start: usize) -> $Name<std::ops::Range<usize>> {
+            $vis const fn from(self, start: usize) -> $Name<std::ops::Range<usize>> {
                 let mut end = start;
                 $(
                     let $field = end..end + self.$field;

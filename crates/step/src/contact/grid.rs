@@ -12,7 +12,7 @@ use fingertip_scene::Shape;
 use fingertip_shapes::DistanceGrid;
 use fingertip_shapes::collision::{BodyGradient, Distance};
 
-use super::numbers::{OWN_RATES, WEIGHTED_GEOMETRY};
+use super::numbers::{GEOMETRY, OWN_RATES, PHI, WEIGHTED_GEOMETRY};
 use super::shapes::{BodyShape, Pair};
 use crate::kinematics::Tree;
 
@@ -142,7 +142,7 @@ impl GridPair {
             let Distance { phi, point_a, point_b, normal } = self.distance(&ball);
             let vectors = [normal, point_a, point_b];
             out.iter_mut().zip(vectors.iter().flatten()).for_each(|(out, x)| *out = *x);
-            (out[9], out[10]) = (phi, self.weight());
+            (out[PHI], out[GEOMETRY]) = (phi, self.weight());
         }
     }
 
@@ -157,10 +157,10 @@ impl GridPair {
             let [point, foot] = if self.grid_is_b { [vector(3), vector(6)] } else { [vector(6), vector(3)] };
             let by_normal = self.outwards(vector(0));
             let own = by_normal - point * ball.radius - foot * ball.distance;
-            let by_distance = grad[9] - ball.normal.dot(&foot);
+            let by_distance = grad[PHI] - ball.normal.dot(&foot);
             let centre = point + foot + ball.gradient * by_distance + ball.turning() * own;
             on_round += wrench(&ball.arm, &centre);
-            sizes[0] -= grad[9] + ball.normal.dot(&point);
+            sizes[0] -= grad[PHI] + ball.normal.dot(&point);
             sizes[1] += ball.place * ball.axis.dot(&centre);
             // A common motion carries points and normal along.
             let origin = mesh.translation.vector;

@@ -1,7 +1,13 @@
-//! The layout of contacts in kernels: how many numbers describe one.
+//! The layout of contacts in kernels.
 
-/// The number of numbers of a contact's geometry: normal (from A to B), witness point on A, witness point on B, φ.
-pub(crate) const GEOMETRY: usize = 10;
+/// Places of a contact's numbers: its unit normal from A to B, the witness points on A and B, and the gap φ.
+pub(crate) const NORMAL: usize = 0;
+pub(crate) const POINT_A: usize = 3;
+pub(crate) const POINT_B: usize = 6;
+pub(crate) const PHI: usize = 9;
+
+/// The number of numbers of a contact's geometry.
+pub(crate) const GEOMETRY: usize = PHI + 1;
 
 /// The number of numbers of a contact's geometry and its weight, which comes last.
 pub(crate) const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;

@@ -13,7 +13,9 @@
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{add, axpy, cross, scale, zero};
 
-use super::cone::{CONTACT_OPERAND, Cone, Turning};
+use crate::contact::numbers::PHI;
+
+use super::cone::{CONTACT_OPERAND, Cone, MU, Turning, WEIGHT};
 use super::dry::Dry;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
@@ -91,14 +93,14 @@ pub(crate) fn vjp<R: Real>(
                 put_triple(out, 0, grad_n);
                 put_triple(out, 1, points[0]);
                 put_triple(out, 2, points[1]);
-                out[9] = pull.phi;
-                out[10] = if s.twins.contains(&i) {
+                out[PHI] = pull.phi;
+                out[MU] = if s.twins.contains(&i) {
                     // What they are halved by: see [`super::refit`].
                     R::select(is_relaxed(work.info[0]), pull.mu.scale(0.5), pull.mu)
                 } else {
                     pull.mu
                 };
-                out[11] = -(pull.kappa * own * inverse);
+                out[WEIGHT] = -(pull.kappa * own * inverse);
             },
         );
     }

@@ -11,13 +11,17 @@
 //! ```
 
 use crate::contact::lanes::frame;
+use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
 use fingertip_lanes::lane::{Mask, Real};
-use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, zero};
+use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, vec3_at, zero};
 
 use super::symmetric::Symmetric;
 
+/// Places of a contact's μ and weight among its numbers, behind its geometry.
+pub(crate) const MU: usize = GEOMETRY;
+pub(crate) const WEIGHT: usize = GEOMETRY + 1;
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
-pub const CONTACT_OPERAND: usize = 12;
+pub const CONTACT_OPERAND: usize = WEIGHT + 1;
 
 /// One contact of a problem with its friction cone: normal, witness points, φ, μ and weight.
 #[derive(Clone, Copy)]
@@ -36,12 +40,12 @@ impl<R: Real> Cone<R> {
     pub(crate) fn read(contacts: &[R], i: usize) -> Self {
         let c = &contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
         Self {
-            n: [c[0], c[1], c[2]],
-            point_a: [c[3], c[4], c[5]],
-            point_b: [c[6], c[7], c[8]],
-            phi: c[9],
-            mu: c[10],
-            weight: c[11],
+            n: vec3_at(c, NORMAL),
+            point_a: vec3_at(c, POINT_A),
+            point_b: vec3_at(c, POINT_B),
+            phi: c[PHI],
+            mu: c[MU],
+            weight: c[WEIGHT],
         }
     }
 

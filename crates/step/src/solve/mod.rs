@@ -49,7 +49,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 pub use cone::CONTACT_OPERAND;
-pub(crate) use cone::{Cone, Rates};
+pub(crate) use cone::{Cone, MU, Rates, WEIGHT};
 pub use delassus::Delassus;
 pub use frictionless::Frictionless;
 pub use impact::{Impact, Method};

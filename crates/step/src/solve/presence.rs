@@ -3,7 +3,7 @@
 
 use fingertip_lanes::lane::{Parts, Real, Zip};
 
-use super::cone::CONTACT_OPERAND;
+use super::cone::{CONTACT_OPERAND, WEIGHT};
 
 /// Contacts in a block: as many as two hulls have.
 const BLOCK: usize = 20;
@@ -21,7 +21,7 @@ pub(super) fn find<R: Real>(contacts: &[R], presence: &mut [R]) {
     for (largest, block) in presence.iter_mut().zip_inline(contacts.chunks(BLOCK * CONTACT_OPERAND)) {
         *largest = R::zero();
         for contact in block.chunks_exact(CONTACT_OPERAND) {
-            *largest = largest.max(contact[11]);
+            *largest = largest.max(contact[WEIGHT]);
         }
     }
 }

@@ -4,7 +4,7 @@ use fingertip_lanes::lane::Lane;
 use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::Output;
 
-use super::cone::CONTACT_OPERAND;
+use super::cone::{CONTACT_OPERAND, MU};
 use super::memory::Places;
 use super::status::{RELAXED, Status, is_among};
 use super::structure::Structure;
@@ -55,7 +55,7 @@ impl Stage for Refit<'_> {
             |operands| {
                 for k in R::parts(0..n) {
                     let contact = if twins { s.twins[k] } else { k };
-                    let mu = &mut operands[CONTACT_OPERAND * contact + 10];
+                    let mu = &mut operands[CONTACT_OPERAND * contact + MU];
                     *mu = R::select(worlds, mu.scale(by), *mu);
                 }
             },

@@ -1,15 +1,15 @@
 //! The stiffness of bodies that hang from their contacts: see [`crate::contact::lanes::hanging`]. It is added to P as that of
 //! [rolling](super::rolling).
 
-use crate::contact::lanes::hanging::{self, OF_BODY, OF_CONTACT, SUMS};
+use crate::contact::lanes::hanging::{self, BODY, CONTACT, OF_BODY, OF_CONTACT, SUMS};
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
 use fingertip_lanes::lane::{Real, copy};
-use fingertip_lanes::vector::{add_vec3, scale, vec3_at};
+use fingertip_lanes::vector::{add_vec3, vec3_at};
 use fingertip_scene::{JointKind, Shape};
 
 use super::problem::ProblemTables;
-use super::stiffened::{ContactLayout, Stiffened, Terms};
+use super::stiffened::{ContactLayout, Stiffened, Terms, give_contact, put_contact};
 
 /// A body that may hang: one that moves freely by itself, and is no ball.
 #[derive(Debug)]
@@ -52,10 +52,10 @@ impl Hanger {
     #[inline(always)]
     pub(super) fn weighed<R: Real>(&self, at: &ParameterPlaces, par: &[R]) -> [R; OF_BODY] {
         let mut v = [R::zero(); OF_BODY];
-        v[SUMS] = par[at.mass + self.body];
-        copy(&mut v[5..8], &vec3_at(par, at.gravity));
-        copy(&mut v[8..14], &par[at.inertia + 6 * self.body..at.inertia + 6 * (self.body + 1)]);
-        (v[14], v[15]) = (par[at.epsilon], par[at.h]);
+        v[BODY.mass.start] = par[at.mass + self.body];
+        copy(&mut v[BODY.gravity], &vec3_at(par, at.gravity));
+        copy(&mut v[BODY.inertia], &par[at.inertia + 6 * self.body..at.inertia + 6 * (self.body + 1)]);
+        (v[BODY.epsilon.start], v[BODY.h.start]) = (par[at.epsilon], par[at.h]);
         v
     }
 
@@ -66,16 +66,13 @@ impl Hanger {
         at: &ParameterPlaces,
         on_b: bool,
         [kin, par]: [&[R]; 2],
-        (geometry, weight): (&[R], R),
+        contact: (&[R], R),
     ) -> [R; OF_CONTACT] {
         let mut v = [R::zero(); OF_CONTACT];
-        let normal = vec3_at(geometry, 0);
-        copy(&mut v[..3], &if on_b { scale(-R::one(), normal) } else { normal });
-        copy(&mut v[3..6], &vec3_at(geometry, if on_b { 6 } else { 3 }));
-        (v[6], v[7]) = (geometry[9], weight);
-        copy(&mut v[8..11], &vec3_at(kin, self.centre));
-        (v[11], v[12]) = (par[at.kappa], par[at.mass + self.body]);
-        copy(&mut v[13..], &vec3_at(par, at.gravity));
+        put_contact(&mut v, on_b, contact);
+        copy(&mut v[CONTACT.centre], &vec3_at(kin, self.centre));
+        (v[CONTACT.kappa.start], v[CONTACT.mass.start]) = (par[at.kappa], par[at.mass + self.body]);
+        copy(&mut v[CONTACT.gravity], &vec3_at(par, at.gravity));
         v
     }
 
@@ -172,15 +169,15 @@ impl Hanger {
         let grad_m = stiffened.vjp(&self.terms, kin, hanging::stiffness(v), grad_p, to_kin);
         let [by] = hanging::vjp(v, [&grad_m]);
         let at = &stiffened.at;
-        to_par[at.mass + self.body] += by[SUMS];
-        add_vec3(to_par, at.gravity, vec3_at(&by, 5));
+        to_par[at.mass + self.body] += by[BODY.mass.start];
+        add_vec3(to_par, at.gravity, vec3_at(&by, BODY.gravity.start));
         for i in 0..6 {
-            to_par[at.inertia + 6 * self.body + i] += by[8 + i];
+            to_par[at.inertia + 6 * self.body + i] += by[BODY.inertia.start + i];
         }
-        to_par[at.epsilon] += by[14];
-        to_par[at.h] += by[15];
+        to_par[at.epsilon] += by[BODY.epsilon.start];
+        to_par[at.h] += by[BODY.h.start];
         let mut grads = [R::zero(); SUMS];
-        copy(&mut grads, &by[..SUMS]);
+        copy(&mut grads, &by[BODY.sums]);
         for &(contact, on_b) in R::parts(&self.contacts) {
             let numbers = of(contact);
             let to_contact = &mut to_contacts[layout.numbers * contact..layout.numbers * (contact + 1)];
@@ -191,15 +188,11 @@ impl Hanger {
                 |(to_kin, to_par, to_contact)| {
                     let v = self.holding(at, on_b, [kin, par], numbers);
                     let [by] = hanging::vjp_part(stiffened.k, &v, [&grads]);
-                    let normal = vec3_at(&by, 0);
-                    add_vec3(to_contact, 0, if on_b { scale(-R::one(), normal) } else { normal });
-                    add_vec3(to_contact, if on_b { 6 } else { 3 }, vec3_at(&by, 3));
-                    to_contact[9] += by[6];
-                    to_contact[layout.weight] += by[7];
-                    add_vec3(to_kin, self.centre, vec3_at(&by, 8));
-                    to_par[at.kappa] += by[11];
-                    to_par[at.mass + self.body] += by[12];
-                    add_vec3(to_par, at.gravity, vec3_at(&by, 13));
+                    give_contact(&by, on_b, (to_contact, layout.weight));
+                    add_vec3(to_kin, self.centre, vec3_at(&by, CONTACT.centre.start));
+                    to_par[at.kappa] += by[CONTACT.kappa.start];
+                    to_par[at.mass + self.body] += by[CONTACT.mass.start];
+                    add_vec3(to_par, at.gravity, vec3_at(&by, CONTACT.gravity.start));
                 },
             );
         }

@@ -10,7 +10,7 @@ use crate::contact::{Contacts, UNUSED};
 use crate::kinematics::{Frames, Tree};
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip};
+use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip, WEIGHT};
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy};
@@ -188,7 +188,7 @@ impl Function<3> for Complete {
     fn value<R: Lane>(&self, [own, mu, torsion]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
         for (own, to) in own.chunks_exact(Self::OWN).zip_inline(out.chunks_exact_mut(CONTACT_OPERAND)) {
             copy(&mut to[..GEOMETRY], &own[..GEOMETRY]);
-            to[11] = own[GEOMETRY];
+            to[WEIGHT] = own[GEOMETRY];
         }
         self.0.complete([mu, torsion], out);
     }
@@ -199,7 +199,7 @@ impl Function<3> for Complete {
         self.0.vjp_complete([mu, torsion], contacts);
         for (from, own) in contacts.chunks_exact(CONTACT_OPERAND).zip_inline(own.chunks_exact_mut(Self::OWN)) {
             copy(&mut own[..GEOMETRY], &from[..GEOMETRY]);
-            own[GEOMETRY] = from[11];
+            own[GEOMETRY] = from[WEIGHT];
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The stiffness against rolling of ellipsoids, and of what rests on fixed round supports: see [`crate::contact::lanes::rolling`]. It is
 //! [added to P](super::stiffened), and so is that of what [hangs](super::hanging).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-use crate::contact::lanes::rolling::{self, Curved, OPERANDS};
+use crate::contact::lanes::rolling::{self, AT, Curved, OPERANDS, axis};
 use crate::contact::numbers::GEOMETRY;
 use crate::kinematics::{Frames, POSE};
 use crate::model::Model;
@@ -14,12 +15,12 @@ use crate::solve::Structure;
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy, inlined};
-use fingertip_lanes::vector::{add_vec3, scale, vec3_at};
+use fingertip_lanes::vector::{add_vec3, vec3_at};
 use fingertip_scene::Shape;
 
 use super::hanging::Hanger;
 use super::problem::ProblemTables;
-use super::stiffened::{ContactLayout, Stiffened, Terms};
+use super::stiffened::{ContactLayout, Stiffened, Terms, give_contact, put_contact};
 
 /// The contacts that resist rolling and the bodies that may hang, and the entries of P to which their stiffness is added.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ struct Line {
     under_line: bool,
 }
 
+/// Length of a pose's point, which is before its axes.
+const POINT: usize = 3;
 /// Offset of a line's axis (the z axis of its shape) in the shape's pose of twelve numbers.
 const AXIS: usize = 9;
 
@@ -63,12 +66,12 @@ impl Roller {
         if self.line.is_some() { Curved::Line } else { Curved::Ellipsoid }
     }
 
-    /// Offsets among the operands of the axes that turn with the rolling body.
-    pub(super) fn carried(&self) -> &'static [usize] {
+    /// Those of the operands' axes that turn with the rolling body.
+    pub(super) fn carried(&self) -> Range<usize> {
         match &self.line {
-            None => &[11, 14, 17],
-            Some(Line { under_line: true, .. }) => &[14],
-            Some(_) => &[],
+            None => 0..3,
+            Some(Line { under_line: true, .. }) => 1..2,
+            Some(_) => 0..0,
         }
     }
 }
@@ -122,8 +125,7 @@ impl RollingTables {
         }
     }
 
-    /// Gathers the operands of [`rolling::stiffness`] for a contact: normal, witness point, gap, weight, centre of mass, axes, sizes, κ,
-    /// mass, gravity, inertia, ε, h.
+    /// Gathers the operands of [`rolling::stiffness`] for a contact.
     #[inline(always)]
     pub(super) fn operands<R: Real>(
         &self,
@@ -133,30 +135,27 @@ impl RollingTables {
     ) -> [R; OPERANDS] {
         let mut v = [R::zero(); OPERANDS];
         let at = &self.stiffened.at;
-        let normal = vec3_at(geometry, 0);
-        copy(&mut v[..3], &if roller.on_b { scale(-R::one(), normal) } else { normal });
-        copy(&mut v[3..6], &vec3_at(geometry, if roller.on_b { 6 } else { 3 }));
-        (v[6], v[7]) = (geometry[9], weight);
-        copy(&mut v[8..11], &vec3_at(kin, roller.centre));
-        let own = POSE * roller.shape;
+        put_contact(&mut v, roller.on_b, (geometry, weight));
+        copy(&mut v[AT.centre], &vec3_at(kin, roller.centre));
+        let (own, [first, second, third]) = (POSE * roller.shape, [0, 1, 2].map(|k| AT.sizes.start + k));
         match &roller.line {
             None => {
-                copy(&mut v[11..20], &kin[own + 3..own + POSE]);
-                copy(&mut v[20..23], &vec3_at(par, at.sizes + Shape::SIZES * roller.shape));
+                copy(&mut v[AT.axes], &kin[own + POINT..own + POSE]);
+                copy(&mut v[AT.sizes], &vec3_at(par, at.sizes + Shape::SIZES * roller.shape));
             }
             Some(line) => {
-                copy(&mut v[11..14], &vec3_at(kin, POSE * line.shape + AXIS));
-                (v[20], v[21]) = (par[at.sizes + Shape::SIZES * line.shape], R::one());
+                copy(&mut v[axis(0)], &vec3_at(kin, POSE * line.shape + AXIS));
+                (v[first], v[second]) = (par[at.sizes + Shape::SIZES * line.shape], R::one());
                 if line.under_line {
-                    copy(&mut v[14..17], &vec3_at(kin, own + AXIS));
-                    (v[21], v[22]) = (par[at.sizes + Shape::SIZES * roller.shape], R::one());
+                    copy(&mut v[axis(1)], &vec3_at(kin, own + AXIS));
+                    (v[second], v[third]) = (par[at.sizes + Shape::SIZES * roller.shape], R::one());
                 }
             }
         }
-        (v[23], v[24]) = (par[at.kappa], par[at.mass + roller.body]);
-        copy(&mut v[25..28], &vec3_at(par, at.gravity));
-        copy(&mut v[28..34], &par[at.inertia + 6 * roller.body..at.inertia + 6 * (roller.body + 1)]);
-        (v[34], v[35]) = (par[at.epsilon], par[at.h]);
+        (v[AT.kappa.start], v[AT.mass.start]) = (par[at.kappa], par[at.mass + roller.body]);
+        copy(&mut v[AT.gravity], &vec3_at(par, at.gravity));
+        copy(&mut v[AT.inertia], &par[at.inertia + 6 * roller.body..at.inertia + 6 * (roller.body + 1)]);
+        (v[AT.epsilon.start], v[AT.h.start]) = (par[at.epsilon], par[at.h]);
         v
     }
 
@@ -234,37 +233,33 @@ impl RollingTables {
         (to_contact, weight): (&mut [R], usize),
     ) {
         let at = &self.stiffened.at;
-        let normal = vec3_at(by, 0);
-        add_vec3(to_contact, 0, if roller.on_b { scale(-R::one(), normal) } else { normal });
-        add_vec3(to_contact, if roller.on_b { 6 } else { 3 }, vec3_at(by, 3));
-        to_contact[9] += by[6];
-        to_contact[weight] += by[7];
-        add_vec3(to_kin, roller.centre, vec3_at(by, 8));
-        let own = POSE * roller.shape;
+        give_contact(by, roller.on_b, (to_contact, weight));
+        add_vec3(to_kin, roller.centre, vec3_at(by, AT.centre.start));
+        let (own, [first, second]) = (POSE * roller.shape, [0, 1].map(|k| AT.sizes.start + k));
         match &roller.line {
             None => {
                 for k in 0..3 {
-                    add_vec3(to_kin, own + 3 + 3 * k, vec3_at(by, 11 + 3 * k));
+                    add_vec3(to_kin, own + POINT + 3 * k, vec3_at(by, axis(k).start));
                 }
-                add_vec3(to_par, at.sizes + Shape::SIZES * roller.shape, vec3_at(by, 20));
+                add_vec3(to_par, at.sizes + Shape::SIZES * roller.shape, vec3_at(by, AT.sizes.start));
             }
             Some(line) => {
-                add_vec3(to_kin, POSE * line.shape + AXIS, vec3_at(by, 11));
-                to_par[at.sizes + Shape::SIZES * line.shape] += by[20];
+                add_vec3(to_kin, POSE * line.shape + AXIS, vec3_at(by, axis(0).start));
+                to_par[at.sizes + Shape::SIZES * line.shape] += by[first];
                 if line.under_line {
-                    add_vec3(to_kin, own + AXIS, vec3_at(by, 14));
-                    to_par[at.sizes + Shape::SIZES * roller.shape] += by[21];
+                    add_vec3(to_kin, own + AXIS, vec3_at(by, axis(1).start));
+                    to_par[at.sizes + Shape::SIZES * roller.shape] += by[second];
                 }
             }
         }
-        to_par[at.kappa] += by[23];
-        to_par[at.mass + roller.body] += by[24];
-        add_vec3(to_par, at.gravity, vec3_at(by, 25));
+        to_par[at.kappa] += by[AT.kappa.start];
+        to_par[at.mass + roller.body] += by[AT.mass.start];
+        add_vec3(to_par, at.gravity, vec3_at(by, AT.gravity.start));
         for i in 0..6 {
-            to_par[at.inertia + 6 * roller.body + i] += by[28 + i];
+            to_par[at.inertia + 6 * roller.body + i] += by[AT.inertia.start + i];
         }
-        to_par[at.epsilon] += by[34];
-        to_par[at.h] += by[35];
+        to_par[at.epsilon] += by[AT.epsilon.start];
+        to_par[at.h] += by[AT.h.start];
     }
 
     /// The additions to the problem's numbers (B, np + nv + 1 + nl): see [`ProblemTables::operand`]. `contacts` has each contact's geometry

@@ -2,12 +2,14 @@
 //!
 //! P_ij += ωᵢ · M ωⱼ for the degrees of freedom without a command that turn a body, M summed over its contacts.
 
-use crate::contact::lanes::rolling::STIFFNESS;
+use crate::contact::lanes::hanging::CONTACT;
+use crate::contact::lanes::rolling::{AT, STIFFNESS};
+use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::SCREW;
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
 use crate::solve::Law;
-use fingertip_lanes::lane::Real;
+use fingertip_lanes::lane::{Real, copy};
 use fingertip_lanes::vector::{Mat3, Vec3, add_vec3, dot, rotate, scale, vec3_at};
 
 use super::problem::ProblemTables;
@@ -37,6 +39,28 @@ pub(super) struct ContactLayout {
 #[inline(always)]
 pub(super) fn matrix<R: Real>([xx, yy, zz, xy, xz, yz]: [R; STIFFNESS]) -> Mat3<R> {
     [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+}
+
+// What holds a body has its contact's numbers and its centre in the same places as what rolls.
+const _: () = assert!(CONTACT.weight.start == AT.weight.start && CONTACT.centre.start == AT.centre.start);
+
+/// Writes a contact's numbers, which the operands of all stiffness begin with: the normal out of a body, the point on it, φ and the weight.
+#[inline(always)]
+pub(super) fn put_contact<R: Real, const N: usize>(v: &mut [R; N], on_b: bool, (geometry, weight): (&[R], R)) {
+    let normal = vec3_at(geometry, NORMAL);
+    copy(&mut v[AT.normal], &if on_b { scale(-R::one(), normal) } else { normal });
+    copy(&mut v[AT.point], &vec3_at(geometry, if on_b { POINT_B } else { POINT_A }));
+    (v[AT.phi.start], v[AT.weight.start]) = (geometry[PHI], weight);
+}
+
+/// The adjoint of [`put_contact`]: adds to the gradients of a contact's geometry and weight. The place of the weight is given.
+#[inline(always)]
+pub(super) fn give_contact<R: Real, const N: usize>(by: &[R; N], on_b: bool, (to, weight): (&mut [R], usize)) {
+    let normal = vec3_at(by, AT.normal.start);
+    add_vec3(to, NORMAL, if on_b { scale(-R::one(), normal) } else { normal });
+    add_vec3(to, if on_b { POINT_B } else { POINT_A }, vec3_at(by, AT.point.start));
+    to[PHI] += by[AT.phi.start];
+    to[weight] += by[AT.weight.start];
 }
 
 impl Stiffened {

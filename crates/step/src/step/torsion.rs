@@ -23,7 +23,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::model::Model;
-use crate::solve::{CONTACT_OPERAND, Cone, Law, Report, Slip, Solution, Status};
+use crate::solve::{CONTACT_OPERAND, Cone, Law, MU, Report, Slip, Solution, Status, WEIGHT};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
 use fingertip_lanes::lane::{Lane, Real, Zip, copy};
@@ -94,10 +94,10 @@ impl Torsion {
         for (twin, Turning { contact, parameter }) in self.twins() {
             let (contacts, twins) = contacts.split_at_mut(CONTACT_OPERAND * twin);
             let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
-            contact[10] = contact[10].scale(self.sharing);
-            contact[11] = contact[11].scale(HALF);
+            contact[MU] = contact[MU].scale(self.sharing);
+            contact[WEIGHT] = contact[WEIGHT].scale(HALF);
             copy(&mut twins[..CONTACT_OPERAND], contact);
-            twins[10] = torsion[parameter].scale(self.sharing);
+            twins[MU] = torsion[parameter].scale(self.sharing);
         }
     }
 
@@ -110,12 +110,12 @@ impl Torsion {
             let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
             for (k, (grad, &twin)) in contact.iter_mut().zip_inline(&twins[..CONTACT_OPERAND]).enumerate() {
                 match k {
-                    10 => *grad = grad.scale(self.sharing),
-                    11 => *grad = (*grad + twin).scale(HALF),
+                    MU => *grad = grad.scale(self.sharing),
+                    WEIGHT => *grad = (*grad + twin).scale(HALF),
                     _ => *grad += twin,
                 }
             }
-            torsion[parameter] += twins[10].scale(self.sharing);
+            torsion[parameter] += twins[MU].scale(self.sharing);
         }
     }
 

@@ -6,21 +6,59 @@
 //! B = ε/h² (1/tr I⁻¹ + M²/(m |g|²))                   f(M − B) (1 − u uᵀ)        f(x) = x²/(x + B/10) for x > 0, else 0
 //! ```
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::rolling::{self, STIFFNESS};
+use super::rolling::{self, STIFFNESS, one, six, three};
 use super::scalar::{Scalar, V3, dot};
 use super::traced::{self, Formula, Places};
 use fingertip_lanes::lane::{Mask, Real, inlined};
+use fingertip_lanes::layout;
 
-/// The number of operands of a contact's part: the contact's normal (out of the body), its point, φ and weight; the centre of mass; κ,
-/// mass, gravity.
-pub(crate) const OF_CONTACT: usize = 16;
 /// The number of sums over a body's contacts: with F a contact's force, c = −n·u and r its height above the centre of mass, of F c,
 /// F c r, F (1 − c²) and F (1 − c²) r.
 pub(crate) const SUMS: usize = 4;
-/// The number of operands of a body's stiffness: the sums, mass, gravity, inertia about the centre of mass (xx, yy, zz, xy, xz, yz), ε, h.
-pub(crate) const OF_BODY: usize = SUMS + 12;
+
+layout! {
+    /// The operands of a contact's part.
+    pub(crate) struct OfContact {
+        /// As in [`rolling::Operands`], out of what hangs.
+        normal,
+        point,
+        phi,
+        weight,
+        centre,
+        kappa,
+        mass,
+        gravity,
+    }
+}
+
+/// Places of the operands of a contact's part.
+pub(crate) const CONTACT: OfContact<Range<usize>> =
+    OfContact { normal: 3, point: 3, phi: 1, weight: 1, centre: 3, kappa: 1, mass: 1, gravity: 3 }.from(0);
+/// The number of operands of a contact's part.
+pub(crate) const OF_CONTACT: usize = CONTACT.gravity.end;
+
+layout! {
+    /// The operands of a body's stiffness.
+    pub(crate) struct OfBody {
+        /// The [sums](SUMS).
+        sums,
+        /// As in [`rolling::Operands`].
+        mass,
+        gravity,
+        inertia,
+        epsilon,
+        h,
+    }
+}
+
+/// Places of the operands of a body's stiffness.
+pub(crate) const BODY: OfBody<Range<usize>> =
+    OfBody { sums: SUMS, mass: 1, gravity: 3, inertia: 6, epsilon: 1, h: 1 }.from(0);
+/// The number of operands of a body's stiffness.
+pub(crate) const OF_BODY: usize = BODY.h.end;
 
 /// Friction carries nothing where the contacts' forces are far below this part of the weight.
 const LEAST: f64 = 0.1;
@@ -33,17 +71,15 @@ struct Part(f64);
 impl Formula<OF_CONTACT, SUMS> for Part {
     #[inline(always)]
     fn of<S: Scalar>(&self, v: &[S; OF_CONTACT]) -> [S; SUMS] {
-        let three = inlined(
-            #[inline(always)]
-            |at: usize| [v[at], v[at + 1], v[at + 2]],
-        );
-        let (n, point, centre, gravity) = (three(0), three(3), three(8), three(13));
+        let (n, point, centre) = (three(v, CONTACT.normal), three(v, CONTACT.point), three(v, CONTACT.centre));
+        let gravity = three(v, CONTACT.gravity);
         let (up, _) = up(gravity);
-        let force = rolling::force(self.0, [v[6], v[7]], v[11], v[12], gravity);
+        let contact = [one(v, CONTACT.phi), one(v, CONTACT.weight)];
+        let force = rolling::force(self.0, contact, one(v, CONTACT.kappa), one(v, CONTACT.mass), gravity);
         let carried = -dot(n, up);
         let height = dot([point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]], up);
-        let one = v[0].constant(S::Lane::splat(1.0));
-        let (normal, across) = (force * carried, force * (one - carried * carried));
+        let unit = v[0].constant(S::Lane::splat(1.0));
+        let (normal, across) = (force * carried, force * (unit - carried * carried));
         [normal, normal * height, across, across * height]
     }
 
@@ -64,7 +100,7 @@ impl Formula<OF_BODY, STIFFNESS> for Whole {
             #[inline(always)]
             |x: f64| v[0].constant(S::Lane::splat(x)),
         );
-        let (up, _) = up([v[5], v[6], v[7]]);
+        let (up, _) = up(three(v, BODY.gravity));
         let [lacks, borne] = lacks(v);
         let holds = lacks.value().gt(S::Lane::splat(0.0)).and(overshoots(v));
         let lacks = S::choose(holds, lacks, constant(0.0));
@@ -87,10 +123,11 @@ impl Formula<OF_BODY, STIFFNESS> for Whole {
 #[inline(always)]
 fn lacks<S: Scalar>(v: &[S; OF_BODY]) -> [S; 2] {
     let [normal, normal_height, across, across_height] = [v[0], v[1], v[2], v[3]];
-    let (mass, (_, pull)) = (v[4], up([v[5], v[6], v[7]]));
+    let (mass, (_, pull)) = (one(v, BODY.mass), up(three(v, BODY.gravity)));
     let weight = mass * pull;
     let moment = normal_height + (weight - normal) * across_height / (across + weight.times(S::Lane::splat(LEAST)));
-    let (inertia, epsilon, h) = (rolling::least_inertia([v[8], v[9], v[10], v[11], v[12], v[13]]), v[14], v[15]);
+    let inertia = rolling::least_inertia(six(v, BODY.inertia));
+    let (epsilon, h) = (one(v, BODY.epsilon), one(v, BODY.h));
     let borne = epsilon * (inertia + moment * moment / (weight * pull)) / (h * h);
     [moment - borne, borne]
 }
@@ -108,13 +145,10 @@ fn up<S: Scalar>(gravity: V3<S>) -> (V3<S>, S) {
 /// holds it. The operands may lack the sums.
 #[inline(always)]
 fn overshoots<S: Scalar>(v: &[S; OF_BODY]) -> <S::Lane as Real>::Mask {
-    let gravity = [v[5].value(), v[6].value(), v[7].value()];
-    let (mass, inertia, epsilon, h) = (
-        v[4].value(),
-        rolling::least_inertia([v[8], v[9], v[10], v[11], v[12], v[13]]).value(),
-        v[14].value(),
-        v[15].value(),
-    );
+    let [x, y, z] = three(v, BODY.gravity);
+    let gravity = [x.value(), y.value(), z.value()];
+    let (mass, inertia) = (one(v, BODY.mass).value(), rolling::least_inertia(six(v, BODY.inertia)).value());
+    let (epsilon, h) = (one(v, BODY.epsilon).value(), one(v, BODY.h).value());
     let h2 = h * h;
     (epsilon * epsilon * inertia).scale(4.0).lt(mass * dot(gravity, gravity) * (h2 * h2))
 }

@@ -1,15 +1,58 @@
 //! The rolling stiffness of contacts at rest: how strongly gravity holds a body against rolling if one of the two surfaces is
 //! curved. `docs/rolling.md` derives it.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::scalar::{Scalar, V3, cross, dot};
 use super::traced::{self, Formula, Places};
 use fingertip_lanes::lane::{Mask, Real, inlined};
+use fingertip_lanes::layout;
 
-/// The number of operands of the stiffness: the contact's normal (out of what rolls), its point, φ and weight w; the centre of
-/// mass; nine and three numbers that [`Curved`] explains; κ, mass, gravity; inertia about the centre of mass (xx, yy, zz, xy, xz, yz), ε, h.
-pub(crate) const OPERANDS: usize = 36;
+layout! {
+    /// The operands of the stiffness.
+    pub(crate) struct Operands {
+        /// The contact's unit normal, out of what rolls, its point and gap φ, m, and its weight w.
+        normal,
+        point,
+        phi,
+        weight,
+        /// The centre of mass of what rolls, m.
+        centre,
+        /// Three axes and three sizes, m: see [`Curved`].
+        axes,
+        sizes,
+        /// The barrier parameter κ, 1/J.
+        kappa,
+        /// The mass of what rolls, kg.
+        mass,
+        gravity,
+        /// Inertia about the centre of mass (xx, yy, zz, xy, xz, yz), kg·m².
+        inertia,
+        epsilon,
+        h,
+    }
+}
+
+/// Places of the operands.
+pub(crate) const AT: Operands<Range<usize>> = Operands {
+    normal: 3,
+    point: 3,
+    phi: 1,
+    weight: 1,
+    centre: 3,
+    axes: 9,
+    sizes: 3,
+    kappa: 1,
+    mass: 1,
+    gravity: 3,
+    inertia: 6,
+    epsilon: 1,
+    h: 1,
+}
+.from(0);
+/// The number of operands.
+pub(crate) const OPERANDS: usize = AT.h.end;
 /// The number of entries of the symmetric stiffness matrix: xx, yy, zz, xy, xz, yz.
 pub(crate) const STIFFNESS: usize = 6;
 
@@ -21,14 +64,14 @@ const MOST: f64 = 10.0;
 /// on it.
 const LOAD: f64 = 2.0;
 
-/// The curved surface of the contact: the meaning of the operands v[11..23].
+/// The curved surface of the contact: the meaning of the operands' axes and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Curved {
-    /// The rolling body is an ellipsoid: v[11..20] are its three axes, v[20..23] its radii.
+    /// The rolling body is an ellipsoid with these axes and radii.
     Ellipsoid,
-    /// The body rolls on the side of a cylinder or capsule. v[11..14] is that one's axis, v[14..17] the axis of the rolling body if
-    /// it is a line too, v[17..20] has no meaning. v[20] and v[21] are both radii (1 if the rolling body has none), v[22] is 1 if
-    /// the rolling body is a line, else 0.
+    /// The body rolls on the side of a cylinder or capsule. The first axis is that one's, the second that of the rolling body if it is a
+    /// line too; the third has no meaning. The first two sizes are both radii (1 if the rolling body has none), the third is 1 if the
+    /// rolling body is a line, else 0.
     Line,
 }
 
@@ -85,21 +128,41 @@ pub(super) fn force<S: Scalar>(k: f64, [phi, weight]: [S; 2], kappa: S, mass: S,
     S::choose(counts, share * most / (share * share + z * z).root(), constant(0.0))
 }
 
+/// The operand at a place.
+#[inline(always)]
+pub(super) fn one<S: Copy, const N: usize>(v: &[S; N], at: Range<usize>) -> S {
+    v[at.start]
+}
+
+/// The first three operands of a place.
+#[inline(always)]
+pub(super) fn three<S: Copy, const N: usize>(v: &[S; N], at: Range<usize>) -> V3<S> {
+    [v[at.start], v[at.start + 1], v[at.start + 2]]
+}
+
+/// The six operands of a place.
+#[inline(always)]
+pub(super) fn six<S: Copy, const N: usize>(v: &[S; N], at: Range<usize>) -> [S; 6] {
+    let first = at.start;
+    [v[first], v[first + 1], v[first + 2], v[first + 3], v[first + 4], v[first + 5]]
+}
+
 /// [`force`] from the operands of the stiffness.
 #[inline(always)]
 fn force_of<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
-    force(k, [v[6], v[7]], v[23], v[24], [v[25], v[26], v[27]])
+    let contact = [one(v, AT.phi), one(v, AT.weight)];
+    force(k, contact, one(v, AT.kappa), one(v, AT.mass), three(v, AT.gravity))
 }
 
 /// What a step bears without stiffness: how much higher than the centre of mass the centre of curvature may be, m.
 #[inline(always)]
 fn borne<S: Scalar>(v: &[S; OPERANDS]) -> S {
-    let (mass, gravity) = (v[24], [v[25], v[26], v[27]]);
+    let (mass, gravity) = (one(v, AT.mass), three(v, AT.gravity));
     let squared = dot(gravity, gravity);
-    let one = v[0].constant(S::Lane::splat(1.0));
-    let pull = S::choose(squared.value().gt(S::Lane::splat(0.0)), squared, one).root();
-    let inertia = least_inertia([v[28], v[29], v[30], v[31], v[32], v[33]]);
-    v[34] * inertia / (v[35] * v[35] * mass * pull).times(S::Lane::splat(LOAD))
+    let unit = v[0].constant(S::Lane::splat(1.0));
+    let pull = S::choose(squared.value().gt(S::Lane::splat(0.0)), squared, unit).root();
+    let (inertia, h) = (least_inertia(six(v, AT.inertia)), one(v, AT.h));
+    one(v, AT.epsilon) * inertia / (h * h * mass * pull).times(S::Lane::splat(LOAD))
 }
 
 /// 1/tr I⁻¹, which is at most the least moment of inertia, kg·m², from I's xx, yy, zz, xy, xz, yz. 0 where I is none.
@@ -116,29 +179,32 @@ pub(super) fn least_inertia<S: Scalar>([xx, yy, zz, xy, xz, yz]: [S; 6]) -> S {
     S::choose(there, determinant, constant(0.0)) / S::choose(there, minors, constant(1.0))
 }
 
+/// The place of the k-th of the [axes](Curved).
+#[inline(always)]
+pub(crate) fn axis(k: usize) -> Range<usize> {
+    AT.axes.start + 3 * k..AT.axes.start + 3 * (k + 1)
+}
+
 /// The stiffness for [`Curved::Line`]: about the line's axis a across the normal n, a − n (a·n).
 #[inline(always)]
 fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
-    let three = inlined(
-        #[inline(always)]
-        |at: usize| [v[at], v[at + 1], v[at + 2]],
-    );
-    let (n, point, centre, axis, own) = (three(0), three(3), three(8), three(11), three(14));
-    let (radius, own_radius, is_line) = (v[20], v[21], v[22]);
+    let (n, point, centre) = (three(v, AT.normal), three(v, AT.point), three(v, AT.centre));
+    let (axis, own) = (three(v, AT.axes), three(v, axis(1)));
+    let [radius, own_radius, is_line] = three(v, AT.sizes);
     let splat = S::Lane::splat;
     let constant = inlined(
         #[inline(always)]
         |x: f64| v[0].constant(splat(x)),
     );
-    let one = constant(1.0);
+    let unit = constant(1.0);
     let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]) + borne(v);
     let leans = dot(axis, n);
     let across = [axis[0] - n[0] * leans, axis[1] - n[1] * leans, axis[2] - n[2] * leans];
     let side = cross(across, n);
     let upright = dot(across, across);
     let (along, stands) = (dot(own, side), dot(own, n));
-    let curvature = one / radius + is_line * (upright - along * along) * (one - stands * stands) / own_radius;
-    let lacks = one / curvature - height;
+    let curvature = unit / radius + is_line * (upright - along * along) * (unit - stands * stands) / own_radius;
+    let lacks = unit / curvature - height;
     let holds = lacks.value().gt(splat(0.0));
     let lacks = S::choose(holds, lacks, constant(0.0));
     let held = lacks * lacks / (lacks + radius.times(splat(SMOOTH))) * upright * force_of(k, v);
@@ -152,12 +218,8 @@ fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
 /// The stiffness for [`Curved::Ellipsoid`].
 #[inline(always)]
 fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
-    let three = inlined(
-        #[inline(always)]
-        |at: usize| [v[at], v[at + 1], v[at + 2]],
-    );
-    let (n, point, centre) = (three(0), three(3), three(8));
-    let (axes, radii) = ([three(11), three(14), three(17)], three(20));
+    let (n, point, centre) = (three(v, AT.normal), three(v, AT.point), three(v, AT.centre));
+    let (axes, radii) = ([three(v, axis(0)), three(v, axis(1)), three(v, axis(2))], three(v, AT.sizes));
     let splat = S::Lane::splat;
     let constant = inlined(
         #[inline(always)]

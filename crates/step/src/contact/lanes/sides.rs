@@ -1,7 +1,7 @@
 //! Types that the contacts of a pair are written with: its two sides, their motions, the contacts, and the gradients on the sides.
 
 use super::total;
-use crate::contact::numbers::GEOMETRY;
+use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::Twist;
 use fingertip_lanes::lane::{Real, copy, state};
@@ -94,10 +94,10 @@ impl<R: Real> Contacts<'_, R> {
     pub(super) fn set(&mut self, k: usize, contact: Contact<R>) {
         let contact = contact.named(self.swapped);
         let to = &mut self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
-        copy(&mut to[..3], &contact.normal);
-        copy(&mut to[3..6], &contact.point_a);
-        copy(&mut to[6..9], &contact.point_b);
-        to[9] = contact.phi;
+        copy(&mut to[NORMAL..POINT_A], &contact.normal);
+        copy(&mut to[POINT_A..POINT_B], &contact.point_a);
+        copy(&mut to[POINT_B..PHI], &contact.point_b);
+        to[PHI] = contact.phi;
     }
 }
 
@@ -119,7 +119,7 @@ impl<R: Real> Gradients<'_, R> {
     pub(super) fn get(&self, k: usize) -> Contact<R> {
         let from = self.of(k);
         let v = |i: usize| [from[i], from[i + 1], from[i + 2]];
-        Contact { normal: v(0), point_a: v(3), point_b: v(6), phi: from[9] }.named(self.swapped)
+        Contact { normal: v(NORMAL), point_a: v(POINT_A), point_b: v(POINT_B), phi: from[PHI] }.named(self.swapped)
     }
 }
 

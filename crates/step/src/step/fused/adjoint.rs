@@ -1,7 +1,8 @@
 //! The adjoints (vector-Jacobian products) of the stages in [`super::stages`], in the order in which [`super::program`] runs them.
 
+use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::CONTACT_OPERAND;
+use crate::solve::{CONTACT_OPERAND, WEIGHT};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
@@ -99,10 +100,10 @@ impl Plan {
             for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
             }
-            let (weight, slope) = self.weight(m.geometry[GEOMETRY * c + 9]);
-            contact[9] += contact[11] * share(m.share, c) * slope;
+            let (weight, slope) = self.weight(m.geometry[GEOMETRY * c + PHI]);
+            contact[PHI] += contact[WEIGHT] * share(m.share, c) * slope;
             if let Some(grad) = to.share.get_mut(c) {
-                *grad += contact[11] * weight;
+                *grad += contact[WEIGHT] * weight;
             }
         }
         to.par[self.at.kappa] += to.kappa[0];
@@ -113,7 +114,7 @@ impl Plan {
     /// The vector-Jacobian product of the rolling stiffness: see [`RollingTables`](crate::step::rolling::RollingTables).
     #[inline(always)]
     fn vjp_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
-        const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: 11 };
+        const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: WEIGHT };
         let (contacts, p) = (self.placed(m.geometry, m.share), &*to.p);
         let grad_p = inlined(
             #[inline(always)]

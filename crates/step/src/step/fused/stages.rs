@@ -2,8 +2,9 @@
 
 use candle_core::Result;
 
+use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, Status};
+use crate::solve::{CONTACT_OPERAND, Status, WEIGHT};
 use crate::step::operands::is_usable;
 use crate::tensor::rows::TensorGuard;
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy, inlined, zero_unless};
@@ -126,7 +127,7 @@ impl Plan {
         for c in R::parts(0..self.nc) {
             let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
-            to[11] = self.weight(to[9]).0 * share(m.share, c);
+            to[WEIGHT] = self.weight(to[PHI]).0 * share(m.share, c);
         }
         self.contacts.complete(self.friction(m.par), m.contacts);
     }
@@ -148,7 +149,7 @@ impl Plan {
             #[inline(always)]
             move |c: usize| {
                 let geometry = &geometry[GEOMETRY * c..GEOMETRY * (c + 1)];
-                (geometry, self.weight(geometry[9]).0 * self::share(share, c))
+                (geometry, self.weight(geometry[PHI]).0 * self::share(share, c))
             },
         )
     }

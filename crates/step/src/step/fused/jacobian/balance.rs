@@ -1,6 +1,7 @@
 //! The right-hand sides −∂r/∂q and −∂r/∂u, and how the forces change.
 
 use crate::contact::lanes;
+use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::{Twist, Wrench};
 use crate::solve::{Cone, Rates, Slip, Status};
@@ -236,8 +237,8 @@ impl Plan {
         let by_delta = product(&frame, &zeta);
         for slot in R::parts(slots.clone()) {
             let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-            let (n, phi) = (vec3_at(geometry, 0), geometry[9]);
-            let carried = sub(cross(turns[1], vec3_at(geometry, 6)), cross(turns[0], vec3_at(geometry, 3)));
+            let (n, phi) = (vec3_at(geometry, NORMAL), geometry[PHI]);
+            let carried = sub(cross(turns[1], vec3_at(geometry, POINT_B)), cross(turns[0], vec3_at(geometry, POINT_A)));
             let seen = match of.slip {
                 Slip::Slides => carried,
                 Slip::Turns => add(cone.turning(carried, zero()), cone.turning_rate([moved, turned], n)),

@@ -3,9 +3,10 @@
 use crate::contact::OWN_RATES;
 use crate::contact::kernels::{Method, PairKernel};
 use crate::contact::lanes::{self, Motion, Motions};
+use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::Twist;
-use crate::solve::CONTACT_OPERAND;
+use crate::solve::{CONTACT_OPERAND, WEIGHT};
 use fingertip_lanes::lane::{Lane, Mask, Real, clear};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -152,16 +153,16 @@ impl Plan {
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
                     let at = &contacts[CONTACT_OPERAND * contact..];
-                    if R::is_nowhere(at[11].gt(R::zero())) {
+                    if R::is_nowhere(at[WEIGHT].gt(R::zero())) {
                         continue;
                     }
                     let slot = self.structure.contacts[contact].first + entry.slot;
                     let rates = &rates[OWN_RATES * n..OWN_RATES * (n + 1)];
                     let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-                    add_vec3(to, 0, motion.rates(rates, cross(screw.omega, vec3_at(at, 0))));
-                    add_vec3(to, 3, motion.rates(&rates[18..], screw.velocity(vec3_at(at, 3))));
-                    add_vec3(to, 6, motion.rates(&rates[36..], screw.velocity(vec3_at(at, 6))));
-                    to[9] += motion.rate(&rates[54..], R::zero());
+                    add_vec3(to, NORMAL, motion.rates(rates, cross(screw.omega, vec3_at(at, NORMAL))));
+                    add_vec3(to, POINT_A, motion.rates(&rates[18..], screw.velocity(vec3_at(at, POINT_A))));
+                    add_vec3(to, POINT_B, motion.rates(&rates[36..], screw.velocity(vec3_at(at, POINT_B))));
+                    to[PHI] += motion.rate(&rates[54..], R::zero());
                     share[slot] += motion.rate(&rates[60..], R::zero());
                 }
             }

@@ -1,7 +1,7 @@
 //! The part of −∂r/∂q that comes from the stiffness M of what hangs, as the moment M ω. Its axes do not turn with the body, nor do those
 //! that the body turns about: only the sums over its contacts change.
 
-use crate::contact::lanes::hanging::{self, SUMS};
+use crate::contact::lanes::hanging::{self, BODY, SUMS};
 use crate::kinematics::spatial::Twist;
 use fingertip_lanes::lane::{Lane, copy};
 use fingertip_lanes::vector::zero;
@@ -45,7 +45,7 @@ impl Plan {
                         let by = hanging::vjp(&v, by_stiffness(turn).each_ref());
                         let mut by_sums = [[R::zero(); SUMS]; 3];
                         for i in 0..3 {
-                            copy(&mut by_sums[i], &by[i][..SUMS]);
+                            copy(&mut by_sums[i], &by[i][BODY.sums]);
                         }
                         for &held in R::parts(&hanger.contacts) {
                             self.push_held((hanger, held), m, &by_sums, rates, x);

@@ -1,15 +1,16 @@
 //! The part of −∂r/∂q that comes from rolling stiffness, through M and ω of the moment M ω: see
 //! [`RollingTables`](crate::step::rolling::RollingTables).
 
-use crate::contact::lanes::rolling::{self, OPERANDS, STIFFNESS};
+use crate::contact::lanes::rolling::{self, AT, OPERANDS, STIFFNESS, axis};
+use crate::contact::numbers::PHI;
 use crate::kinematics::spatial::Twist;
-use fingertip_lanes::lane::{Lane, Real, copy};
+use fingertip_lanes::lane::{Lane, Real};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
-use fingertip_lanes::vector::{Vec3, add, add_vec3, cross, dot, rotate, scale, vec3_at, zero};
+use fingertip_lanes::vector::{Vec3, add, add_vec3, cross, dot, rotate, vec3_at, zero};
 
 use super::super::super::rolling::Roller;
-use super::super::super::stiffened::matrix;
+use super::super::super::stiffened::{matrix, put_contact};
 use super::super::memory::{GEOMETRY, Memory, Numbers};
 use super::super::paths::{Jacobian, PathScrew};
 use super::super::plan::Plan;
@@ -91,7 +92,8 @@ impl Plan {
             let mut carried = zero();
             for entry in path.iter().filter(|entry| entry.slot == slot) {
                 let screw = Twist::read(screws, entry.screw);
-                for &axis in roller.carried() {
+                for k in roller.carried() {
+                    let axis = axis(k).start;
                     add_vec3(&mut rates, axis, cross(screw.omega, vec3_at(v, axis)));
                 }
                 carried = add(carried, cross(screw.omega, Twist::read(sums, entry.after).omega));
@@ -121,19 +123,16 @@ impl Plan {
     ) -> [R; N] {
         let at = self.structure.contacts[contact].first + slot;
         let geometry = &geometry[GEOMETRY * at..GEOMETRY * (at + 1)];
-        let normal = vec3_at(geometry, 0);
-        let mut rates = [R::zero(); N];
-        copy(&mut rates[..3], &if on_b { scale(-R::one(), normal) } else { normal });
-        copy(&mut rates[3..6], &vec3_at(geometry, if on_b { 6 } else { 3 }));
-        rates[6] = geometry[9];
-        let (window, slope) = self.weight(v[6]);
-        rates[7] = slope * share(m.share, contact) * geometry[9];
+        let (window, slope) = self.weight(v[AT.phi.start]);
+        let mut weight = slope * share(m.share, contact) * geometry[PHI];
         if let Some(&share) = shares.get(at) {
-            rates[7] += window * share;
+            weight += window * share;
         }
+        let mut rates = [R::zero(); N];
+        put_contact(&mut rates, on_b, (geometry, weight));
         for entry in path.iter().filter(|entry| entry.slot == slot) {
             let screw = Twist::read(self.screws(m.kin), entry.screw);
-            add_vec3(&mut rates, 8, screw.velocity(vec3_at(v, 8)));
+            add_vec3(&mut rates, AT.centre.start, screw.velocity(vec3_at(v, AT.centre.start)));
         }
         rates
     }

@@ -1,7 +1,8 @@
 //! The adjoint sweep of a rollout: from the last step to the first, with the gradient of the states or of the forces.
 
+use crate::contact::numbers::NORMAL;
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
+use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, MU, Status};
 use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
@@ -150,7 +151,7 @@ impl Stage for Recover<'_> {
         }
         for c in 0..plan.nc {
             let contact = &m.contacts[CONTACT_OPERAND * c..];
-            let (n, mu, force) = (vec3_at(contact, 0), contact[10], vec3_at(forces, 3 * c));
+            let (n, mu, force) = (vec3_at(contact, NORMAL), contact[MU], vec3_at(forces, 3 * c));
             let inverse = per(mu, R::one());
             let along = dot(n, force);
             put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
