@@ -44,7 +44,7 @@ def commands(name: str, tasks: dict[str, str]) -> list[list[str]]:
     if name not in tasks:
         return [["rollout", name, "-n", str(STEPS)]]
     run = ["mpc", name, "--episodes", "1"]
-    return [["plan", name, "--joints"], [*run, "--roadmap", f"out/{name}.roadmap.json"]] if name in FAR else [run]
+    return [["plan", name, "--joints", "--minutes", "1"], [*run, "--roadmap", f"out/{name}.roadmap.json"]] if name in FAR else [run]
 
 
 def page(tasks: dict[str, str], others: list[str]) -> str:
