@@ -49,8 +49,8 @@ def commands(name: str, tasks: dict[str, str]) -> list[list[str]]:
 
 def page(tasks: dict[str, str], others: list[str]) -> str:
     """docs/gallery.md."""
-    lines = ["# Gallery", "", "What ships, as it runs. `fingertip view NAME` shows a scene live, `fingertip view --task NAME` a task. Tasks that go from"]
-    lines += ["goal to goal (`allegro_cube_sequence` and others) have no recordings: `fingertip view --task` shows them.", ""]
+    lines = ["# Gallery", "", "What ships, as it runs. `fingertip view NAME` shows a scene live, `fingertip view --task NAME` a task. Tasks that go"]
+    lines += ["from goal to goal (`allegro_cube_sequence` and others) have no recordings: `fingertip view --task` shows them.", ""]
     for heading, names in (("Tasks", list(tasks)), ("Scenes", others)):
         lines += [f"## {heading}", "", "| | |", "|---|---|"]
         for name in names:
