@@ -182,7 +182,6 @@ impl Hull {
     }
 
     /// The sides that it shows to what touches it.
-    #[cfg(test)]
     pub(super) fn sides(&self) -> &[HullSide] {
         &self.sides
     }

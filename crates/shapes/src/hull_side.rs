@@ -27,6 +27,10 @@ pub struct HullSide {
     pub main_corners: Vec<usize>,
     /// For the edge from each corner to the next, by how much the surface bends there, in right angles.
     pub bends: Vec<f64>,
+    /// The hull's sides that have a vertex of this one, itself among them, as indices in ascending order.
+    pub(super) around: Vec<usize>,
+    /// For the edge from each corner to the next, the other sides that have both of its ends.
+    pub(super) rivals: Vec<Vec<usize>>,
 }
 
 /// Vertices this near to a side's plane, in parts of the hull's size, may be in the side: twice the noise that a mesh is
@@ -90,9 +94,31 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
         let is_own = |face: usize| side_of[face] == Some(number);
         let bends = surface.bends(&normal, &corners, is_own);
         let main_corners = main_corners(&surface.points, &corners);
-        HullSide { normal, faces: members, vertices: own, corners, main_corners, bends }
+        let (around, rivals) = (Vec::new(), Vec::new());
+        HullSide { normal, faces: members, vertices: own, corners, main_corners, bends, around, rivals }
     };
-    sides.into_iter().enumerate().map(whole).collect()
+    let mut sides: Vec<HullSide> = sides.into_iter().enumerate().map(whole).collect();
+    join(&mut sides, vertices.len());
+    sides
+}
+
+/// Finds for each side those around it.
+fn join(sides: &mut [HullSide], n_vertices: usize) {
+    let mut at_vertex = vec![Vec::new(); n_vertices];
+    for (k, side) in sides.iter().enumerate() {
+        side.vertices.iter().for_each(|&vertex| at_vertex[vertex].push(k));
+    }
+    for (k, side) in sides.iter_mut().enumerate() {
+        side.around = side.vertices.iter().flat_map(|&vertex| at_vertex[vertex].iter().copied()).collect();
+        side.around.sort_unstable();
+        side.around.dedup();
+        let next = side.corners.iter().cycle().skip(1);
+        let both = side.corners.iter().zip(next).map(|(from, to)| {
+            let others = at_vertex[*from].iter().filter(|other| **other != k && at_vertex[*to].contains(other));
+            others.copied().collect()
+        });
+        side.rivals = both.collect();
+    }
 }
 
 /// At most [`MAIN`] corners of a convex polygon: with the least length for which a walk around it comes home in as few chords, each as far

@@ -53,6 +53,11 @@ impl Core {
         }
     }
 
+    /// Is the core the convex hull of some points?
+    pub(super) fn is_polyhedral(&self) -> bool {
+        matches!(self, Self::Point | Self::Segment(_) | Self::Box(_) | Self::Hull(_))
+    }
+
     /// A point of the core that is farthest along `direction` (of any length). The origin for a half-space.
     #[inline]
     pub(super) fn support(&self, direction: &Vector3<f64>) -> Vector3<f64> {

@@ -57,22 +57,21 @@ impl Edge {
         edges
     }
 
-    /// The edges of a hull's side and of those around it that look along a direction in the hull's frame.
+    /// The edges of a hull's side and of those around it that look along a direction in the hull's frame. An edge between two sides
+    /// counts with the one that looks more along the direction.
     fn of_hull(hull: &Hull, side: &HullSide, local: &Vector3<f64>) -> Vec<Self> {
-        let looks = |side: &HullSide| side.normal.dot(local);
-        let mut sides: Vec<&HullSide> = side.vertices.iter().flat_map(|&i| hull.sides_at(i)).collect();
-        sides.retain(|side| looks(side) > STEEP[0]);
-        sides.sort_by(|x, y| looks(y).total_cmp(&looks(x)).then_with(|| x.faces.cmp(&y.faces)));
-        sides.dedup_by(|x, y| std::ptr::eq(*x, *y));
-        let mut edges = Vec::new();
-        for (k, side) in sides.iter().enumerate() {
-            // An edge between two sides counts with the one that looks more along the direction.
-            let has = |other: &&HullSide, end: &usize| other.vertices.binary_search(end).is_ok();
-            let is_had = |ends: &[usize; 2]| sides[..k].iter().any(|other| ends.iter().all(|end| has(other, end)));
-            let next = side.corners.iter().cycle().skip(1);
-            let ends = side.corners.iter().zip(next).map(|(&from, &to)| [from, to]);
-            let own = ends.zip(&side.bends).filter(|(ends, _)| !is_had(ends));
-            edges.extend(own.map(|(ends, &bend)| Self { ends, bend, face: Some(side.normal) }));
+        let looks = |k: usize| hull.sides()[k].normal.dot(local);
+        let is_seen = |k: usize| looks(k) > STEEP[0] && side.around.binary_search(&k).is_ok();
+        let mut edges = Vec::with_capacity(4 * side.around.len());
+        for &k in side.around.iter().filter(|&&k| looks(k) > STEEP[0]) {
+            let (own, look) = (&hull.sides()[k], looks(k));
+            let counts_more = |other: usize| looks(other) > look || (looks(other) == look && other < k);
+            for (i, (&from, rivals)) in own.corners.iter().zip(&own.rivals).enumerate() {
+                if !rivals.iter().any(|&other| counts_more(other) && is_seen(other)) {
+                    let to = own.corners[(i + 1) % own.corners.len()];
+                    edges.push(Self { ends: [from, to], bend: own.bends[i], face: Some(own.normal) });
+                }
+            }
         }
         edges
     }

@@ -2,6 +2,7 @@
 //! `docs/contact_points.md` derives them.
 
 use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::f64::consts::SQRT_2;
 
 use nalgebra::Vector3;
@@ -11,7 +12,7 @@ use super::body::{Body, Corner};
 use super::core::Core;
 use super::edges::Edge;
 use super::number::{Number, along, cross, dot, sub, unit, values};
-use super::side::{Circle, STEEP, Side, TINY};
+use super::side::{STEEP, Side, TINY, Window};
 use super::step::{rise, step};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
@@ -100,15 +101,10 @@ impl<'a, S: Number> View<'a, S> {
         Self { bodies, sides, edges, out, phi, fading, distance }
     }
 
-    /// All points that may have weight, the closest points first.
-    fn places(&self) -> impl Iterator<Item = Place> {
+    /// The numbers of corners of both bodies that may have weight.
+    fn n_corners(&self) -> [usize; 2] {
         let flat = !self.bodies.iter().any(|body| is_round(body.core));
-        let corners = |side: usize| {
-            (0..if flat { self.bodies[side].n_corners() } else { 0 }).map(move |k| Place::Corner(side, k))
-        };
-        let [of_a, of_b] = [0, 1].map(|k| self.edges[k].len());
-        let crossings = (0..of_a).flat_map(move |i| (0..of_b).map(move |j| Place::Crossing(i, j)));
-        [Place::Closest].into_iter().chain(corners(0)).chain(corners(1)).chain(crossings)
+        self.bodies.map(|body| if flat { body.n_corners() } else { 0 })
     }
 
     /// The contact point at a place; `None` if it has no weight.
@@ -267,13 +263,30 @@ impl<'a, S: Number> View<'a, S> {
     }
 }
 
-/// A rectangle across the contact normal: the least and the largest of two coordinates, m.
-struct Rectangle([[f64; 2]; 2]);
+/// An edge as seen along the contact normal: two ends of two coordinates, m.
+struct Seen([[f64; 2]; 2]);
 
-impl Rectangle {
-    /// Do two have a point in common?
-    fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|([low, high], [below, above])| low <= above && below <= high)
+impl Seen {
+    /// The diagonal of the rectangle around some edges.
+    fn around(all: &[(usize, Self)]) -> Self {
+        let mut around = [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]];
+        for end in all.iter().flat_map(|(_, edge)| edge.0) {
+            (0..2).for_each(|k| around[0][k] = around[0][k].min(end[k]));
+            (0..2).for_each(|k| around[1][k] = around[1][k].max(end[k]));
+        }
+        Self(around)
+    }
+
+    /// Have the rectangles around two edges a point in common?
+    fn meets(&self, Self([p, q]): &Self) -> bool {
+        let [a, b] = self.0;
+        (0..2).all(|k| a[k].min(b[k]) <= p[k].max(q[k]) && p[k].min(q[k]) <= a[k].max(b[k]))
+    }
+
+    /// Does the edge have points on both sides of another one's line, or on it?
+    fn spans(&self, Self([p, q]): &Self) -> bool {
+        let aside = |[x, y]: [f64; 2]| (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]);
+        !(aside(self.0[0]) * aside(self.0[1]) > 0.0)
     }
 }
 
@@ -282,12 +295,15 @@ impl View<'_, f64> {
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
         let room = room(self.bodies.map(|body| body.core));
-        let mut all: Vec<(usize, Place, f64)> = Vec::new();
+        let mut all: Vec<(usize, Place, f64)> = Vec::with_capacity(4 * MANIFOLD);
         // What the last point that has room matters, and the first that has none.
         let mut best = [0.0; MANIFOLD + 1];
         let mut consider = |number: usize, place: Place, best: &mut [f64; MANIFOLD + 1]| {
             let Some(spot) = self.spot(place) else { return };
             let matters = self.matters(place, &spot);
+            if matters < best[room] {
+                return;
+            }
             all.push((number, place, matters));
             let at = best.partition_point(|&other| other >= matters);
             if at <= room {
@@ -295,26 +311,30 @@ impl View<'_, f64> {
                 best[at] = matters;
             }
         };
-        let seen = [0, 1].map(|of| self.seen_edges(of));
-        let windows = [1, 0].map(|other: usize| self.sides[other].as_ref().and_then(Side::around));
-        let mut corners: Vec<(usize, Place, f64)> = Vec::new();
-        for (number, place) in self.places().enumerate() {
-            match place {
-                Place::Corner(of, k) => {
-                    corners.extend(self.most(of, k, windows[of].as_ref()).map(|most| (number, place, most)));
+        consider(0, Place::Closest, &mut best);
+        let [of_a, of_b] = self.n_corners();
+        let (first_crossing, seen) = (1 + of_a + of_b, [0, 1].map(|of| self.seen_edges(of)));
+        // Where edges do not cross, there is no contact.
+        let n_b = self.edges[1].len();
+        let around = [0, 1].map(|of| Seen::around(&seen[of]));
+        let near: Vec<&(usize, Seen)> = seen[1].iter().filter(|(_, edge)| edge.meets(&around[0])).collect();
+        for (i, edge_a) in seen[0].iter().filter(|(_, edge)| edge.meets(&around[1])) {
+            for (j, edge_b) in near.iter().filter(|(_, edge_b)| edge_a.meets(edge_b)) {
+                if edge_a.spans(edge_b) && edge_b.spans(edge_a) {
+                    consider(first_crossing + i * n_b + j, Place::Crossing(*i, *j), &mut best);
                 }
-                // Where edges do not cross, there is no contact.
-                Place::Crossing(i, j) if !seen[0][i].meets(&seen[1][j]) => {}
-                _ => consider(number, place, &mut best),
             }
         }
         // A hull has many corners, of which few are near: the others need not be looked at.
-        corners.sort_unstable_by(|x, y| y.2.total_cmp(&x.2));
-        for (number, place, most) in corners {
+        let mut corners = BinaryHeap::with_capacity(of_a + of_b);
+        for (of, first) in [(0, 1), (1, 1 + of_a)] {
+            self.most(of, |k, most| corners.push(Most { most, number: first + k, of, k }));
+        }
+        while let Some(Most { most, number, of, k }) = corners.pop() {
             if most * (1.0 + ROUNDING) < best[room] {
                 break;
             }
-            consider(number, place, &mut best);
+            consider(number, Place::Corner(of, k), &mut best);
         }
         let mut next = None;
         if all.len() > room {
@@ -328,46 +348,94 @@ impl View<'_, f64> {
         (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
     }
 
-    /// The rectangles around a body's edges as seen along the normal. Of an edge without a place, nothing.
-    fn seen_edges(&self, of: usize) -> Vec<Rectangle> {
+    /// A body's edges as seen along the normal, with their numbers.
+    fn seen_edges(&self, of: usize) -> Vec<(usize, Seen)> {
         let n = &self.out[0];
         let first = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
         let axes = [first, n.cross(&first)];
-        let around = |edge: &Edge| {
-            let nothing = Rectangle([[f64::INFINITY, f64::NEG_INFINITY]; 2]);
-            self.ends(of, edge).map_or(nothing, |[p, q]| {
-                Rectangle(axes.map(|axis| {
-                    let (x, y) = (axis.dot(&p), axis.dot(&q));
-                    [x.min(y), x.max(y)]
-                }))
-            })
-        };
-        self.edges[of].iter().map(around).collect()
+        let seen =
+            |(k, edge): (usize, &Edge)| Some((k, Seen(self.ends(of, edge)?.map(|at| axes.map(|axis| axis.dot(&at))))));
+        self.edges[of].iter().enumerate().filter_map(seen).collect()
     }
 
-    /// The most that corner `k` of a body may matter: as if it were over the other's side, and that no higher than the other's closest
-    /// point. `None` if it does not matter: if its share is too small, or if it is not over the circle around the other's side, or beyond it
-    /// by more than contacts fade.
-    fn most(&self, of: usize, k: usize, around: Option<&Circle>) -> Option<f64> {
-        let n = &self.out[of];
-        let Corner { at, share, .. } = self.bodies[of].corner(k, n)?;
-        if share < NONE {
-            return None;
+    /// Calls `give` for each corner of a body that may matter, with the most that it may: as if it were over the other's side, and that no
+    /// higher than the other's closest point. It does not matter if its share is too small, or if it is not over the other's side, or
+    /// beyond it by more than contacts fade.
+    fn most(&self, of: usize, mut give: impl FnMut(usize, f64)) {
+        let (body, n) = (self.bodies[of], &self.out[of]);
+        let closest = [self.distance.point_b, self.distance.point_a][of];
+        let other = self.sides[1 - of].as_ref();
+        let mut window = self.fading.and_then(|_| other?.window(&self.out[1 - of]));
+        let middle = window.as_ref().map_or(closest, |window| window.middle);
+        let height = n.dot(&(closest - middle)) - body.radius;
+        let fading = self.fading.unwrap_or(0.0);
+        let [slack, wide] = [0.0, fading].map(|fading| fading + other.map_or(0.0, Side::unevenness));
+        let is_own = |k: usize| self.sides[of].as_ref().is_some_and(|own| own.holds(k));
+        // Of a line's four borders two are at most `fading` away.
+        let beyond = |radius: f64, by: f64| (radius * (1.0 + ROUNDING) + SQRT_2 * by).powi(2);
+        let is_there = |window: &Window, k: usize, from: &Vector3<f64>, aside: f64| {
+            aside <= beyond(window.radius, wide) && {
+                let inside = |&(inward, at): &(Vector3<f64>, f64)| inward.dot(from) - at;
+                let least = window.lines.iter().map(inside).fold(f64::INFINITY, f64::min);
+                let is_inside = least >= -slack && aside <= beyond(window.radius, slack);
+                is_inside || (least >= -wide && is_own(k))
+            }
+        };
+        if let Core::Hull(hull) = body.core {
+            // In the hull's own frame, where the vertices are.
+            let (n, middle) = (body.seen(n), body.seen(&(middle - body.origin)));
+            if let Some(window) = &mut window {
+                window.lines.iter_mut().for_each(|(inward, _)| *inward = body.seen(inward));
+            }
+            for (k, (&vertex, &share)) in hull.vertices().iter().zip(hull.shares()).enumerate() {
+                let from = Vector3::from(vertex) - middle;
+                let along = n.dot(&from);
+                let aside = from.norm_squared() - along * along;
+                if share >= NONE && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
+                    give(k, share * self.lowness(height - along));
+                }
+            }
+            return;
         }
-        if let (Some(length), Some(circle)) = (self.fading, around) {
-            let from = at - circle.middle;
+        for k in 0..self.n_corners()[of] {
+            let Some(Corner { at, share, .. }) = body.corner(k, n) else { continue };
+            let from = at - middle;
             let along = n.dot(&from);
-            // Of a line's four borders two are at most `length` away.
-            let beyond = (from.norm_squared() - along * along).max(0.0).sqrt() - circle.radius * (1.0 + ROUNDING);
-            let is_own = || self.sides[of].as_ref().is_some_and(|own| own.holds(k));
-            if beyond > 0.0 && (beyond > SQRT_2 * length || !is_own()) {
-                return None;
+            let aside = from.norm_squared() - along * along;
+            if share >= NONE && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
+                give(k, share * self.lowness(height - along));
             }
         }
-        let closest = [self.distance.point_b, self.distance.point_a][of];
-        Some(share * self.lowness(n.dot(&(closest - at)) - self.bodies[of].radius))
     }
 }
+
+/// The most that a corner may matter. The order is by that; of equal ones the first comes first.
+struct Most {
+    most: f64,
+    number: usize,
+    of: usize,
+    k: usize,
+}
+
+impl Ord for Most {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.most.total_cmp(&other.most).then(other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Most {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Most {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Most {}
 
 impl<S: Number> View<'_, S> {
     /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to matter no more
@@ -470,13 +538,15 @@ mod tests {
             let distance = a.distance(&b).unwrap();
             let (a, b) = (Body::fixed(a), Body::fixed(b));
             let view = View::new([&a, &b], distance.normal, distance.phi, &distance);
-            for place in view.places() {
-                let Place::Corner(of, k) = place else { continue };
-                let circle = view.sides[1 - of].as_ref().and_then(Side::around);
-                let most = view.most(of, k, circle.as_ref());
-                looked_at[usize::from(most.is_some())] += 1;
-                let matters = view.spot(place).map(|spot| view.matters(place, &spot));
-                assert!(matters.is_none_or(|matters| most.is_some_and(|most| matters <= most * (1.0 + ROUNDING))));
+            for of in [0, 1] {
+                let mut bounds = vec![None; view.n_corners()[of]];
+                view.most(of, |k, most| bounds[k] = Some(most));
+                for (k, most) in bounds.into_iter().enumerate() {
+                    let place = Place::Corner(of, k);
+                    looked_at[usize::from(most.is_some())] += 1;
+                    let matters = view.spot(place).map(|spot| view.matters(place, &spot));
+                    assert!(matters.is_none_or(|matters| most.is_some_and(|most| matters <= most * (1.0 + ROUNDING))));
+                }
             }
         }
         assert!(looked_at.iter().all(|&n| n > 1000), "{looked_at:?}");

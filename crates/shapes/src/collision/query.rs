@@ -10,7 +10,7 @@ use super::axes::Axis;
 use super::core::Core;
 use super::cylinder;
 use super::frame::{column, turned};
-use super::nearest::{CLOSE, nearest};
+use super::nearest::{self, CLOSE, nearest};
 use super::polish::polish;
 use super::relative::{ClosestPoints, Relative};
 use super::smooth;
@@ -31,6 +31,12 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vec
     let size = a.reach() + b.reach();
     if let Some(points) = smooth::closest(a, b, relative, size, start) {
         return points;
+    }
+    if [a, b].iter().all(|core| core.is_polyhedral()) {
+        let towards = axis.map_or(relative.translation, |axis| axis.normal);
+        if let Some(points) = nearest::apart(a, b, relative, &towards, size) {
+            return points;
+        }
     }
     let coarse = coarse(a, b, relative, axis);
     polish(a, b, relative, &coarse, size).unwrap_or_else(|| {

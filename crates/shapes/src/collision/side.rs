@@ -8,15 +8,13 @@ use super::body::{Body, RIM};
 use super::core::Core;
 use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::step::rise;
-use crate::{HullFace, HullSide};
+use crate::{Hull, HullFace, HullSide};
 
 /// The side of a body: a plane, a polygon, or a line, which is a polygon with two corners.
 pub(super) struct Side<'a, S> {
     /// Outward unit normal.
     pub(super) normal: Vector3<S>,
-    /// The planes of the side's faces, each as a normal and a point. There are several if faces are nearly in one plane. The
-    /// surface is the deepest of them.
-    planes: Vec<[Vector3<S>; 2]>,
+    planes: Planes<'a, S>,
     /// The corners of the border, counter-clockwise as seen from outside; empty for a plane without a border.
     pub(super) corners: Vec<Vector3<S>>,
     /// A factor that falls from 1 to 0 as the side turns parallel to the direction in which it is looked at.
@@ -28,12 +26,27 @@ pub(super) struct Side<'a, S> {
     lines: OnceCell<Vec<[Vector3<S>; 2]>>,
 }
 
-/// A circle around a side's border.
-pub(super) struct Circle {
+/// A side's border as seen along a direction.
+pub(super) struct Window {
     /// The mean of its corners, m.
     pub(super) middle: Vector3<f64>,
-    /// m.
+    /// The radius of a circle around it, m.
     pub(super) radius: f64,
+    /// The lines of a polygon: inward direction across the direction of sight, and how far it is from the middle along that, m.
+    pub(super) lines: Vec<(Vector3<f64>, f64)>,
+}
+
+/// The planes of a side's faces, each as a normal and a point. There are several if faces are nearly in one plane. The surface is
+/// the deepest of them.
+enum Planes<'a, S> {
+    One([Vector3<S>; 2]),
+    /// Those of a side of a hull that is in this body. `sloped` has for each face that looks along the direction n in which the body is
+    /// seen, its index, a vector q and a number c: a point p is c − q·p below its plane, measured along n.
+    OfHull {
+        body: &'a Body<'a, S>,
+        hull: &'a Hull,
+        sloped: Vec<(usize, Vector3<f64>, f64)>,
+    },
 }
 
 /// The body's corners that are on a side.
@@ -53,12 +66,14 @@ const SETTLED: [f64; 2] = [0.0, 0.25];
 pub(super) const STEEP: [f64; 2] = [0.05, 0.25];
 /// Lengths up to this, m, are rounding.
 pub(super) const TINY: f64 = 1e-12;
+/// The faces of a hull's side are no farther from one plane than this, as a part of the hull's reach.
+const UNEVEN: f64 = 6e-3;
 /// Points nearer to a side's plane than this, as a part of the hull's size, are on it.
 const ON: f64 = 1e-7;
 
 impl<'a, S: Number> Side<'a, S> {
     /// The side that a body shows along a direction n out of it, given its closest point to the other body. `None` for round bodies.
-    pub(super) fn of(body: &Body<'a, S>, n: &Vector3<S>, closest: &Vector3<f64>) -> Option<Self> {
+    pub(super) fn of(body: &'a Body<'a, S>, n: &Vector3<S>, closest: &Vector3<f64>) -> Option<Self> {
         let local = body.seen(&values(n));
         match body.core {
             Core::Point | Core::Ellipsoid(_) => None,
@@ -67,7 +82,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let strength = S::constant(1.0);
                 Some(Self {
                     normal,
-                    planes: vec![[normal, body.origin]],
+                    planes: Planes::One([normal, body.origin]),
                     corners: Vec::new(),
                     strength,
                     settled: strength,
@@ -82,7 +97,7 @@ impl<'a, S: Number> Side<'a, S> {
                     let end = local.z;
                     let corners: Vec<Vector3<S>> = (0..RIM).map(|k| body.rim(k, end)).collect();
                     let normal = body.axes[2] * S::constant(1_f64.copysign(end));
-                    let (planes, strength) = (vec![[normal, corners[0]]], rise(dot(&normal, n), STEEP));
+                    let (planes, strength) = (Planes::One([normal, corners[0]]), rise(dot(&normal, n), STEEP));
                     let (settled, members) = (strength, Members::All);
                     Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() }
                 } else {
@@ -108,7 +123,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let normal = body.axes[k] * S::constant(sign);
                 let next = if local[i].abs() > local[j].abs() { i } else { j };
                 let next = body.axes[next] * S::constant(1_f64.copysign(local[next]));
-                let (planes, members) = (vec![[normal, corners[0]]], Members::OfBox(k, sign));
+                let (planes, members) = (Planes::One([normal, corners[0]]), Members::OfBox(k, sign));
                 let (strength, settled) = (rise(dot(&normal, n), STEEP), rise(dot(&sub(&normal, &next), n), SETTLED));
                 Some(Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() })
             }
@@ -132,11 +147,15 @@ impl<'a, S: Number> Side<'a, S> {
                 let others = hull.sides_at(top).filter(|other| is_on(other) && !std::ptr::eq(*other, side));
                 let nearest = others.map(apart).min_by(|x, y| x.value().total_cmp(&y.value()));
                 let settled = nearest.map_or(S::constant(1.0), |apart| rise(apart, SETTLED));
-                let plane = |face: &HullFace| {
-                    let foot = Vector3::from(face.normal) * face.offset;
-                    [body.turned(&face.normal.into()), body.at([0, 1, 2].map(|i| S::constant(foot[i])))]
+                let still = body.still();
+                let sloped = |&k: &usize| {
+                    let face = face(&k);
+                    let normal = still.turned(&face.normal.into());
+                    let slope = normal.dot(&values(n));
+                    let q = normal / -slope;
+                    (slope > 0.0).then(|| (k, q, q.dot(&still.origin) + face.offset / -slope))
                 };
-                let planes = side.faces.iter().map(face).map(plane).collect();
+                let planes = Planes::OfHull { body, hull, sloped: side.faces.iter().filter_map(sloped).collect() };
                 let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
                 let strength = rise(dot(&normal, n), STEEP);
                 let members = Members::OfHull(side);
@@ -146,14 +165,14 @@ impl<'a, S: Number> Side<'a, S> {
     }
 
     /// A line along the body's z axis as a side. `None` if the axis is along the direction n.
-    fn line(body: &Body<'_, S>, n: &Vector3<S>, middle: Vector3<S>, half: S) -> Option<Self> {
+    fn line(body: &'a Body<'a, S>, n: &Vector3<S>, middle: Vector3<S>, half: S) -> Option<Self> {
         let axis = &body.axes[2];
         let across = along(n, axis, -dot(n, axis));
         let strength = rise(dot(&across, &across).sqrt(), STEEP);
         let corners = vec![along(&middle, axis, half), along(&middle, axis, -half)];
         (strength.value() > 0.0).then(|| Self {
             normal: unit(&across),
-            planes: vec![[unit(&across), middle]],
+            planes: Planes::One([unit(&across), middle]),
             corners,
             strength,
             settled: S::constant(1.0),
@@ -162,12 +181,18 @@ impl<'a, S: Number> Side<'a, S> {
         })
     }
 
-    /// A circle around the border; `None` for a plane without one.
-    pub(super) fn around(&self) -> Option<Circle> {
-        let sum = self.corners.iter().map(values).reduce(|x, y| x + y)?;
-        let middle = sum / self.corners.len() as f64;
-        let away = self.corners.iter().map(|corner| (values(corner) - middle).norm());
-        Some(Circle { middle, radius: away.fold(0.0, f64::max) })
+    /// What the border looks like along the direction `out` of its body; `None` for a plane without one.
+    pub(super) fn window(&self, out: &Vector3<f64>) -> Option<Window> {
+        let corners: Vec<Vector3<f64>> = self.corners.iter().map(values).collect();
+        let middle = corners.iter().copied().reduce(|x, y| x + y)? / corners.len() as f64;
+        let radius = corners.iter().map(|corner| (corner - middle).norm()).fold(0.0, f64::max);
+        let next = corners.iter().cycle().skip(1);
+        let line = |(from, to): (&Vector3<f64>, &Vector3<f64>)| {
+            let inward = out.cross(&(to - from)).try_normalize(0.0).unwrap_or_default();
+            (inward, inward.dot(&(from - middle)))
+        };
+        let lines = if self.is_line() { Vec::new() } else { corners.iter().zip(next).map(line).collect() };
+        Some(Window { middle, radius, lines })
     }
 
     /// Is the body's corner `k` on this side?
@@ -207,23 +232,34 @@ impl<'a, S: Number> Side<'a, S> {
 
     /// How far a point of the plane is inside the border, m; negative outside. If several edges are equally near, it is their mean.
     /// A line has four borders: on both sides of it and at its ends. For a line there is one number for each.
-    pub(super) fn inside(&self, p: &Vector3<S>) -> Vec<S> {
-        let all: Vec<S> = self.borders(p).map(|(inside, _)| inside).collect();
+    pub(super) fn inside(&self, p: &Vector3<S>) -> impl Iterator<Item = S> {
+        let (mut all, mut n) = ([S::constant(0.0); 4], 0);
         if self.is_line() {
-            return all;
+            self.borders(p).for_each(|(inside, _)| {
+                all[n] = inside;
+                n += 1;
+            });
+        } else if self.corners.len() > 2 {
+            (all[0], n) = (self.inside_polygon(p), 1);
         }
-        let Some(least) = all.iter().map(|inside| inside.value()).min_by(f64::total_cmp) else { return all };
+        all.into_iter().take(n)
+    }
+
+    /// [`Side::inside`] for a polygon.
+    fn inside_polygon(&self, p: &Vector3<S>) -> S {
+        let borders = || self.borders(p).map(|(inside, _)| inside);
+        let least = borders().map(S::value).fold(f64::INFINITY, f64::min);
         if least < 0.0 {
             let to = sub(p, &self.nearest(p));
             let square = dot(&to, &to);
             // Beside an edge by less than rounding, its own distance has the better derivative.
             if square.value() > TINY * TINY {
-                return vec![-square.sqrt()];
+                return -square.sqrt();
             }
         }
-        let near: Vec<S> = all.into_iter().filter(|inside| inside.value() <= least + TINY).collect();
-        let share = S::constant(1.0 / near.len() as f64);
-        vec![near.into_iter().fold(S::constant(0.0), |sum, inside| sum + inside * share)]
+        let near = || borders().filter(|inside| inside.value() <= least + TINY);
+        let share = S::constant(1.0 / near().count() as f64);
+        near().fold(S::constant(0.0), |sum, inside| sum + inside * share)
     }
 
     /// Is a point of the plane beyond a line of the border by more than a length, m? If so, it is as far from the side.
@@ -285,13 +321,34 @@ impl<'a, S: Number> Side<'a, S> {
 
     /// The point where the line along n through a point meets the side's surface, continued beyond its border.
     pub(super) fn under(&self, p: &Vector3<S>, n: &Vector3<S>) -> Vector3<S> {
-        let far = |[normal, anchor]: &[Vector3<S>; 2]| dot(normal, &sub(anchor, p)) / dot(normal, n);
-        let reach = self
-            .planes
-            .iter()
-            .filter(|[normal, _]| dot(normal, n).value() < 0.0)
-            .map(far)
-            .max_by(|x, y| x.value().total_cmp(&y.value()));
-        along(p, n, reach.unwrap_or(S::constant(0.0)))
+        let plane = match &self.planes {
+            Planes::One(plane) => Some(*plane),
+            Planes::OfHull { body, hull, sloped } => {
+                let at = values(p);
+                let far = |(_, q, c): &(usize, Vector3<f64>, f64)| c - q.dot(&at);
+                let mut deepest = (f64::NEG_INFINITY, None);
+                for one in sloped {
+                    let far = far(one);
+                    if far >= deepest.0 {
+                        deepest = (far, Some(one.0));
+                    }
+                }
+                deepest.1.map(|face| {
+                    let HullFace { normal, offset, .. } = &hull.faces()[face];
+                    [body.turned(&Vector3::from(*normal)), body.at(normal.map(|x| S::constant(x * offset)))]
+                })
+            }
+        };
+        let reach = plane.filter(|[normal, _]| dot(normal, n).value() < 0.0);
+        let reach = reach.map_or(S::constant(0.0), |[normal, anchor]| dot(&normal, &sub(&anchor, p)) / dot(&normal, n));
+        along(p, n, reach)
+    }
+
+    /// How far the faces of the side may be from one plane, m.
+    pub(super) fn unevenness(&self) -> f64 {
+        match &self.planes {
+            Planes::One(_) => 0.0,
+            Planes::OfHull { hull, .. } => UNEVEN * hull.reach(),
+        }
     }
 }
