@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fingertip::collision::Collider;
+use fingertip::collision::{Collider, Detail};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
 use rand::{RngExt, SeedableRng};
@@ -93,7 +93,7 @@ fn distances(criterion: &mut Criterion) {
         bencher.iter(|| {
             poses
                 .iter()
-                .map(|[p, q]| black_box(&cube).manifold(p, &cube, q, f64::INFINITY).map_or(0, |m| m.points.len()))
+                .map(|[p, q]| black_box(&cube).manifold(p, &cube, q, Detail::ALL).map_or(0, |m| m.points.len()))
                 .sum::<usize>()
         });
     });

@@ -1,6 +1,6 @@
 //! Poses and sizes at which directions, features or formulas run out.
 
-use fingertip::collision::Collider;
+use fingertip::collision::{Collider, Detail};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
 
@@ -51,7 +51,7 @@ fn aligned_bodies() {
                         let is_unit = (d.normal.norm() - 1.0).abs() < TOLERANCE;
                         let gap = d.point_b - d.point_a - d.normal * d.phi;
                         assert!(is_unit && gap.norm() < tolerance, "{what}: {d:?}");
-                        let points = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap().points;
+                        let points = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap().points;
                         for c in &points {
                             let between = c.point_b - c.point_a;
                             let gap = d.normal.dot(&between);

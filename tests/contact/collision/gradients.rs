@@ -1,6 +1,6 @@
 //! Derivatives of distances and contact points against central differences.
 
-use fingertip::collision::{ContactPoint, Distance, DistanceGradient, Manifold, ManifoldGradient};
+use fingertip::collision::{ContactPoint, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector6};
 
@@ -125,7 +125,7 @@ const ENOUGH: usize = 800;
 /// Compares the derivatives of all points and weights by motions and sizes of both bodies with central differences. Returns how many
 /// it compared, and how many have a kink within the step.
 fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2]) -> [usize; 2] {
-    let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
+    let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();
     let (mut checked, mut kinks) = (0, 0);
     let n = here.points.len();
     let gradients: Vec<ManifoldGradient> = here
@@ -162,7 +162,7 @@ fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2]) ->
             } else {
                 body.collider = resized(body, k - 6, step);
             }
-            let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
+            let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();
             let body = if side == 0 { &mut a } else { &mut b };
             (body.pose, body.collider) = (pose, collider);
             total(there)
@@ -207,7 +207,7 @@ fn gradients_of_manifolds() {
                 }
                 let (a, mut b) = (random.body(kind_a, 0.2), random.body(kind_b, 0.2));
                 b.pose.rotation = UnitQuaternion::from_scaled_axis(random.vector(0.03)) * a.pose.rotation;
-                let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
+                let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();
                 if here.points.len() < 2 {
                     continue;
                 }

@@ -1,6 +1,6 @@
 //! Contact points where flat sides meet.
 
-use fingertip::collision::{Collider, ContactPoint, MANIFOLD, Manifold};
+use fingertip::collision::{Collider, ContactPoint, Detail, MANIFOLD, Manifold};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, UnitQuaternion};
 
@@ -14,7 +14,7 @@ const CURVED: f64 = 1e-9;
 const WEIGHT: f64 = 1e-13;
 
 fn manifold(a: &Shape, pose_a: &Isometry3<f64>, b: &Shape, pose_b: &Isometry3<f64>) -> Manifold {
-    Collider::new(a).manifold(pose_a, &Collider::new(b), pose_b, f64::INFINITY).unwrap()
+    Collider::new(a).manifold(pose_a, &Collider::new(b), pose_b, Detail::ALL).unwrap()
 }
 
 /// What lies on a box of half height 0.1: its height, how many points carry it, how far out they are, and whether they carry
@@ -93,8 +93,8 @@ fn manifolds_agree_with_distances() {
             let room = |a: &Body, b: &Body| a.collider.most_points(&b.collider);
             for _ in 0..300 {
                 let [a, b] = aligned(&mut random, kind_a, kind_b, 0.06);
-                let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
-                let back = b.collider.manifold(&b.pose, &a.collider, &a.pose, f64::INFINITY).unwrap();
+                let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();
+                let back = b.collider.manifold(&b.pose, &a.collider, &a.pose, Detail::ALL).unwrap();
                 let closest = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
                 assert_eq!(there.distance, closest);
                 let n = closest.normal;
@@ -192,7 +192,7 @@ fn manifolds_are_continuous() {
             let at = |t: f64| {
                 let rotation = UnitQuaternion::from_scaled_axis(turn * t) * b.pose.rotation;
                 let pose = Isometry3::from_parts((b.pose.translation.vector + shift * t).into(), rotation);
-                a.collider.manifold(&a.pose, &b.collider, &pose, f64::INFINITY).unwrap()
+                a.collider.manifold(&a.pose, &b.collider, &pose, Detail::ALL).unwrap()
             };
             // Inside, the normal itself may jump.
             let apart = |m: &Manifold| m.distance.phi > SOFT / 10.0;
@@ -254,7 +254,7 @@ fn rounding_keeps_the_order_of_points() {
         for _ in 0..8 {
             let mut pose = b.pose;
             pose.translation.vector += random.vector(LEAST);
-            let there = a.collider.manifold(&a.pose, &b.collider, &pose, f64::INFINITY).unwrap();
+            let there = a.collider.manifold(&a.pose, &b.collider, &pose, Detail::ALL).unwrap();
             let follows = |(p, q): (&ContactPoint, &ContactPoint)| {
                 (p.point_a - q.point_a).norm().max((p.weight - q.weight).abs()) < FOLLOWS
             };

@@ -11,6 +11,28 @@ use super::collider::Posed;
 use super::points::{Spot, View, room};
 use super::{Collider, Distance};
 
+/// How far apart bodies may be, m, for their contact points to be told apart. What flat sides far away from each other do is small, and the
+/// closest points stand for all of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Detail {
+    /// Up to this distance there are all points.
+    pub all: f64,
+    /// From this distance on there are only the closest points. In between, the weights of the others fall.
+    pub closest: f64,
+    /// Points with this gap and more are left out.
+    pub reach: f64,
+}
+
+impl Detail {
+    /// All points at every distance.
+    pub const ALL: Self = Self { all: f64::INFINITY, closest: f64::INFINITY, reach: f64::INFINITY };
+
+    /// Is there a distance from which on there are only the closest points?
+    pub(super) fn is_bounded(&self) -> bool {
+        self.closest < f64::INFINITY
+    }
+}
+
 /// The contact points of two bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
@@ -19,6 +41,8 @@ pub struct Manifold {
     pub distance: Distance,
     /// The points, at least one. If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,
+    /// At which distances points are told apart.
+    pub detail: Detail,
 }
 
 /// One of several points at which bodies meet.
@@ -36,23 +60,24 @@ pub struct ContactPoint {
 }
 
 impl Collider {
-    /// Contact points of bodies that are at most `margin` apart, m. None if they are farther apart, or both are
-    /// half-spaces.
+    /// Contact points of two bodies. None if both are half-spaces.
     ///
     /// The points are the corners of each body over the side that the other one shows, where the edges of both sides cross, and the
     /// closest points where a body is round. Some parts are simplified: a cylinder's cap has eight corners, and its rim's deepest point
     /// besides as it leans; a cylinder's side and a capsule are lines; faces of a hull that are flat together within 0.25 % of its size
     /// are one side. If there are more points than there is room for, those that can carry the least are left out. Exchanging the bodies
     /// exchanges the points and changes nothing else.
+    ///
+    /// Far away from each other bodies have fewer points, see [`Detail`].
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,
         other: &Self,
         other_pose: &Isometry3<f64>,
-        margin: f64,
+        detail: Detail,
     ) -> Option<Manifold> {
         let (a, b) = (Posed(self, pose), Posed(other, other_pose));
-        if a.order(&b) == Ordering::Greater { Some(b.manifold(&a, margin)?.swapped()) } else { a.manifold(&b, margin) }
+        if a.order(&b) == Ordering::Greater { Some(b.manifold(&a, detail)?.swapped()) } else { a.manifold(&b, detail) }
     }
 
     /// The most points that a manifold of these two can have.
@@ -63,16 +88,16 @@ impl Collider {
 
 impl Posed<'_> {
     /// The manifold of bodies in the order of [`Posed::order`].
-    fn manifold(&self, other: &Self, margin: f64) -> Option<Manifold> {
-        let distance = self.distance(other).filter(|distance| distance.phi <= margin)?;
+    fn manifold(&self, other: &Self, detail: Detail) -> Option<Manifold> {
+        let distance = self.distance(other)?;
         let (a, b) = (Body::fixed(*self), Body::fixed(*other));
-        let view = View::new([&a, &b], distance.normal, distance.phi, &distance);
+        let view = View::new([&a, &b], distance.normal, distance.phi, &distance, detail);
         let points = view.spots(&view.chosen()).into_iter().map(|(_, spot)| {
             let Spot { phi, point_a, point_b, weight } = spot;
             ContactPoint { phi, point_a, point_b, weight }
         });
         let points = points.collect();
-        Some(Manifold { distance, points })
+        Some(Manifold { distance, points, detail })
     }
 }
 
@@ -80,6 +105,7 @@ impl Manifold {
     /// The manifold with A and B exchanged.
     fn swapped(self) -> Self {
         let swap = |p: ContactPoint| ContactPoint { point_a: p.point_b, point_b: p.point_a, ..p };
-        Self { distance: self.distance.swapped(), points: self.points.into_iter().map(swap).collect() }
+        let points = self.points.into_iter().map(swap).collect();
+        Self { distance: self.distance.swapped(), points, ..self }
     }
 }

@@ -62,7 +62,7 @@ use crate::error::{Error, Result};
 
 pub use collider::Collider;
 pub use distance::Distance;
-pub use manifold::{ContactPoint, Manifold};
+pub use manifold::{ContactPoint, Detail, Manifold};
 pub use points::MANIFOLD;
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use vjp::ManifoldGradient;

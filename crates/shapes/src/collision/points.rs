@@ -7,7 +7,7 @@ use std::f64::consts::SQRT_2;
 
 use nalgebra::Vector3;
 
-use super::Distance;
+use super::{Detail, Distance};
 use super::body::{Body, Corner};
 use super::core::Core;
 use super::edges::Edge;
@@ -67,16 +67,27 @@ pub(super) struct View<'a, S> {
     phi: S,
     /// The length over which contacts fade, m.
     fading: Option<S>,
+    /// A factor that falls from 1 to 0 as the bodies come to be so far apart that the closest points are all that counts.
+    near: S,
+    detail: Detail,
     distance: &'a Distance,
 }
 
 impl<'a, S: Number> View<'a, S> {
     /// The view of two bodies along the normal n of their distance.
-    pub(super) fn new(bodies: [&'a Body<'a, S>; 2], n: Vector3<S>, phi: S, distance: &'a Distance) -> Self {
+    pub(super) fn new(
+        bodies: [&'a Body<'a, S>; 2],
+        n: Vector3<S>,
+        phi: S,
+        distance: &'a Distance,
+        detail: Detail,
+    ) -> Self {
         let out = [n, -n];
+        let one = S::constant(1.0);
+        let near = if detail.is_bounded() { one - rise(phi, [detail.all, detail.closest]) } else { one };
         let closest = [distance.point_a, distance.point_b];
         // Where a body is round, the closest points are the only contact.
-        let flat = !bodies.iter().any(|body| is_round(body.core));
+        let flat = !bodies.iter().any(|body| is_round(body.core)) && near.value() > 0.0;
         let sides = [0, 1].map(|k| {
             if !flat {
                 return None;
@@ -98,7 +109,7 @@ impl<'a, S: Number> View<'a, S> {
             }
             _ => [Vec::new(), Vec::new()],
         };
-        Self { bodies, sides, edges, out, phi, fading, distance }
+        Self { bodies, sides, edges, out, phi, fading, near, detail, distance }
     }
 
     /// The numbers of corners of both bodies that may have weight.
@@ -129,15 +140,17 @@ impl<'a, S: Number> View<'a, S> {
         let weight = rims.fold(S::constant(0.0), |weight, (body, n)| {
             let upright = body.upright(n);
             weight + (upright + upright) * (one - upright)
-        });
+        }) * self.near;
         (weight.value() >= NONE).then(|| self.nearest(weight))
     }
 
     /// The closest points as a lone contact, where all other points together matter by `others`. It is needed where edges cross
-    /// next to their ends, where vertices meet, or if there is no side to measure corners by.
+    /// next to their ends, where vertices meet, or if there is no side to measure corners by; and far away, where it is all that counts.
     fn lone(&self, others: S) -> Option<Spot<S>> {
-        let fade = S::constant(1.0) - rise(others, [0.0, ENOUGH]);
-        let mut spot = self.nearest(fade * S::constant(LONE));
+        let one = S::constant(1.0);
+        let fade = one - self.near * rise(others, [0.0, ENOUGH]);
+        let whole = one - self.near * S::constant(1.0 - LONE);
+        let mut spot = self.nearest(fade * whole);
         spot.phi += self.back(fade)?;
         Some(spot)
     }
@@ -236,6 +249,7 @@ impl<'a, S: Number> View<'a, S> {
     /// they vanish. While the sides that are looked at are about to be replaced by others (`settled` < 1), points that are higher
     /// than the deepest count less.
     fn between(&self, [p, q]: [Vector3<S>; 2], (share, fade): (f64, S), settled: S) -> Option<Spot<S>> {
+        let fade = fade * self.near;
         let back = self.back(fade)?;
         let n = &self.out[0];
         let [radius_a, radius_b] = self.bodies.map(|body| body.radius);
@@ -294,12 +308,19 @@ impl View<'_, f64> {
     /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
-        let room = room(self.bodies.map(|body| body.core));
+        let is_flat = !self.bodies.iter().any(|body| is_round(body.core));
+        if is_flat && self.near <= 0.0 {
+            return (vec![Place::Lone], None);
+        }
+        // Far away the closest points join the others.
+        let joined = usize::from(is_flat && self.detail.is_bounded());
+        let room = room(self.bodies.map(|body| body.core)) - joined;
         let mut all: Vec<(usize, Place, f64)> = Vec::with_capacity(4 * MANIFOLD);
         // What the last point that has room matters, and the first that has none.
         let mut best = [0.0; MANIFOLD + 1];
         let mut consider = |number: usize, place: Place, best: &mut [f64; MANIFOLD + 1]| {
-            let Some(spot) = self.spot(place) else { return };
+            let is_near = |spot: &Spot<f64>| place == Place::Closest || spot.phi < self.detail.reach;
+            let Some(spot) = self.spot(place).filter(is_near) else { return };
             let matters = self.matters(place, &spot);
             if matters < best[room] {
                 return;
@@ -343,7 +364,8 @@ impl View<'_, f64> {
             all.retain(|&(_, _, matters)| matters > least);
         }
         all.sort_unstable_by_key(|of| of.0);
-        let is_enough = all.len() == room || all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
+        let is_full = joined == 0 && all.len() == room;
+        let is_enough = is_full || self.near >= 1.0 && all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
         let lone = (!is_enough).then_some(Place::Lone);
         (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
     }
@@ -368,7 +390,7 @@ impl View<'_, f64> {
         let mut window = self.fading.and_then(|_| other?.window(&self.out[1 - of]));
         let middle = window.as_ref().map_or(closest, |window| window.middle);
         let height = n.dot(&(closest - middle)) - body.radius;
-        let fading = self.fading.unwrap_or(0.0);
+        let (fading, reach) = (self.fading.unwrap_or(0.0), self.detail.reach);
         let [slack, wide] = [0.0, fading].map(|fading| fading + other.map_or(0.0, Side::unevenness));
         let is_own = |k: usize| self.sides[of].as_ref().is_some_and(|own| own.holds(k));
         // Of a line's four borders two are at most `fading` away.
@@ -391,7 +413,7 @@ impl View<'_, f64> {
                 let from = Vector3::from(vertex) - middle;
                 let along = n.dot(&from);
                 let aside = from.norm_squared() - along * along;
-                if share >= NONE && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
+                if share >= NONE && height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
                     give(k, share * self.lowness(height - along));
                 }
             }
@@ -402,7 +424,7 @@ impl View<'_, f64> {
             let from = at - middle;
             let along = n.dot(&from);
             let aside = from.norm_squared() - along * along;
-            if share >= NONE && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
+            if share >= NONE && height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
                 give(k, share * self.lowness(height - along));
             }
         }
@@ -537,7 +559,7 @@ mod tests {
             let [a, b] = [0, 1].map(|k| Posed(&colliders[k], &poses[k]));
             let distance = a.distance(&b).unwrap();
             let (a, b) = (Body::fixed(a), Body::fixed(b));
-            let view = View::new([&a, &b], distance.normal, distance.phi, &distance);
+            let view = View::new([&a, &b], distance.normal, distance.phi, &distance, Detail::ALL);
             for of in [0, 1] {
                 let mut bounds = vec![None; view.n_corners()[of]];
                 view.most(of, |k, most| bounds[k] = Some(most));
@@ -565,7 +587,7 @@ mod tests {
         for lean in [leans, -leans, 0.01] {
             let turn = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), lean);
             let pose = Isometry3::from_parts(Vector3::new(0.0, 0.0, gap).into(), turn);
-            let found = bar.manifold(&bar_pose, &keel, &pose, 1.0).unwrap();
+            let found = bar.manifold(&bar_pose, &keel, &pose, Detail::ALL).unwrap();
             for side in [-1.0, 1.0] {
                 let (x, height) =
                     (side * lean.cos() + slope * lean.sin(), gap + slope * lean.cos() - side * lean.sin());

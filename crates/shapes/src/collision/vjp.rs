@@ -11,7 +11,7 @@ use super::collider::Posed;
 use super::number::{Dual, MOTION, MOTION_AND_SIZES, Number, constant, values};
 use super::points::{Place, Spot, View};
 use super::sensitivity::Motion;
-use super::{BodyGradient, Collider, Distance, DistanceGradient, Manifold};
+use super::{BodyGradient, Collider, Detail, Distance, DistanceGradient, Manifold};
 use crate::Shape;
 
 /// The gradient of a scalar by the numbers of one point of a manifold.
@@ -76,7 +76,7 @@ impl Manifold {
         b: (&Collider, &Isometry3<f64>),
         gradients: &[ManifoldGradient],
     ) -> [BodyGradient; 2] {
-        self.distance.vjp_manifold(a, b, gradients)
+        self.distance.vjp_manifold(a, b, self.detail, gradients)
     }
 }
 
@@ -86,17 +86,18 @@ impl Distance {
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
         (b, pose_b): (&Collider, &Isometry3<f64>),
+        detail: Detail,
     ) -> ManifoldRates {
         let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
         if a.order(&b) == Ordering::Greater {
-            return self.swapped().rates_in_order(&b, &a).swapped();
+            return self.swapped().rates_in_order(&b, &a, detail).swapped();
         }
-        self.rates_in_order(&a, &b)
+        self.rates_in_order(&a, &b, detail)
     }
 
     /// [`Distance::manifold_rates`] for bodies in the order of [`Posed::order`].
-    fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> ManifoldRates {
-        let Moving { motion, normal, spots, .. } = Moving::<MOTION>::new(self, a, b);
+    fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, detail: Detail) -> ManifoldRates {
+        let Moving { motion, normal, spots, .. } = Moving::<MOTION>::new(self, a, b, detail);
         let rates = |v: &Vector3<Dual<MOTION>>| [v.x.rates, v.y.rates, v.z.rates];
         let rows = |m: &Matrix3x6<f64>| [0, 1, 2].map(|i| std::array::from_fn(|k| m[(i, k)]));
         let of = |(place, spot): &(Place, Spot<Dual<MOTION>>)| {
@@ -114,20 +115,27 @@ impl Distance {
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
         (b, pose_b): (&Collider, &Isometry3<f64>),
+        detail: Detail,
         gradients: &[ManifoldGradient],
     ) -> [BodyGradient; 2] {
         let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
         if a.order(&b) == Ordering::Greater {
             let swapped: Vec<ManifoldGradient> = gradients.iter().map(ManifoldGradient::swapped).collect();
-            let [on_b, on_a] = self.swapped().vjp_in_order(&b, &a, &swapped);
+            let [on_b, on_a] = self.swapped().vjp_in_order(&b, &a, detail, &swapped);
             return [on_a, on_b];
         }
-        self.vjp_in_order(&a, &b, gradients)
+        self.vjp_in_order(&a, &b, detail, gradients)
     }
 
     /// [`Distance::vjp_manifold`] for bodies in the order of [`Posed::order`].
-    fn vjp_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
-        let Moving { motion, normal, phi, spots } = Moving::new(self, a, b);
+    fn vjp_in_order(
+        &self,
+        a: &Posed<'_>,
+        b: &Posed<'_>,
+        detail: Detail,
+        gradients: &[ManifoldGradient],
+    ) -> [BodyGradient; 2] {
+        let Moving { motion, normal, phi, spots } = Moving::new(self, a, b, detail);
         let mut by = [0.0; MOTION_AND_SIZES];
         let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
@@ -186,14 +194,14 @@ struct Moving<const N: usize> {
 
 impl<const N: usize> Moving<N> {
     /// The manifold of two bodies in dual numbers, given their distance.
-    fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
+    fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>, detail: Detail) -> Self {
         let motion = Motion::of_b(distance, a, b);
         let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);
         let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
         // Derivatives cost far more than values, so values tell first which few points count.
         let still = [bodies.0.still(), bodies.1.still()];
-        let chosen = View::new([&still[0], &still[1]], distance.normal, distance.phi, distance).chosen();
-        let spots = View::new([&bodies.0, &bodies.1], normal, phi, distance).spots(&chosen);
+        let chosen = View::new([&still[0], &still[1]], distance.normal, distance.phi, distance, detail).chosen();
+        let spots = View::new([&bodies.0, &bodies.1], normal, phi, distance, detail).spots(&chosen);
         Self { motion, normal, phi, spots }
     }
 

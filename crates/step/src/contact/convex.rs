@@ -7,7 +7,7 @@ use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vect
 
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::{
-    BodyGradient, Collider, ContactRates, Distance, DistanceGradient, Manifold, ManifoldGradient, ManifoldRates,
+    BodyGradient, Collider, ContactRates, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient, ManifoldRates,
 };
 use fingertip_shapes::largest::USABLE;
 
@@ -27,8 +27,8 @@ pub(crate) struct ConvexPair {
     /// If one shape is a distance grid and the other is round.
     grid: Option<GridPair>,
     bounds: [Bound; 2],
-    /// Shapes that are farther apart than this, m, are taken for their bounds.
-    reach: f64,
+    /// Shapes that are farther apart than its reach are taken for their bounds.
+    detail: Detail,
 }
 
 /// One shape of a convex pair.
@@ -87,17 +87,18 @@ impl ConvexPair {
         let of_grid = || grid.as_ref().map_or_else(searched, GridPair::contacts);
         let contacts = formula.map_or_else(of_grid, |(kind, _)| kind.contacts());
         let bounds = [Bound::new(a), Bound::new(b)];
-        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, grid, bounds, reach: f64::INFINITY }
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, grid, bounds, detail: Detail::ALL }
     }
 
-    /// This pair in a model in which contacts farther away than `reach`, m, have no weight.
-    pub(crate) fn within(self, reach: f64) -> Self {
-        Self { reach, ..self }
+    /// This pair in a model in which contacts have no weight from the reach of `detail` on.
+    pub(crate) fn within(self, detail: Detail) -> Self {
+        Self { detail, ..self }
     }
 
     /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
     pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
-        (self.reach < f64::INFINITY).then_some((&self.bounds, self.reach))
+        let reach = self.detail.reach;
+        (reach < f64::INFINITY).then_some((&self.bounds, reach))
     }
 
     /// The number of contacts that the pair has room for.
@@ -136,8 +137,8 @@ impl ConvexPair {
             return grid.deepest(at);
         }
         let found =
-            self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
-        let Some((Manifold { distance, points }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
+            self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, self.detail));
+        let Some((Manifold { distance, points, .. }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
         else {
             out.fill(f64::NAN);
             return None;
@@ -166,7 +167,7 @@ impl ConvexPair {
         let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
         let pulled = match &self.grid {
             Some(pair) => pair.vjp([(pose_a, at[0].sizes), (pose_b, at[1].sizes)], grad),
-            None => distance.vjp_manifold((a, pose_a), (b, pose_b), &gradients),
+            None => distance.vjp_manifold((a, pose_a), (b, pose_b), self.detail, &gradients),
         };
         pulled.iter().all(finite).then_some(pulled)
     }
@@ -181,7 +182,7 @@ impl ConvexPair {
         if let Some(pair) = &self.grid {
             return pair.rates([(pose_a, at[0].sizes), (pose_b, at[1].sizes)], out);
         }
-        let ManifoldRates { of_b, normal, points } = distance.manifold_rates((a, pose_a), (b, pose_b));
+        let ManifoldRates { of_b, normal, points } = distance.manifold_rates((a, pose_a), (b, pose_b), self.detail);
         let (side, own) = out.split_at_mut(1);
         side[0] = if of_b { 1.0 } else { 0.0 };
         for (ContactRates { point_a, point_b, phi, weight }, out) in points.iter().zip(own.chunks_exact_mut(OWN_RATES))

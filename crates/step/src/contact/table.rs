@@ -7,6 +7,7 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use crate::kinematics::Tree;
 use fingertip_scene::{Articulation, ObjectBody, PairRule, Params, Scene, Shape, Surface};
+use fingertip_shapes::collision::Detail;
 use fingertip_shapes::{Error, Result, message};
 
 use super::contacts::Contacts;
@@ -16,6 +17,13 @@ use super::kernels::PairKernels;
 use super::kind::PairFunction;
 use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
+
+/// The distances at which all points of two bodies count, and from which on the closest ones stand for all, as parts of
+/// `contact_distance`: for any two, and for links of one thing.
+const DETAIL: [f64; 2] = [0.5, 1.0];
+const OWN_DETAIL: [f64; 2] = [0.125, 0.25];
+/// The [rank](Side::rank) of objects that can move.
+const MOVABLE: u8 = 2;
 
 /// All pairs of a scene that may touch. Pairs of the same two types of shapes are next to each other.
 #[derive(Clone, Debug)]
@@ -69,7 +77,14 @@ impl PairTable {
         let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
         let torsional = (0..pair_of_contact.len()).filter(resists).collect();
         let reach = scene.params.contact_distance.unwrap_or(f64::INFINITY);
-        let kernels = Arc::new(PairKernels::new(&pairs, shapes, reach));
+        let detail = |pair: &Pair| {
+            let [a, b] = [&sides[pair.a], &sides[pair.b]];
+            // Links of one thing close in on each other slowly, by commands; what is free may fall.
+            let is_own = a.assembly == b.assembly && a.rank.max(b.rank) < MOVABLE;
+            let [all, closest] = if is_own { OWN_DETAIL } else { DETAIL }.map(|part| part * reach);
+            Detail { all, closest, reach }
+        };
+        let kernels = Arc::new(PairKernels::new(&pairs, shapes, detail));
         Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 
@@ -250,7 +265,7 @@ impl Side {
         let owner = tree.bodies[body].owner;
         let carrier = tree.carrier(body);
         let rank = match (owner.is_some_and(|owner| tree.owners[owner].robot), carrier) {
-            (false, Some(_)) => 2,
+            (false, Some(_)) => MOVABLE,
             (true, _) => 1,
             (false, None) => 0,
         };

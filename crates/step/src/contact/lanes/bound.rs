@@ -229,6 +229,7 @@ mod tests {
     use fingertip_lanes::lane::{Packed, Real, Single};
     use fingertip_lanes::vector::Vec3;
     use fingertip_scene::Shape;
+    use fingertip_shapes::collision::Detail;
 
     type R = Single<f64, true>;
     /// Poses and sizes of both shapes.
@@ -298,7 +299,7 @@ mod tests {
             if [a, b] == [&Shape::HalfSpace; 2] {
                 continue;
             }
-            let (near, cut) = (ConvexPair::new(a, b), ConvexPair::new(a, b).within(reach));
+            let (near, cut) = (ConvexPair::new(a, b), ConvexPair::new(a, b).within(Detail { reach, ..Detail::ALL }));
             let n = GEOMETRY * cut.contacts();
             for _ in 0..20 {
                 let mut place = |shape: &Shape| {
