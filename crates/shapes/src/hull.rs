@@ -22,6 +22,7 @@ pub struct Hull {
     /// For each cell of a cube of directions, the farthest vertex along the cell's middle; empty if no walk is needed.
     starts: Vec<usize>,
     reach: f64,
+    middle: Vector3<f64>,
     sides: Vec<HullSide>,
     /// The sides that each vertex is in.
     sides_at: Vec<Vec<usize>>,
@@ -80,6 +81,7 @@ impl Hull {
             neighbours[i].push(j);
             neighbours[j].push(i);
         }
+        let middle = vertices.iter().map(|&v| Vector3::from(v)).sum::<Vector3<f64>>() / vertices.len() as f64;
         let reach = largest(vertices.iter().map(|&v| Vector3::from(v).norm()));
         let sides = hull_side::sides(&vertices, &faces);
         let mut sides_at = vec![Vec::new(); vertices.len()];
@@ -99,6 +101,7 @@ impl Hull {
             neighbours,
             starts: Vec::new(),
             reach,
+            middle,
             sides,
             sides_at,
             shares,
@@ -138,6 +141,11 @@ impl Hull {
     /// The farthest distance of a vertex from the frame's origin, m.
     pub fn reach(&self) -> f64 {
         self.reach
+    }
+
+    /// The mean of the vertices, m.
+    pub(super) fn middle(&self) -> Vector3<f64> {
+        self.middle
     }
 
     /// The index of the vertex that is farthest along a direction (of any length).

@@ -263,7 +263,7 @@ pub(super) fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<Stri
     }
     for object in &recording.objects {
         let mut sum = [0.0; 3];
-        for (pair, force) in recording.contacts.iter().zip(&step.force) {
+        for (pair, force) in recording.contacts.iter().zip(&step.force).filter(|(_, force)| **force != [0.0; 3]) {
             let [a, b] = [pair.a, pair.b].map(|body| f64::from(u8::from(recording.hangs(body, object.body))));
             let sign = b - a;
             (0..3).for_each(|k| sum[k] += sign * force[k]);

@@ -202,7 +202,8 @@ impl Forces {
         let near = touching_gap(recording);
         let [robots, afar, others] = [[0.0; 3]; 3];
         let mut sum = Self { robots, fixed: 0.0, fixed_nearby: 0.0, afar, others, squeeze: 0.0, n_pressing: 0 };
-        for ((pair, force), phi) in recording.contacts.iter().zip(&step.force).zip(&step.phi) {
+        let all = recording.contacts.iter().zip(&step.force).zip(&step.phi);
+        for ((pair, force), phi) in all.filter(|((_, force), _)| **force != [0.0; 3]) {
             let (other, sign) = match (recording.hangs(pair.a, object.body), recording.hangs(pair.b, object.body)) {
                 (false, true) => (pair.a, 1.0),
                 (true, false) => (pair.b, -1.0),

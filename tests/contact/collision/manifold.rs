@@ -90,7 +90,7 @@ fn manifolds_agree_with_distances() {
     let (mut several, mut count, mut on, mut all) = (0, 0, 0, 0);
     for kind_a in kinds {
         for kind_b in kinds.into_iter().chain(["halfspace"]) {
-            let room = |a: &Body, b: &Body| a.collider.most_points(&b.collider);
+            let room = |a: &Body, b: &Body| a.collider.most_points(&b.collider, Detail::ALL);
             for _ in 0..300 {
                 let [a, b] = aligned(&mut random, kind_a, kind_b, 0.06);
                 let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();

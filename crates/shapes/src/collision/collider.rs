@@ -71,7 +71,7 @@ impl Collider {
             return Some(distance.swapped_if(is_after));
         }
         let start = if is_after { start.map(|n| -n) } else { start };
-        Some(a.distance_along(&b, start)?.swapped_if(is_after))
+        Some(a.distance_along(&b, start, f64::INFINITY)?.swapped_if(is_after))
     }
 
     /// Corners of the axis-aligned bounding box in the world, m. Infinite for a half-space.
@@ -105,13 +105,14 @@ impl Posed<'_> {
         a.core.order(&b.core).then_with(|| number(a.radius, b.radius)).then_with(places)
     }
 
-    /// The distance of bodies in the order of [`Posed::order`].
-    pub(super) fn distance(&self, other: &Self) -> Option<Distance> {
-        self.distance_along(other, None)
+    /// The distance of bodies in the order of [`Posed::order`]. If they are farther apart than `reach`, m, what is found need not be the
+    /// distance, but it is more than that.
+    pub(super) fn distance_within(&self, other: &Self, reach: f64) -> Option<Distance> {
+        self.distance_along(other, None, reach)
     }
 
-    /// [`Posed::distance`] with a search that begins along `start`, if it is given.
-    fn distance_along(&self, other: &Self, start: Option<Vector3<f64>>) -> Option<Distance> {
+    /// [`Posed::distance_within`] with a search that begins along `start`, if it is given.
+    fn distance_along(&self, other: &Self, start: Option<Vector3<f64>>, reach: f64) -> Option<Distance> {
         let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
@@ -119,7 +120,8 @@ impl Posed<'_> {
         let points = closed::closest((&a.core, pose_a), (&b.core, pose_b)).unwrap_or_else(|| {
             let rotation = matrix(&pose_a.rotation);
             let start = start.map(|n| turned_back(&rotation, &n));
-            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b), start).turned(&rotation)
+            let reach = reach + a.radius + b.radius;
+            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b), start, reach).turned(&rotation)
         });
         Some(self.parted(other, points))
     }

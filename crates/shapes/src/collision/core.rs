@@ -58,6 +58,14 @@ impl Core {
         matches!(self, Self::Point | Self::Segment(_) | Self::Box(_) | Self::Hull(_))
     }
 
+    /// A point in the middle of the core.
+    pub(super) fn middle(&self) -> Vector3<f64> {
+        match self {
+            Self::Hull(hull) => hull.middle(),
+            _ => Vector3::zeros(),
+        }
+    }
+
     /// A point of the core that is farthest along `direction` (of any length). The origin for a half-space.
     #[inline]
     pub(super) fn support(&self, direction: &Vector3<f64>) -> Vector3<f64> {

@@ -8,7 +8,7 @@ use nalgebra::{Isometry3, Vector3};
 
 use super::body::Body;
 use super::collider::Posed;
-use super::points::{Spot, View, room};
+use super::points::{MANIFOLD, Spot, View, room};
 use super::{Collider, Distance};
 
 /// How far apart bodies may be, m, for their contact points to be told apart. What flat sides far away from each other do is small, and the
@@ -21,15 +21,35 @@ pub struct Detail {
     pub closest: f64,
     /// Points with this gap and more are left out.
     pub reach: f64,
+    /// From this gap on up to the reach, weights fall to zero.
+    pub fade: f64,
+    /// There are no more points than this, if that is less than what the bodies have room for. The closest points are always one of them.
+    pub points: usize,
 }
 
 impl Detail {
     /// All points at every distance.
-    pub const ALL: Self = Self { all: f64::INFINITY, closest: f64::INFINITY, reach: f64::INFINITY };
+    pub const ALL: Self = Self {
+        all: f64::INFINITY,
+        closest: f64::INFINITY,
+        reach: f64::INFINITY,
+        fade: f64::INFINITY,
+        points: MANIFOLD,
+    };
 
     /// Is there a distance from which on there are only the closest points?
     pub(super) fn is_bounded(&self) -> bool {
         self.closest < f64::INFINITY
+    }
+
+    /// Do weights fall to zero with the gap?
+    pub fn is_faded(&self) -> bool {
+        self.fade < f64::INFINITY
+    }
+
+    /// May the closest points stand for others that are left out?
+    pub(super) fn has_stand_in(&self) -> bool {
+        self.is_bounded() || self.points < MANIFOLD
     }
 }
 
@@ -39,7 +59,7 @@ pub struct Manifold {
     /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller but for rounding.
     /// The least may be larger by up to 0.1 % of the bodies' size, where edges cross next to their ends or at a small angle.
     pub distance: Distance,
-    /// The points, at least one. If the closest points are one of several, they come first.
+    /// The points; none where all weights have faded, which the distance then need not be more than. If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,
     /// At which distances points are told apart.
     pub detail: Detail,
@@ -81,15 +101,15 @@ impl Collider {
     }
 
     /// The most points that a manifold of these two can have.
-    pub fn most_points(&self, other: &Self) -> usize {
-        room([&self.core, &other.core])
+    pub fn most_points(&self, other: &Self, detail: Detail) -> usize {
+        room([&self.core, &other.core], detail)
     }
 }
 
 impl Posed<'_> {
     /// The manifold of bodies in the order of [`Posed::order`].
     fn manifold(&self, other: &Self, detail: Detail) -> Option<Manifold> {
-        let distance = self.distance(other)?;
+        let distance = self.distance_within(other, if detail.is_faded() { detail.reach } else { f64::INFINITY })?;
         let (a, b) = (Body::fixed(*self), Body::fixed(*other));
         let view = View::new([&a, &b], distance.normal, distance.phi, &distance, detail);
         let points = view.spots(&view.chosen()).into_iter().map(|(_, spot)| {

@@ -140,13 +140,14 @@ fn closer(all: impl Iterator<Item = Simplex>) -> Option<(Vector3<f64>, Simplex)>
 }
 
 /// The nearest points of two polyhedra that are apart, searched from the direction `towards`. `None` if they overlap or are so
-/// near that rounding matters.
+/// near that rounding matters. If they are farther apart than `reach`, m, the points need not be the nearest, but their vector along the
+/// normal is longer than that.
 pub(super) fn apart(
     a: &Core,
     b: &Core,
     relative: &Relative,
     towards: &Vector3<f64>,
-    size: f64,
+    (size, reach): (f64, f64),
 ) -> Option<ClosestPoints> {
     let mut simplex = Simplex::default();
     simplex.push(Pair::farthest(a, b, relative, towards));
@@ -157,7 +158,11 @@ pub(super) fn apart(
             return None;
         }
         let new = Pair::farthest(a, b, relative, &point);
-        if square - point.dot(&new.between) <= COARSE * square {
+        let along = point.dot(&new.between);
+        if along > 0.0 && along * along > reach * reach * square {
+            return Some(ClosestPoints { normal: point / square.sqrt(), point_a: new.a, point_b: new.b });
+        }
+        if square - along <= COARSE * square {
             return Some(search(a, b, relative, &(point / square.sqrt()), corners, size));
         }
         if corners.corners().iter().any(|pair| pair.between == new.between) {

@@ -7,13 +7,13 @@ use std::f64::consts::SQRT_2;
 
 use nalgebra::Vector3;
 
-use super::{Detail, Distance};
 use super::body::{Body, Corner};
 use super::core::Core;
 use super::edges::Edge;
 use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::side::{STEEP, Side, TINY, Window};
 use super::step::{rise, step};
+use super::{Detail, Distance};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
 pub const MANIFOLD: usize = 20;
@@ -145,7 +145,8 @@ impl<'a, S: Number> View<'a, S> {
     }
 
     /// The closest points as a lone contact, where all other points together matter by `others`. It is needed where edges cross
-    /// next to their ends, where vertices meet, or if there is no side to measure corners by; and far away, where it is all that counts.
+    /// next to their ends, where vertices meet, or if there is no side to measure corners by; where others are left out, as there are too many; and
+    /// far away, where it is all that counts.
     fn lone(&self, others: S) -> Option<Spot<S>> {
         let one = S::constant(1.0);
         let fade = one - self.near * rise(others, [0.0, ENOUGH]);
@@ -159,7 +160,15 @@ impl<'a, S: Number> View<'a, S> {
     fn nearest(&self, weight: S) -> Spot<S> {
         let constant = |p: &Vector3<f64>| p.map(S::constant);
         let Distance { point_a, point_b, .. } = self.distance;
+        let weight = weight * self.fades(self.phi);
         Spot { phi: self.phi, point_a: constant(point_a), point_b: constant(point_b), weight }
+    }
+
+    /// A factor that falls from 1 to 0 as a gap comes to the reach.
+    fn fades(&self, gap: S) -> S {
+        let one = S::constant(1.0);
+        let Detail { fade, reach, .. } = self.detail;
+        if self.detail.is_faded() { one - rise(gap, [fade, reach]) } else { one }
     }
 
     /// A corner of a body over the other body's side. A corner that is a little beyond the side's border counts at the nearest
@@ -258,7 +267,7 @@ impl<'a, S: Number> View<'a, S> {
         let lowness = self.lowness(gap);
         let weight = fade * S::constant(share) * (settled + (S::constant(1.0) - settled) * lowness * lowness);
         let point_b = along(&point_a, n, gap);
-        Some(Spot { phi: gap + back, point_a, point_b, weight })
+        Some(Spot { phi: gap + back, point_a, point_b, weight: weight * self.fades(gap) })
     }
 
     /// How far a point stands back, m, if the part `fade` of it is left. `None` if it is gone.
@@ -308,13 +317,15 @@ impl View<'_, f64> {
     /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
+        if self.fades(self.phi) <= 0.0 {
+            return (Vec::new(), None);
+        }
         let is_flat = !self.bodies.iter().any(|body| is_round(body.core));
         if is_flat && self.near <= 0.0 {
             return (vec![Place::Lone], None);
         }
-        // Far away the closest points join the others.
-        let joined = usize::from(is_flat && self.detail.is_bounded());
-        let room = room(self.bodies.map(|body| body.core)) - joined;
+        let joined = usize::from(is_flat && self.detail.has_stand_in());
+        let room = room(self.bodies.map(|body| body.core), self.detail) - joined;
         let mut all: Vec<(usize, Place, f64)> = Vec::with_capacity(4 * MANIFOLD);
         // What the last point that has room matters, and the first that has none.
         let mut best = [0.0; MANIFOLD + 1];
@@ -365,7 +376,8 @@ impl View<'_, f64> {
         }
         all.sort_unstable_by_key(|of| of.0);
         let is_full = joined == 0 && all.len() == room;
-        let is_enough = is_full || self.near >= 1.0 && all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
+        let is_whole = self.near >= 1.0 && (joined == 0 || next.is_none());
+        let is_enough = is_full || is_whole && all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
         let lone = (!is_enough).then_some(Place::Lone);
         (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
     }
@@ -413,7 +425,10 @@ impl View<'_, f64> {
                 let from = Vector3::from(vertex) - middle;
                 let along = n.dot(&from);
                 let aside = from.norm_squared() - along * along;
-                if share >= NONE && height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
+                if share >= NONE
+                    && height - along < reach
+                    && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside))
+                {
                     give(k, share * self.lowness(height - along));
                 }
             }
@@ -424,7 +439,10 @@ impl View<'_, f64> {
             let from = at - middle;
             let along = n.dot(&from);
             let aside = from.norm_squared() - along * along;
-            if share >= NONE && height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
+            if share >= NONE
+                && height - along < reach
+                && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside))
+            {
                 give(k, share * self.lowness(height - along));
             }
         }
@@ -500,7 +518,7 @@ pub(super) fn is_round(core: &Core) -> bool {
 }
 
 /// The most points that a manifold of these cores can have.
-pub(super) fn room(cores: [&Core; 2]) -> usize {
+pub(super) fn room(cores: [&Core; 2], detail: Detail) -> usize {
     if cores.into_iter().any(is_round) {
         return 1;
     }
@@ -511,7 +529,7 @@ pub(super) fn room(cores: [&Core; 2]) -> usize {
         _ => MANIFOLD,
     };
     let crossings = if cores.iter().any(|core| matches!(core, Core::HalfSpace)) { 0 } else { 8 };
-    (corners(cores[0]) + corners(cores[1]) + crossings + 1).min(MANIFOLD)
+    (corners(cores[0]) + corners(cores[1]) + crossings + 1).min(detail.points.clamp(2, MANIFOLD))
 }
 
 #[cfg(test)]
@@ -557,7 +575,7 @@ mod tests {
             };
             let poses = [pose(), pose()];
             let [a, b] = [0, 1].map(|k| Posed(&colliders[k], &poses[k]));
-            let distance = a.distance(&b).unwrap();
+            let distance = a.distance_within(&b, f64::INFINITY).unwrap();
             let (a, b) = (Body::fixed(a), Body::fixed(b));
             let view = View::new([&a, &b], distance.normal, distance.phi, &distance, Detail::ALL);
             for of in [0, 1] {

@@ -19,8 +19,15 @@ use super::smooth;
 const CLIMBS: usize = 50;
 
 /// The closest points, or those of the shortest translation that separates the cores. The cores are in the order of
-/// [`Core::order`]. A search begins along `start`, a unit vector in A's frame, if it is given.
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vector3<f64>>) -> ClosestPoints {
+/// [`Core::order`]. A search begins along `start`, a unit vector in A's frame, if it is given. It may end where the cores are farther
+/// apart than `reach`, m, see [`nearest::apart`].
+pub(super) fn closest(
+    a: &Core,
+    b: &Core,
+    relative: &Relative,
+    start: Option<Vector3<f64>>,
+    reach: f64,
+) -> ClosestPoints {
     let axis = Axis::best(a, b, relative);
     if let Some(points) = axis.and_then(|axis| axis.closest_points(a, b, relative)) {
         return points;
@@ -33,8 +40,8 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vec
         return points;
     }
     if [a, b].iter().all(|core| core.is_polyhedral()) {
-        let towards = axis.map_or(relative.translation, |axis| axis.normal);
-        if let Some(points) = nearest::apart(a, b, relative, &towards, size) {
+        let towards = axis.map_or_else(|| relative.in_a(&b.middle()) - a.middle(), |axis| axis.normal);
+        if let Some(points) = nearest::apart(a, b, relative, &towards, (size, reach)) {
             return points;
         }
     }

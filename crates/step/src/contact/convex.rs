@@ -7,7 +7,8 @@ use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vect
 
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::{
-    BodyGradient, Collider, ContactRates, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient, ManifoldRates,
+    BodyGradient, Collider, ContactPoint, ContactRates, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient,
+    ManifoldRates,
 };
 use fingertip_shapes::largest::USABLE;
 
@@ -79,26 +80,29 @@ impl Side {
 }
 
 impl ConvexPair {
-    /// Prepares a pair of two shapes: finds its formula or makes its colliders, and counts its contacts.
-    pub(crate) fn new(a: &Shape, b: &Shape) -> Self {
+    /// Prepares a pair of two shapes, whose contacts are told apart as `detail` says: finds its formula or makes its colliders, and counts
+    /// its contacts.
+    pub(crate) fn new(a: &Shape, b: &Shape, detail: Detail) -> Self {
         let formula = WeightedKind::find(a, b);
-        let searched = || Collider::new(a).most_points(&Collider::new(b));
+        let searched = || Collider::new(a).most_points(&Collider::new(b), detail);
         let grid = GridPair::new(a, b);
         let of_grid = || grid.as_ref().map_or_else(searched, GridPair::contacts);
         let contacts = formula.map_or_else(of_grid, |(kind, _)| kind.contacts());
         let bounds = [Bound::new(a), Bound::new(b)];
-        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, grid, bounds, detail: Detail::ALL }
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula, grid, bounds, detail }
     }
 
-    /// This pair in a model in which contacts have no weight from the reach of `detail` on.
-    pub(crate) fn within(self, detail: Detail) -> Self {
-        Self { detail, ..self }
+    /// Are the closest points of two shapes, whose contacts have weights, searched for? Otherwise there is a formula or a grid.
+    pub(crate) fn is_searched(a: &Shape, b: &Shape) -> bool {
+        let is_grid = |shape: &Shape| matches!(shape, Shape::Grid(_));
+        WeightedKind::find(a, b).is_none() && !is_grid(a) && !is_grid(b)
     }
 
-    /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
-    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
-        let reach = self.detail.reach;
-        (reach < f64::INFINITY).then_some((&self.bounds, reach))
+    /// Volumes that the shapes lie within, the distance, m, from which on nothing nearer is computed, if there is one, and the weight
+    /// that the contact of the volumes has.
+    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64, f64)> {
+        let Detail { reach, .. } = self.detail;
+        (reach < f64::INFINITY).then_some((&self.bounds, reach, if self.detail.is_faded() { 0.0 } else { 1.0 }))
     }
 
     /// The number of contacts that the pair has room for.
@@ -138,19 +142,20 @@ impl ConvexPair {
         }
         let found =
             self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, self.detail));
-        let Some((Manifold { distance, points, .. }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
-        else {
+        let Some(Manifold { distance, points, .. }) = found else {
             out.fill(f64::NAN);
             return None;
         };
+        let Distance { normal, point_a, point_b, .. } = distance;
+        let unused = ContactPoint { phi: UNUSED, point_a, point_b, weight: 0.0 };
+        let unused = points.first().map_or(unused, |first| ContactPoint { phi: UNUSED, weight: 0.0, ..*first });
         for (slot, out) in out.chunks_exact_mut(WEIGHTED_GEOMETRY).enumerate() {
-            let point = points.get(slot).unwrap_or(first);
-            let vectors = [&distance.normal, &point.point_a, &point.point_b].into_iter().flat_map(|v| v.iter());
+            let ContactPoint { phi, point_a, point_b, weight } = points.get(slot).unwrap_or(&unused);
+            let vectors = [&normal, point_a, point_b].into_iter().flat_map(|v| v.iter());
             out.iter_mut().zip(vectors).for_each(|(out, x)| *out = *x);
-            let used = slot < points.len();
-            (out[9], out[10]) = if used { (point.phi, point.weight) } else { (UNUSED, 0.0) };
+            (out[9], out[10]) = (*phi, *weight);
         }
-        Some(*distance)
+        Some(distance)
     }
 
     /// Vector-Jacobian product of [`ConvexPair::witness`]: the gradients of both shapes' motions (force, and moment about the

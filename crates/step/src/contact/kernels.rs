@@ -10,7 +10,6 @@ use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Zip, clear};
 use fingertip_lanes::vector::{add_vec3, cross, scale, vec3_at};
 use fingertip_scene::Shape;
-use fingertip_shapes::collision::Detail;
 
 use super::contacts::Contacts;
 use super::convex::ConvexPair;
@@ -65,13 +64,13 @@ impl PairKernel {
 }
 
 impl PairKernels {
-    /// The kernels for the pairs of a scene, whose contacts are told apart as `detail` says.
-    pub(super) fn new(pairs: &[Pair], shapes: &[BodyShape], detail: impl Fn(&Pair) -> Detail) -> Self {
+    /// The kernels for the pairs of a scene.
+    pub(super) fn new(pairs: &[Pair], shapes: &[BodyShape]) -> Self {
         let mut n_convex = 0;
         let mut convex = |pair: &Pair| {
             n_convex += 1;
-            let convex = ConvexPair::new(&shapes[pair.a].shape, &shapes[pair.b].shape);
-            Method::Convex(Box::new(convex.within(detail(pair))), n_convex - 1)
+            let convex = ConvexPair::new(&shapes[pair.a].shape, &shapes[pair.b].shape, pair.detail);
+            Method::Convex(Box::new(convex), n_convex - 1)
         };
         let of = |pair: &Pair| {
             let method = pair.formula.map_or_else(|| convex(pair), Method::Formula);

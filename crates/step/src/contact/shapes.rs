@@ -2,6 +2,7 @@
 
 use crate::kinematics::FrameSpec;
 use fingertip_scene::{Partners, Shape, Surface};
+use fingertip_shapes::collision::Detail;
 
 use super::kind::PairFunction;
 
@@ -49,4 +50,6 @@ pub struct Pair {
     pub contacts: usize,
     /// The formula of the pair; `None` for pairs whose contacts have weights.
     pub(crate) formula: Option<PairFunction>,
+    /// How far apart the two may be for their contacts to be told apart.
+    pub(crate) detail: Detail,
 }

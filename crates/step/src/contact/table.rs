@@ -7,7 +7,7 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use crate::kinematics::Tree;
 use fingertip_scene::{Articulation, ObjectBody, PairRule, Params, Scene, Shape, Surface};
-use fingertip_shapes::collision::Detail;
+use fingertip_shapes::collision::{Detail, MANIFOLD};
 use fingertip_shapes::{Error, Result, message};
 
 use super::contacts::Contacts;
@@ -18,10 +18,19 @@ use super::kind::PairFunction;
 use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 
-/// The distances at which all points of two bodies count, and from which on the closest ones stand for all, as parts of
-/// `contact_distance`: for any two, and for links of one thing.
+/// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts of
+/// `contact_distance`.
 const DETAIL: [f64; 2] = [0.5, 1.0];
-const OWN_DETAIL: [f64; 2] = [0.125, 0.25];
+/// The same for links of one robot, and how many points they have at most. They close in on each other as commands move them, and their
+/// joints hold them upright; what is free falls and rests on all its corners.
+const OWN_DETAIL: [f64; 2] = [0.0625, 0.125];
+const OWN_POINTS: usize = 5;
+/// Links of one robot do not push each other with less than this, N.
+const OWN_FORCE: f64 = 0.01;
+/// Contacts whose force is less than this part of the weight of the lightest thing are left out.
+const LEAST_PART: f64 = 0.02;
+/// How many falls of a step contacts of what may fall are known ahead.
+const FALLS: f64 = 4.0;
 /// The [rank](Side::rank) of objects that can move.
 const MOVABLE: u8 = 2;
 
@@ -56,9 +65,10 @@ impl PairTable {
     pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
         let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape)).collect();
+        let least = least_force(scene, tree, &sides, shapes);
         for b in 0..shapes.len() {
             for a in 0..b {
-                pairs.extend(Self::pair(scene, shapes, &sides, a, b));
+                pairs.extend(Self::pair((scene, least), shapes, &sides, a, b));
             }
         }
         let (left_out, deep) = leave_out(scene, tree, shapes, &sides, &mut pairs)
@@ -76,20 +86,12 @@ impl PairTable {
             pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
         let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
         let torsional = (0..pair_of_contact.len()).filter(resists).collect();
-        let reach = scene.params.contact_distance.unwrap_or(f64::INFINITY);
-        let detail = |pair: &Pair| {
-            let [a, b] = [&sides[pair.a], &sides[pair.b]];
-            // Links of one thing close in on each other slowly, by commands; what is free may fall.
-            let is_own = a.assembly == b.assembly && a.rank.max(b.rank) < MOVABLE;
-            let [all, closest] = if is_own { OWN_DETAIL } else { DETAIL }.map(|part| part * reach);
-            Detail { all, closest, reach }
-        };
-        let kernels = Arc::new(PairKernels::new(&pairs, shapes, detail));
+        let kernels = Arc::new(PairKernels::new(&pairs, shapes));
         Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 
     /// The pair of two shapes, by their indices; `None` if they may not touch.
-    fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
+    fn pair((scene, least): (&Scene, f64), shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
         let (side_a, side_b) = (&sides[a], &sides[b]);
         // Bodies with the same carrier do not move relative to each other. A carrier is joined to the one above it.
         let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
@@ -109,9 +111,11 @@ impl PairTable {
         }
         let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
         let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
-        let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape).contacts();
+        let is_searched = ConvexPair::is_searched(&shapes[a].shape, &shapes[b].shape);
+        let detail = Side::detail(scene, side_a, side_b, is_searched.then_some(least));
+        let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape, detail).contacts();
         let contacts = formula.map_or_else(convex, |formula| formula.contacts());
-        Some(Pair { a, b, mu, torsion, contacts, formula })
+        Some(Pair { a, b, mu, torsion, contacts, formula, detail })
     }
 
     /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one differentiable
@@ -150,6 +154,20 @@ impl PairTable {
     pub fn torsional_pairs(&self) -> impl Iterator<Item = usize> {
         (0..self.pairs.len()).filter(|&pair| self.pairs[pair].torsion > 0.0)
     }
+}
+
+/// The force, N, below which contacts of shapes whose closest points are searched for are left out, if the scene has no
+/// `contact_distance`: a small part of the weight of the lightest thing that may move.
+fn least_force(scene: &Scene, tree: &Tree, sides: &[Side], shapes: &[BodyShape]) -> f64 {
+    let movable = sides.iter().zip(shapes).filter(|(side, _)| side.rank == MOVABLE);
+    let masses = movable.filter_map(|(_, shape)| Some(tree.bodies[shape.body].inertia.as_ref()?.mass));
+    let gravity = size(&scene.gravity);
+    let weights = masses.map(|mass| LEAST_PART * mass * gravity).filter(|&force| force > 0.0);
+    weights.fold(OWN_FORCE, f64::min)
+}
+
+fn size(vector: &[f64; 3]) -> f64 {
+    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// The verdict of the scene's rules on the pairs of two bodies.
@@ -259,6 +277,29 @@ struct Side {
 }
 
 impl Side {
+    /// How far apart two may be for their contacts to be told apart, in a scene whose searched pairs push with at least `least`, N.
+    fn detail(scene: &Scene, a: &Self, b: &Self, least: Option<f64>) -> Detail {
+        let params = &scene.params;
+        let is_own = a.assembly == b.assembly && a.rank.max(b.rank) < MOVABLE;
+        let far = |[all, closest]: [f64; 2], reach: f64, fade: f64, points: usize| Detail {
+            all: all * reach,
+            closest: closest * reach,
+            reach,
+            fade: fade * reach,
+            points,
+        };
+        // A contact pushes with at most 2/(κ φ) by either law of friction.
+        let beyond = |force: f64| 2.0 / (params.kappa * force);
+        // What is free falls so far in a step.
+        let fall = size(&scene.gravity) * params.h * params.h / params.epsilon;
+        match (params.contact_distance, least) {
+            (Some(reach), Some(_)) if is_own => far(OWN_DETAIL, reach.min(beyond(OWN_FORCE)), 0.5, OWN_POINTS),
+            (None, Some(_)) if is_own => far(OWN_DETAIL, beyond(OWN_FORCE), 0.5, OWN_POINTS),
+            (None, Some(least)) => far(DETAIL, beyond(least).max(FALLS * fall), 0.5, MANIFOLD),
+            (reach, _) => far(DETAIL, reach.unwrap_or(f64::INFINITY), f64::INFINITY, MANIFOLD),
+        }
+    }
+
     /// Looks up a body's owner, carrier and rank, and which rules name it.
     fn new(scene: &Scene, tree: &Tree, shape: &BodyShape) -> Self {
         let body = shape.body;

@@ -8,7 +8,7 @@ pub(crate) mod operation;
 pub(crate) mod rows;
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Storage, Tensor};
 use fingertip_lanes::lane::Precision;
 
 /// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
@@ -29,7 +29,32 @@ pub fn index(values: impl Iterator<Item = usize>, device: &Device) -> Result<Ten
 
 /// All numbers, row after row, in double precision.
 pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    let (storage, layout) = tensor.storage_and_layout();
+    if let Storage::Cpu(CpuStorage::F64(all)) = &*storage {
+        return Ok(run_by_run(all, layout));
+    }
     tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
+}
+
+/// The numbers of a view, row after row. Of parts of rows, as results are, candle copies number by number.
+fn run_by_run(all: &[f64], layout: &Layout) -> Vec<f64> {
+    let (dims, strides) = (layout.dims(), layout.stride());
+    // The last dimensions whose numbers follow each other.
+    let (mut outer, mut run) = (dims.len(), 1);
+    while outer > 0 && (strides[outer - 1] == run || dims[outer - 1] == 1) {
+        outer -= 1;
+        run *= dims[outer];
+    }
+    let mut numbers = Vec::with_capacity(layout.shape().elem_count());
+    for k in 0..dims[..outer].iter().product() {
+        let (mut start, mut rest) = (layout.start_offset(), k);
+        for (&n, &stride) in dims[..outer].iter().zip(&strides[..outer]).rev() {
+            start += rest % n * stride;
+            rest /= n;
+        }
+        numbers.extend_from_slice(&all[start..start + run]);
+    }
+    numbers
 }
 
 /// [`Tensor::narrow`], except that an empty part is a tensor of its own: candle panics when it reads an empty view that starts behind the

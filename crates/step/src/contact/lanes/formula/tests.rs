@@ -13,7 +13,7 @@ use fingertip_lanes::lane::{InstructionSet, Lane};
 use fingertip_lanes::program::{Group, Program, Stage, run_on};
 use fingertip_lanes::rows::Output;
 use fingertip_scene::Shape;
-use fingertip_shapes::collision::Collider;
+use fingertip_shapes::collision::{Collider, Detail};
 use support::pairs::{Body, COORDINATES, Random, V3, add, aligned, cross, dot, moved, norm, unit};
 
 /// The tolerance of values: coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at which crossings begin.
@@ -35,7 +35,7 @@ struct Kernel<'a> {
 
 impl Kernel<'_> {
     fn pair(&self) -> ConvexPair {
-        ConvexPair::new(&self.pairs[0].0.shape, &self.pairs[0].1.shape)
+        ConvexPair::new(&self.pairs[0].0.shape, &self.pairs[0].1.shape, Detail::ALL)
     }
 
     fn width(&self) -> usize {
@@ -120,7 +120,7 @@ fn kernel_as(set: InstructionSet, pairs: &[Pair], grads: &[Vec<f64>]) -> Vec<Fou
 }
 
 fn contacts_of((a, b): &Pair) -> usize {
-    ConvexPair::new(&a.shape, &b.shape).contacts()
+    ConvexPair::new(&a.shape, &b.shape, Detail::ALL).contacts()
 }
 
 fn random_grads(random: &mut Random, pairs: &[Pair]) -> Vec<Vec<f64>> {
