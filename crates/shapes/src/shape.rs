@@ -53,6 +53,29 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// The radius of a ball around the shape, m; infinite for a half-space.
+    pub fn radius(&self) -> f64 {
+        let [x, y, z, _] = self.sizes();
+        match self {
+            Self::Sphere { .. } => x,
+            Self::Capsule { .. } => x + y,
+            Self::Cylinder { .. } => x.hypot(y),
+            Self::Box { .. } => x.hypot(y).hypot(z),
+            Self::Ellipsoid { .. } => x.max(y).max(z),
+            Self::HalfSpace => f64::INFINITY,
+            Self::Hull(_) | Self::Grid(_) => {
+                let points = self.hulled().map_or(&[][..], |hull| hull.vertices());
+                let extent = |k: usize| {
+                    let [low, high] = points.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], point| {
+                        [low.min(point[k]), high.max(point[k])]
+                    });
+                    high - low
+                };
+                extent(0).hypot(extent(1)).hypot(extent(2)) / 2.0
+            }
+        }
+    }
+
     /// A ball, m.
     pub fn sphere(radius: f64) -> Self {
         Self::Sphere { radius }

@@ -1,6 +1,6 @@
 //! Derivatives of distances and contact points against central differences.
 
-use fingertip::collision::{ContactPoint, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient};
+use fingertip::collision::{ContactPoint, Detail, Distance, DistanceGradient, MANIFOLD, Manifold, ManifoldGradient};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector6};
 
@@ -124,8 +124,8 @@ const ENOUGH: usize = 800;
 
 /// Compares the derivatives of all points and weights by motions and sizes of both bodies with central differences. Returns how many
 /// it compared, and how many have a kink within the step.
-fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2]) -> [usize; 2] {
-    let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();
+fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2], detail: Detail) -> [usize; 2] {
+    let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, detail).unwrap();
     let (mut checked, mut kinks) = (0, 0);
     let n = here.points.len();
     let gradients: Vec<ManifoldGradient> = here
@@ -162,7 +162,7 @@ fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2]) ->
             } else {
                 body.collider = resized(body, k - 6, step);
             }
-            let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, Detail::ALL).unwrap();
+            let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, detail).unwrap();
             let body = if side == 0 { &mut a } else { &mut b };
             (body.pose, body.collider) = (pose, collider);
             total(there)
@@ -211,7 +211,7 @@ fn gradients_of_manifolds() {
                 if here.points.len() < 2 {
                     continue;
                 }
-                let more = check_manifold(&name, &mut random, [a, b]);
+                let more = check_manifold(&name, &mut random, [a, b], Detail::ALL);
                 (checked, kinks) = (checked + more[0], kinks + more[1]);
             }
             println!("{name}: {checked} checked, {kinks} kinks");
@@ -223,4 +223,29 @@ fn gradients_of_manifolds() {
             assert!(is_one || checked > 100 && kinks * 5 <= checked, "{name}: {checked} checked, {kinks} kinks");
         }
     }
+}
+
+/// Where the closest points come to stand for all others, and where all weights fade.
+#[test]
+fn gradients_of_manifolds_of_bodies_that_are_apart() {
+    let mut random = Random::new(14);
+    let (mut checked, mut kinks) = (0, 0);
+    for k in 0..400 {
+        let (a, mut b) = (random.body("hull", 0.2), random.body(["hull", "box"][k % 2], 0.2));
+        let apart = |b: &Body| a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
+        let Distance { normal, phi, .. } = apart(&b);
+        b.pose.translation.vector += normal * (random.within(0.01, 0.05) - phi);
+        let phi = apart(&b).phi;
+        let detail = Detail {
+            all: phi - random.within(0.002, 0.01),
+            closest: phi + random.within(0.002, 0.01),
+            fade: phi - random.within(0.002, 0.01),
+            reach: phi + random.within(0.02, 0.05),
+            points: [5, MANIFOLD][k / 2 % 2],
+        };
+        let more = check_manifold("apart", &mut random, [a, b], detail);
+        (checked, kinks) = (checked + more[0], kinks + more[1]);
+    }
+    println!("{checked} checked, {kinks} kinks");
+    assert!(checked > 1000 && kinks * 5 <= checked, "{checked} checked, {kinks} kinks");
 }

@@ -15,8 +15,8 @@ use super::side::{STEEP, Side, TINY, Window};
 use super::step::{rise, step};
 use super::{Detail, Distance};
 
-/// The most points of a [`Collider::manifold`](super::Collider::manifold).
-pub const MANIFOLD: usize = 20;
+/// The most points of a [`Collider::manifold`](super::Collider::manifold): twenty, and the closest ones that stand for others.
+pub const MANIFOLD: usize = 21;
 /// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a hundredth of its
 /// distance to the next ones, has this share.
 const NONE: f64 = 1e-4;
@@ -529,7 +529,8 @@ pub(super) fn room(cores: [&Core; 2], detail: Detail) -> usize {
         _ => MANIFOLD,
     };
     let crossings = if cores.iter().any(|core| matches!(core, Core::HalfSpace)) { 0 } else { 8 };
-    (corners(cores[0]) + corners(cores[1]) + crossings + 1).min(detail.points.clamp(2, MANIFOLD))
+    let all = (corners(cores[0]) + corners(cores[1]) + crossings + 1).min(MANIFOLD - 1);
+    if detail.has_stand_in() { (all + 1).min(detail.points.max(2)) } else { all }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use crate::kinematics::Tree;
 use fingertip_scene::{Articulation, ObjectBody, PairRule, Params, Scene, Shape, Surface};
-use fingertip_shapes::collision::{Detail, MANIFOLD};
+use fingertip_shapes::collision::Detail;
 use fingertip_shapes::{Error, Result, message};
 
 use super::contacts::Contacts;
@@ -19,7 +19,7 @@ use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 
 /// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts of
-/// `contact_distance`.
+/// `contact_distance`, or of the diameter of the smaller one if that is less.
 const DETAIL: [f64; 2] = [0.5, 1.0];
 /// The same for links of one robot, and how many points they have at most. They close in on each other as commands move them, and their
 /// joints hold them upright; what is free falls and rests on all its corners.
@@ -27,10 +27,6 @@ const OWN_DETAIL: [f64; 2] = [0.0625, 0.125];
 const OWN_POINTS: usize = 5;
 /// Links of one robot do not push each other with less than this, N.
 const OWN_FORCE: f64 = 0.01;
-/// Contacts whose force is less than this part of the weight of the lightest thing are left out.
-const LEAST_PART: f64 = 0.02;
-/// How many falls of a step contacts of what may fall are known ahead.
-const FALLS: f64 = 4.0;
 /// The [rank](Side::rank) of objects that can move.
 const MOVABLE: u8 = 2;
 
@@ -65,10 +61,9 @@ impl PairTable {
     pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
         let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape)).collect();
-        let least = least_force(scene, tree, &sides, shapes);
         for b in 0..shapes.len() {
             for a in 0..b {
-                pairs.extend(Self::pair((scene, least), shapes, &sides, a, b));
+                pairs.extend(Self::pair(scene, shapes, &sides, a, b));
             }
         }
         let (left_out, deep) = leave_out(scene, tree, shapes, &sides, &mut pairs)
@@ -91,7 +86,7 @@ impl PairTable {
     }
 
     /// The pair of two shapes, by their indices; `None` if they may not touch.
-    fn pair((scene, least): (&Scene, f64), shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
+    fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
         let (side_a, side_b) = (&sides[a], &sides[b]);
         // Bodies with the same carrier do not move relative to each other. A carrier is joined to the one above it.
         let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
@@ -111,8 +106,7 @@ impl PairTable {
         }
         let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
         let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
-        let is_searched = ConvexPair::is_searched(&shapes[a].shape, &shapes[b].shape);
-        let detail = Side::detail(scene, side_a, side_b, is_searched.then_some(least));
+        let detail = detail(&scene.params, [&shapes[a].shape, &shapes[b].shape], [side_a, side_b]);
         let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape, detail).contacts();
         let contacts = formula.map_or_else(convex, |formula| formula.contacts());
         Some(Pair { a, b, mu, torsion, contacts, formula, detail })
@@ -156,18 +150,21 @@ impl PairTable {
     }
 }
 
-/// The force, N, below which contacts of shapes whose closest points are searched for are left out, if the scene has no
-/// `contact_distance`: a small part of the weight of the lightest thing that may move.
-fn least_force(scene: &Scene, tree: &Tree, sides: &[Side], shapes: &[BodyShape]) -> f64 {
-    let movable = sides.iter().zip(shapes).filter(|(side, _)| side.rank == MOVABLE);
-    let masses = movable.filter_map(|(_, shape)| Some(tree.bodies[shape.body].inertia.as_ref()?.mass));
-    let gravity = size(&scene.gravity);
-    let weights = masses.map(|mass| LEAST_PART * mass * gravity).filter(|&force| force > 0.0);
-    weights.fold(OWN_FORCE, f64::min)
-}
-
-fn size(vector: &[f64; 3]) -> f64 {
-    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+/// How far apart two shapes may be for their contacts to be told apart.
+fn detail(params: &Params, shapes: [&Shape; 2], sides: [&Side; 2]) -> Detail {
+    let reach = params.contact_distance.unwrap_or(f64::INFINITY);
+    if !ConvexPair::is_searched(shapes[0], shapes[1]) {
+        return Detail { reach, ..Detail::ALL };
+    }
+    if sides[0].assembly == sides[1].assembly && sides.iter().all(|side| side.rank < MOVABLE) {
+        // A contact pushes with at most 2/(κ φ) by either law of friction.
+        let reach = reach.min(2.0 / (params.kappa * OWN_FORCE));
+        let [all, closest] = OWN_DETAIL.map(|part| part * reach);
+        return Detail { all, closest, reach, fade: 0.5 * reach, points: OWN_POINTS };
+    }
+    let size = shapes.map(Shape::radius).into_iter().fold(f64::INFINITY, f64::min);
+    let [all, closest] = DETAIL.map(|part| (part * reach).min(2.0 * part * size));
+    Detail { all, closest, reach, ..Detail::ALL }
 }
 
 /// The verdict of the scene's rules on the pairs of two bodies.
@@ -277,29 +274,6 @@ struct Side {
 }
 
 impl Side {
-    /// How far apart two may be for their contacts to be told apart, in a scene whose searched pairs push with at least `least`, N.
-    fn detail(scene: &Scene, a: &Self, b: &Self, least: Option<f64>) -> Detail {
-        let params = &scene.params;
-        let is_own = a.assembly == b.assembly && a.rank.max(b.rank) < MOVABLE;
-        let far = |[all, closest]: [f64; 2], reach: f64, fade: f64, points: usize| Detail {
-            all: all * reach,
-            closest: closest * reach,
-            reach,
-            fade: fade * reach,
-            points,
-        };
-        // A contact pushes with at most 2/(κ φ) by either law of friction.
-        let beyond = |force: f64| 2.0 / (params.kappa * force);
-        // What is free falls so far in a step.
-        let fall = size(&scene.gravity) * params.h * params.h / params.epsilon;
-        match (params.contact_distance, least) {
-            (Some(reach), Some(_)) if is_own => far(OWN_DETAIL, reach.min(beyond(OWN_FORCE)), 0.5, OWN_POINTS),
-            (None, Some(_)) if is_own => far(OWN_DETAIL, beyond(OWN_FORCE), 0.5, OWN_POINTS),
-            (None, Some(least)) => far(DETAIL, beyond(least).max(FALLS * fall), 0.5, MANIFOLD),
-            (reach, _) => far(DETAIL, reach.unwrap_or(f64::INFINITY), f64::INFINITY, MANIFOLD),
-        }
-    }
-
     /// Looks up a body's owner, carrier and rank, and which rules name it.
     fn new(scene: &Scene, tree: &Tree, shape: &BodyShape) -> Self {
         let body = shape.body;

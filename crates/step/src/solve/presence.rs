@@ -5,10 +5,10 @@ use fingertip_lanes::lane::{Parts, Real, Zip};
 
 use super::cone::{CONTACT_OPERAND, WEIGHT};
 
-/// Contacts in a block: as many as two hulls have.
-const BLOCK: usize = 20;
+/// Contacts in a block: as many as two links of one robot have.
+const BLOCK: usize = 5;
 /// Fewer contacts than this are one block that always is there.
-const FEW: usize = 4 * BLOCK;
+const FEW: usize = 80;
 
 /// The number of blocks that so many contacts have; 0 for few contacts.
 pub(super) fn n_blocks(nc: usize) -> usize {
