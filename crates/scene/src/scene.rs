@@ -97,7 +97,8 @@ pub struct Params {
     /// a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes them
     /// through each other; `Quasidynamic::gaps` are negative there. For pairs whose closest points are searched for (those with a hull, for
     /// instance), nothing is searched for where the balls around both shapes are farther apart than this: φ is then the
-    /// distance of the balls, which is no more than that of the shapes.
+    /// distance of the balls, which is no more than that of the shapes. Links of one robot whose closest points are searched for have at
+    /// most 2/(κ · 10 mN) in any case, see `docs/contact_points.md`.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
     /// smoothstep, which is twice continuously differentiable, down to a weight of 10⁻⁶. 0 is a hard cutoff.
