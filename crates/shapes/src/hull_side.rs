@@ -87,9 +87,7 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
         }
     }
     let whole = |(number, (members, normal)): (usize, (Vec<usize>, Vector3<f64>))| {
-        let mut own: Vec<usize> = members.iter().flat_map(|&face| faces[face].corners.iter().copied()).collect();
-        own.sort_unstable();
-        own.dedup();
+        let own = distinct(members.iter().flat_map(|&face| faces[face].corners.iter().copied()));
         let corners = planar_hull(&surface.points, &own, &normal, 0.0);
         let is_own = |face: usize| side_of[face] == Some(number);
         let bends = surface.bends(&normal, &corners, is_own);
@@ -109,9 +107,7 @@ fn join(sides: &mut [HullSide], n_vertices: usize) {
         side.vertices.iter().for_each(|&vertex| at_vertex[vertex].push(k));
     }
     for (k, side) in sides.iter_mut().enumerate() {
-        side.around = side.vertices.iter().flat_map(|&vertex| at_vertex[vertex].iter().copied()).collect();
-        side.around.sort_unstable();
-        side.around.dedup();
+        side.around = distinct(side.vertices.iter().flat_map(|&vertex| at_vertex[vertex].iter().copied()));
         let next = side.corners.iter().cycle().skip(1);
         let both = side.corners.iter().zip(next).map(|(from, to)| {
             let others = at_vertex[*from].iter().filter(|other| **other != k && at_vertex[*to].contains(other));
@@ -188,10 +184,8 @@ impl Surface<'_> {
             let middle = (self.points[ends[0]] + self.points[ends[1]]) / 2.0;
             // The faces around the ends, and those around these.
             let next = ends.iter().flat_map(|&end| &self.at_vertex[end]);
-            let around: HashSet<usize> = next
-                .flat_map(|&face| &self.faces[face].corners)
-                .flat_map(|&c| self.at_vertex[c].iter().copied())
-                .collect();
+            let corners = distinct(next.flat_map(|&face| &self.faces[face].corners).copied());
+            let around = distinct(corners.into_iter().flat_map(|corner| self.at_vertex[corner].iter().copied()));
             let beyond = || around.iter().filter(|&&face| !is_own(face)).map(|&face| &self.faces[face]);
             let nearest = beyond().map(|face| face.height(&middle)).fold(f64::NEG_INFINITY, f64::max);
             let near = beyond().filter(|face| face.height(&middle) >= nearest.min(-self.tolerance));
@@ -199,6 +193,14 @@ impl Surface<'_> {
         };
         (0..n).map(bend).collect()
     }
+}
+
+/// Some numbers in ascending order, each once.
+fn distinct(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut all: Vec<usize> = numbers.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 fn area(points: &[Vector3<f64>], face: &HullFace) -> Vector3<f64> {
