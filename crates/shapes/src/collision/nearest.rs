@@ -112,7 +112,7 @@ impl Simplex {
                     return Some((n * (at(0).dot(&n) / n.norm_squared()), *self));
                 }
                 // Beyond the sides whose part is negative.
-                let beyond = (0..3).filter(|&k| !(parts[k] > 0.0)).map(|k| self.some(7 & !(1 << k)));
+                let beyond = (0..3).filter(|&k| parts[k] <= 0.0).map(|k| self.some(7 & !(1 << k)));
                 closer(beyond)
             }
             _ => {
@@ -120,7 +120,7 @@ impl Simplex {
                 let outside = (0..4).filter(|&k| {
                     let [i, j, l] = [(k + 1) % 4, (k + 2) % 4, (k + 3) % 4].map(at);
                     let n = (j - i).cross(&(l - i));
-                    !(n.dot(&i) * n.dot(&(i - at(k))) > 0.0)
+                    n.dot(&i) * n.dot(&(i - at(k))) <= 0.0
                 });
                 closer(outside.map(|k| self.some(15 & !(1 << k))))
             }

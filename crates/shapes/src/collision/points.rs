@@ -309,7 +309,7 @@ impl Seen {
     /// Does the edge have points on both sides of another one's line, or on it?
     fn spans(&self, Self([p, q]): &Self) -> bool {
         let aside = |[x, y]: [f64; 2]| (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]);
-        !(aside(self.0[0]) * aside(self.0[1]) > 0.0)
+        aside(self.0[0]) * aside(self.0[1]) <= 0.0
     }
 }
 
