@@ -7,16 +7,15 @@ use std::f64::consts::SQRT_2;
 
 use nalgebra::Vector3;
 
+use super::Distance;
 use super::body::{Body, Corner};
 use super::core::Core;
+use super::detail::{Detail, MANIFOLD};
 use super::edges::Edge;
 use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::side::{STEEP, Side, TINY, Window};
 use super::step::{rise, step};
-use super::{Detail, Distance};
 
-/// The most points of a [`Collider::manifold`](super::Collider::manifold): twenty, and the closest ones that stand for others.
-pub const MANIFOLD: usize = 21;
 /// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a hundredth of its
 /// distance to the next ones, has this share.
 const NONE: f64 = 1e-4;
