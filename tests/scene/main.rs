@@ -5,6 +5,7 @@ mod damaged_files;
 mod description;
 mod documented_keys;
 mod first_program;
+mod floors;
 mod large_scenes;
 mod mjcf;
 mod mount;

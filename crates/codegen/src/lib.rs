@@ -1,9 +1,9 @@
 //! The steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
-//! The kernels of [`fingertip_step::step`] and [`fingertip_step::dynamics`] are run once on numbers that record the operations done with
-//! them. The operations of one world are then printed. The code is specialised to the scene. It has no tables,
-//! allocates nothing and depends only on `libm`. Every number has the same bits as in the library if the code is
-//! compiled with `-ffp-contract=off`; a program that checks this is printed as well.
+//! The kernels of [`fingertip_step::step`] and [`fingertip_step::dynamics`] are run once on numbers that record the
+//! operations done with them. The operations of one world are then printed. The code is specialised to the scene. It
+//! has no tables, allocates nothing and depends only on `libm`. Every number has the same bits as in the library if the
+//! code is compiled with `-ffp-contract=off`; a program that checks this is printed as well.
 //!
 //! ```no_run
 //! use fingertip::codegen::{Codegen, State};
@@ -186,7 +186,8 @@ impl Codegen {
         self.printed.push(Printed { name, trace, about, precision, function, checks });
     }
 
-    /// Makes the first of two kernels a call of the second, which has one more row to read, the last: it gets zeros there.
+    /// Makes the first of two kernels a call of the second, which has one more row to read, the last: it gets zeros
+    /// there.
     fn call_from_nothing(&mut self, cold: usize, warm: usize) {
         let name = |k: usize| format!("{}_{}", self.name, self.printed[k].name);
         let (of_cold, of_warm) = (name(cold), name(warm));

@@ -83,7 +83,8 @@ impl Codegen {
         Ok(self)
     }
 
-    /// Adds a kernel of a step, one of these, to be checked at states; without a body where [`Codegen::start_cold`] gives it one.
+    /// Adds a kernel of a step, one of these, to be checked at states; without a body where [`Codegen::start_cold`]
+    /// gives it one.
     fn add_kernel(
         &mut self,
         step: Programs,
@@ -105,8 +106,8 @@ impl Codegen {
         Ok(())
     }
 
-    /// Where a kernel is printed that starts from given forces, the same from a cold start calls it with none: forces of zero mean
-    /// just that, to the last bit.
+    /// Where a kernel is printed that starts from given forces, the same from a cold start calls it with none: forces
+    /// of zero mean just that, to the last bit.
     fn start_cold(&mut self, kernels: &[Kernel], prefix: &str) {
         for &kernel in kernels {
             let Some(from) = kernel.from_forces().filter(|from| kernels.contains(from)) else { continue };

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of the checksum at the end of a cached file.
 const SEAL: usize = 16;
 
-/// The 128-bit FNV-1a hash of several byte strings (Fowler, Noll and Vo). It also depends on where one part ends and the next starts.
+/// The 128-bit FNV-1a hash of several byte strings (Fowler, Noll and Vo). It also depends on where one part ends and
+/// the next starts.
 pub fn hash(parts: &[&[u8]]) -> u128 {
     let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     for part in parts {
@@ -20,8 +21,8 @@ pub fn hash(parts: &[&[u8]]) -> u128 {
     hash
 }
 
-/// The cache folder for one kind of code, created if it is missing. It lies in `FINGERTIP_CACHE`, or else in `fingertip` in the
-/// user's cache folder.
+/// The cache folder for one kind of code, created if it is missing. It lies in `FINGERTIP_CACHE`, or else in
+/// `fingertip` in the user's cache folder.
 ///
 /// # Errors
 /// If no place is known or the folder cannot be made, or if others can write to it: code found there would be run.

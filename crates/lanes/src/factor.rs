@@ -1,7 +1,8 @@
 //! Sparse symmetric matrices over a kinematic tree, and their factorization M = Lᵀ D L without fill-in.
 //!
-//! Entry (i, j) can be non-zero only if one of i and j is an ancestor of the other. A row stores its entries with its ancestors,
-//! from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern (Featherstone, ch. 6, tables 6.3 and 6.5).
+//! Entry (i, j) can be non-zero only if one of i and j is an ancestor of the other. A row stores its entries with its
+//! ancestors, from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern
+//! (Featherstone, ch. 6, tables 6.3 and 6.5).
 
 use super::lane::{Real, Zip, clear};
 
@@ -25,8 +26,8 @@ struct Row {
 }
 
 impl Pattern {
-    /// The pattern of a forest. For each row, `parents` gives its parent row, which must come before it, and the degree of freedom
-    /// that it stands for.
+    /// The pattern of a forest. For each row, `parents` gives its parent row, which must come before it, and the degree
+    /// of freedom that it stands for.
     pub fn new(parents: impl Iterator<Item = (Option<usize>, usize)>) -> Self {
         let mut rows: Vec<Row> = Vec::new();
         let mut columns: Vec<usize> = Vec::new();
@@ -59,7 +60,8 @@ impl Pattern {
         self.rows.get(n).map_or(self.columns.len(), |row| row.first)
     }
 
-    /// Is each of the leading `n` rows coupled with each other one? Then entry (i, j ≤ i) has the place i (i + 1) / 2 + j.
+    /// Is each of the leading `n` rows coupled with each other one? Then entry (i, j ≤ i) has the place i (i + 1) / 2 +
+    /// j.
     pub fn is_dense(&self, n: usize) -> bool {
         n <= self.n() && self.rows[..n].iter().enumerate().all(|(i, row)| row.depth == i)
     }
@@ -131,7 +133,8 @@ impl Pattern {
         R::part();
     }
 
-    /// One elimination step: subtracts a row's contribution from the row of its ancestor `i`, which is the d-th of its ancestors.
+    /// One elimination step: subtracts a row's contribution from the row of its ancestor `i`, which is the d-th of its
+    /// ancestors.
     #[inline(always)]
     fn take<R: Real>(&self, above: &mut [R], (row, pivot): (&mut [R], R), i: usize, d: usize) {
         let l = row[d] * pivot;
@@ -142,8 +145,8 @@ impl Pattern {
         row[d] = l;
     }
 
-    /// Factors the leading `n` rows and columns of a nonsymmetric matrix M in place, without pivoting. `lower` has the entries (i,
-    /// j) with j an ancestor of i, and the diagonal; `upper` has the entries (j, i) in the same places.
+    /// Factors the leading `n` rows and columns of a nonsymmetric matrix M in place, without pivoting. `lower` has the
+    /// entries (i, j) with j an ancestor of i, and the diagonal; `upper` has the entries (j, i) in the same places.
     ///
     /// [`Pattern::solve_leading`] solves with M if it gets `[upper, lower]`, and with Mᵀ if it gets `[lower, upper]`.
     #[inline(always)]
@@ -170,12 +173,12 @@ impl Pattern {
         }
     }
 
-    /// By how much a solution of M x = b amplifies rounding errors in the terms that M was summed from. It is the largest, over the
-    /// rows, of two numbers:
+    /// By how much a solution of M x = b amplifies rounding errors in the terms that M was summed from. It is the
+    /// largest, over the rows, of two numbers:
     ///
     /// - M's diagonal entry over the pivot that elimination leaves of it: so much precision the factorization loses;
-    /// - M's diagonal entry over `own`, the row's softest term: b may be as large as the stiffest term makes it, and x has the
-    ///   digits that are left.
+    /// - M's diagonal entry over `own`, the row's softest term: b may be as large as the stiffest term makes it, and x
+    ///   has the digits that are left.
     ///
     /// `sums` is working memory of one number per row.
     #[inline(always)]
@@ -202,8 +205,8 @@ impl Pattern {
         self.solve_leading([factor, factor], x, self.n());
     }
 
-    /// [`Pattern::solve`] for the leading `n` rows and columns alone. `down` holds the factor to eliminate with, `up` the one to
-    /// substitute with: the same for a symmetric matrix, see [`Pattern::factor_pair_leading`] for others.
+    /// [`Pattern::solve`] for the leading `n` rows and columns alone. `down` holds the factor to eliminate with, `up`
+    /// the one to substitute with: the same for a symmetric matrix, see [`Pattern::factor_pair_leading`] for others.
     #[inline(always)]
     pub fn solve_leading<R: Real>(&self, [down, up]: [&[R]; 2], x: &mut [R], n: usize) {
         self.eliminate(down, x, n);
@@ -235,7 +238,8 @@ impl Pattern {
         }
     }
 
-    /// [`Pattern::factor_pair_leading`] and [`Pattern::solve_leading`] in one, unrolled for `N` leading rows that are dense.
+    /// [`Pattern::factor_pair_leading`] and [`Pattern::solve_leading`] in one, unrolled for `N` leading rows that are
+    /// dense.
     #[inline(always)]
     pub fn solve_dense_pair<R: Real, const N: usize>(lower: &mut [R], upper: &mut [R], x: &mut [R]) {
         let entries = N * (N + 1) / 2;
@@ -288,9 +292,9 @@ impl Pattern {
         }
     }
 
-    /// The elimination of [`Pattern::solve_leading`] for N vectors side by side, all rows, so that their sums are independent of
-    /// each other. It leaves the factor 1/D to [`Pattern::substitute_blocks`]. `reach` are the rows that elimination makes nonzero,
-    /// as [`Pattern::reach`] gives them.
+    /// The elimination of [`Pattern::solve_leading`] for N vectors side by side, all rows, so that their sums are
+    /// independent of each other. It leaves the factor 1/D to [`Pattern::substitute_blocks`]. `reach` are the rows that
+    /// elimination makes nonzero, as [`Pattern::reach`] gives them.
     #[inline(always)]
     pub fn eliminate_block<R: Real, const N: usize>(&self, down: &[R], reach: &[usize], x: &mut [[R; N]]) {
         for &i in R::parts(reach) {
@@ -304,7 +308,8 @@ impl Pattern {
         }
     }
 
-    /// The substitution that follows [`Pattern::eliminate_block`], for M blocks of N vectors, one block after the other.
+    /// The substitution that follows [`Pattern::eliminate_block`], for M blocks of N vectors, one block after the
+    /// other.
     #[inline(always)]
     pub fn substitute_blocks<R: Real, const N: usize, const M: usize>(&self, up: &[R], x: &mut [[R; N]]) {
         let n_rows = self.n();
@@ -328,7 +333,8 @@ impl Pattern {
         }
     }
 
-    /// The rows that elimination makes nonzero if those in `nonzero` are: these and all their ancestors, in descending order.
+    /// The rows that elimination makes nonzero if those in `nonzero` are: these and all their ancestors, in descending
+    /// order.
     pub fn reach(&self, nonzero: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut reached = vec![false; self.n()];
         for i in nonzero {

@@ -1,7 +1,7 @@
 //! Working memory with named parts.
 
-/// Declares a struct that describes a working memory of named parts. All fields have one type parameter: first the length of each
-/// part (`usize`), then its range in the memory (`Range<usize>`), then the part itself (`&mut [R]`).
+/// Declares a struct that describes a working memory of named parts. All fields have one type parameter: first the
+/// length of each part (`usize`), then its range in the memory (`Range<usize>`), then the part itself (`&mut [R]`).
 #[macro_export]
 macro_rules! layout {
     ($(#[$about:meta])* $vis:vis struct $Name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
@@ -55,9 +55,10 @@ macro_rules! layout {
                 )*
                 assert!(is_row && end - first <= memory.len());
                 let start = memory.as_mut_ptr();
-                // SAFETY: one part starts where the one before ends, and the memory does not end before the last one, as
-                // asserted. Each is where its own place says: as a sum of the lengths before it, as splitting one part after
-                // the other makes it, a place is a sum of dozens, which the compiler rearranges for each access in a loop.
+                // SAFETY: one part starts where the one before ends, and the memory does not end before the last one,
+                // as asserted. Each is where its own place says: as a sum of the lengths before it, as splitting one
+                // part after the other makes it, a place is a sum of dozens, which the compiler rearranges for each
+                // access in a loop.
                 unsafe {
                     let part = |place: &std::ops::Range<usize>| {
                         std::slice::from_raw_parts_mut(start.add(place.start - first), place.end - place.start)
@@ -73,7 +74,8 @@ macro_rules! layout {
 use std::mem::{MaybeUninit, transmute_copy};
 use std::ops::Range;
 
-/// Splits a memory into parts at disjoint ranges, in any order. It is the standard library's `get_disjoint_mut`, but always inlined.
+/// Splits a memory into parts at disjoint ranges, in any order. It is the standard library's `get_disjoint_mut`, but
+/// always inlined.
 ///
 /// # Panics
 /// If the ranges overlap or reach beyond the memory. That is a mistake in a layout, never caused by input.

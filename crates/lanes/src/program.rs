@@ -1,5 +1,5 @@
-//! Programs: sequences of stages that work on lanes of worlds. Each stage is compiled for each instruction set; worlds are divided
-//! among threads.
+//! Programs: sequences of stages that work on lanes of worlds. Each stage is compiled for each instruction set; worlds
+//! are divided among threads.
 
 use rayon::prelude::*;
 
@@ -10,17 +10,18 @@ use super::record::{Recorded, Recorder, Row, Trace, record_run};
 use super::rows::{Output, Part};
 use super::scratch::Scratch;
 
-/// The number of worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long
-/// for the last ones.
+/// The number of worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no
+/// thread waits long for the last ones.
 const CHUNK: usize = 32;
 
 /// A step of a [`Program`], written once for all kinds of lanes.
 ///
-/// The provided methods are [`Stage::run`] compiled for each instruction set, once for each stage. They are methods so that the
-/// compiler puts each into its stage's own module, and compiles modules in parallel.
+/// The provided methods are [`Stage::run`] compiled for each instruction set, once for each stage. They are methods so
+/// that the compiler puts each into its stage's own module, and compiles modules in parallel.
 pub trait Stage {
-    /// Computes the worlds `first .. first + R::WIDTH`. Worlds beyond the last are no concern: [`Rows`](super::rows::Rows) repeats
-    /// the last one for them, and [`Output`] leaves them out. Implementations are `#[inline(always)]`.
+    /// Computes the worlds `first .. first + R::WIDTH`. Worlds beyond the last are no concern:
+    /// [`Rows`](super::rows::Rows) repeats the last one for them, and [`Output`] leaves them out. Implementations are
+    /// `#[inline(always)]`.
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output);
 
     /// [`Stage::run`] compiled for [`InstructionSet::Eight`] in double precision.
@@ -91,12 +92,13 @@ pub trait Stage {
 
 /// A computation on lanes of worlds, made of stages that share a working memory.
 ///
-/// Stages are compiled once each. Without them, an algorithm that a kernel uses twice, or that two kernels use, would be compiled
-/// into each place.
+/// Stages are compiled once each. Without them, an algorithm that a kernel uses twice, or that two kernels use, would
+/// be compiled into each place.
 pub trait Program: Sync {
     /// The size of the working memory for one world, in numbers.
     fn scratch(&self) -> usize;
-    /// Runs the program on one lane of worlds: calls [`Group::run`] or [`Group::run_in_either`] for one stage after the other.
+    /// Runs the program on one lane of worlds: calls [`Group::run`] or [`Group::run_in_either`] for one stage after the
+    /// other.
     fn group(&self, group: &mut Group);
 }
 
@@ -130,8 +132,9 @@ impl<'a, 'b> Group<'a, 'b> {
         Self { numbers: Numbers::Recorded(recorder), out }
     }
 
-    /// Calls `body` for each of `n` time steps, with the step's index. A recording contains the body of one step only. So places of
-    /// operands and results must grow by the same amount from step to step, and the body must do the same in each step.
+    /// Calls `body` for each of `n` time steps, with the step's index. A recording contains the body of one step only.
+    /// So places of operands and results must grow by the same amount from step to step, and the body must do the same
+    /// in each step.
     pub fn each(&mut self, n: usize, order: Order, body: impl Fn(&mut Group, usize)) {
         if let Numbers::Recorded(recorder) = &mut self.numbers {
             return recorder.each(order, self.out, |recorder, out| body(&mut Group::recording(recorder, out), 0));
@@ -158,8 +161,8 @@ impl<'a, 'b> Group<'a, 'b> {
         }
     }
 
-    /// Runs one stage in double precision. Programs that use only this method do not have their stages compiled twice. A recording
-    /// may be of single precision all the same.
+    /// Runs one stage in double precision. Programs that use only this method do not have their stages compiled twice.
+    /// A recording may be of single precision all the same.
     pub fn run(&mut self, stage: &impl Stage) {
         let out = &mut *self.out;
         let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
@@ -183,8 +186,8 @@ impl<'a, 'b> Group<'a, 'b> {
     }
 }
 
-/// Runs a program over `worlds` worlds on all threads, with the widest instruction set of the processor. Returns the results
-/// (`worlds`, `width`), row by row.
+/// Runs a program over `worlds` worlds on all threads, with the widest instruction set of the processor. Returns the
+/// results (`worlds`, `width`), row by row.
 pub fn run<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
     run_on(InstructionSet::detect(), program, worlds, width)
 }
@@ -198,7 +201,8 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
     data
 }
 
-/// [`run_on`] for a program that writes several matrices of the given widths, in the given arithmetic. Returns one vector per matrix.
+/// [`run_on`] for a program that writes several matrices of the given widths, in the given arithmetic. Returns one
+/// vector per matrix.
 ///
 /// # Panics
 /// If the processor lacks the instruction set.
@@ -222,8 +226,8 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     })
 }
 
-/// Records a program that writes the given results. The rows of its operands must hold [`places`](super::record::places) in place
-/// of numbers, for one world.
+/// Records a program that writes the given results. The rows of its operands must hold
+/// [`places`](super::record::places) in place of numbers, for one world.
 ///
 /// # Errors
 /// The reason, if a stage does something that cannot be recorded.
@@ -238,8 +242,8 @@ pub fn record(
     })
 }
 
-/// Fills matrices with one row per world, of the given widths. The threads of the [pool] do chunks of worlds, each thread with a
-/// working memory of its own.
+/// Fills matrices with one row per world, of the given widths. The threads of the [pool] do chunks of worlds, each
+/// thread with a working memory of its own.
 pub(crate) fn share<M, const N: usize>(
     worlds: usize,
     widths: [usize; N],

@@ -1,7 +1,7 @@
 //! The interface between kernels and matrices: [`Rows`] are operands, [`Output`] are results.
 //!
-//! An operand is a matrix (B, n) with one row per world, or (1, n) with one row for all worlds. Rows hold `f64`; the program
-//! chooses the number type of its lanes.
+//! An operand is a matrix (B, n) with one row per world, or (1, n) with one row for all worlds. Rows hold `f64`; the
+//! program chooses the number type of its lanes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -73,7 +73,8 @@ impl<'a> Rows<'a> {
         self.width
     }
 
-    /// The row of a world. Beyond the last row it is the last one: this fills a lane that is wider than the worlds that are left.
+    /// The row of a world. Beyond the last row it is the last one: this fills a lane that is wider than the worlds that
+    /// are left.
     pub fn row(&self, world: usize) -> &[f64] {
         let row = world.min(self.rows.saturating_sub(1)) % self.stored.max(1);
         &self.data[row * self.stride..row * self.stride + self.width]
@@ -169,8 +170,8 @@ impl Output<'_> {
         self.store_in(0, first, k, from);
     }
 
-    /// Stores whole rows of one matrix for the worlds from `first` on. `from` has `width` worlds side by side; those beyond the
-    /// last are left out.
+    /// Stores whole rows of one matrix for the worlds from `first` on. `from` has `width` worlds side by side; those
+    /// beyond the last are left out.
     #[cfg(feature = "native")]
     pub(super) fn scatter<N: Number>(&mut self, part: usize, first: usize, width: usize, from: &[N]) {
         let rows = first - self.worlds.start..(first + width).min(self.worlds.end) - self.worlds.start;

@@ -5,8 +5,8 @@ use std::cell::Cell;
 
 use super::lane::{Arithmetic, Packed, WIDTH};
 
-/// The largest memory that a thread keeps, in blocks: 64 MiB, a world of a hundred thousand contacts. Fresh pages for that much take as
-/// long as a step.
+/// The largest memory that a thread keeps, in blocks: 64 MiB, a world of a hundred thousand contacts. Fresh pages for
+/// that much take as long as a step.
 const SPARE: usize = 1 << 20;
 
 thread_local! {

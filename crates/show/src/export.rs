@@ -14,9 +14,10 @@ const DIGITS: usize = 8;
 
 /// Writes a table: a header, a line for the start, and a line for each step. Numbers have nine digits.
 ///
-/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `B<A#i phi`, its distance, and `B<A#i fx`, `fy`, `fz`, the
-/// force of body A on body B, N, where i is the contact's number; the scalars; `status`, `iterations`, `residual`, `seconds`. Cells
-/// without a number are empty: what the start does not have, and the distance of a contact that takes no part.
+/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `B<A#i phi`, its distance, and `B<A#i fx`,
+/// `fy`, `fz`, the force of body A on body B, N, where i is the contact's number; the scalars; `status`, `iterations`,
+/// `residual`, `seconds`. Cells without a number are empty: what the start does not have, and the distance of a contact
+/// that takes no part.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -49,10 +50,11 @@ pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
     file::write(path.as_ref(), text)
 }
 
-/// Writes arrays with a row for the start and one for each step, n in all: `time` (n), `q` (n, nq), `poses` (n, bodies, 7), `u`
-/// (n, nu), `phi` (n, nc), `normal`, `point`, `force` (n, nc, 3), `iterations`, `residual`, `seconds` (n), and each scalar (n) as
-/// `scalar:name`. Texts are arrays of strings: `q_names`, `u_names`, `body_names`, `contact_names` (`B<A#i`) and `status` (n). What the
-/// start does not have is NaN or empty, and so is the distance of a contact that takes no part.
+/// Writes arrays with a row for the start and one for each step, n in all: `time` (n), `q` (n, nq), `poses` (n, bodies,
+/// 7), `u` (n, nu), `phi` (n, nc), `normal`, `point`, `force` (n, nc, 3), `iterations`, `residual`, `seconds` (n), and
+/// each scalar (n) as `scalar:name`. Texts are arrays of strings: `q_names`, `u_names`, `body_names`, `contact_names`
+/// (`B<A#i`) and `status` (n). What the start does not have is NaN or empty, and so is the distance of a contact that
+/// takes no part.
 ///
 /// # Errors
 /// If the file cannot be written.

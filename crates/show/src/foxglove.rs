@@ -49,8 +49,8 @@ pub fn transforms(
     Message::new().messages(1, &chosen.map(transform).collect::<Vec<_>>()).finish()
 }
 
-/// Reads `foxglove.FrameTransforms` as [`transforms()`] writes it: the child's name, and where it is in its parent. None where
-/// the message is damaged.
+/// Reads `foxglove.FrameTransforms` as [`transforms()`] writes it: the child's name, and where it is in its parent.
+/// None where the message is damaged.
 pub fn read_transforms(message: &[u8]) -> Option<Vec<(String, Isometry3<f64>)>> {
     fields(message)?.into_iter().filter(|(field, _)| *field == 1).map(|(_, value)| read_transform(value)).collect()
 }

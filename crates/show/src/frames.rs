@@ -56,7 +56,8 @@ impl Layout {
         self.plan + POSE * self.plan_size.n_poses * self.plan_size.bodies.len()
     }
 
-    /// The page's data besides the rows, as JSON: the recording, the scalars' names, the bodies that touch, and the layout of a row.
+    /// The page's data besides the rows, as JSON: the recording, the scalars' names, the bodies that touch, and the
+    /// layout of a row.
     pub fn header(&self, recording: &Recording) -> Value {
         let mut tips: Vec<usize> = recording.contacts.iter().flat_map(|pair| [pair.a, pair.b]).collect();
         tips.sort_unstable();

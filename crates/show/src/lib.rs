@@ -1,4 +1,5 @@
-//! Visualisation and analysis: recordings of rollouts, plots, charts, the live page, and reports on where the objects ended up.
+//! Visualisation and analysis: recordings of rollouts, plots, charts, the live page, and reports on where the objects
+//! ended up.
 //!
 //! # Recordings
 //!

@@ -26,8 +26,8 @@ pub struct Expected<'a> {
     pub seconds: f64,
 }
 
-/// Scalars of a task: the cost of the plan that is followed, how long it took to make, s, and how far the object is from its
-/// goal, m and rad, and of joints rad or m.
+/// Scalars of a task: the cost of the plan that is followed, how long it took to make, s, and how far the object is
+/// from its goal, m and rad, and of joints rad or m.
 pub(super) const COST: &str = "cost";
 pub(super) const PLANNING: &str = "planning time";
 pub(super) const POSITION: &str = "position error";

@@ -40,7 +40,8 @@ pub struct Recording {
     /// are drawn with their other shapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// The movable parts of objects: a rigid object as a whole; of an articulated one, each body that moves by a joint or as a whole.
+    /// The movable parts of objects: a rigid object as a whole; of an articulated one, each body that moves by a joint
+    /// or as a whole.
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
@@ -144,7 +145,8 @@ pub struct ObjectRecord {
     pub body: usize,
     /// Mass of the object, kg.
     pub mass: f64,
-    /// The component of its weight that can move it, N; zero for an object in a level plane, and for what hangs on a joint.
+    /// The component of its weight that can move it, N; zero for an object in a level plane, and for what hangs on a
+    /// joint.
     pub load: [f64; 3],
 }
 
@@ -176,7 +178,8 @@ pub struct PlanRecord {
     /// Cost of the plan. A file keeps finite costs only; others are read as NaN.
     #[serde(deserialize_with = "or_nan")]
     pub cost: f64,
-    /// The reason for which the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
+    /// The reason for which the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`,
+    /// `"unsolved"`.
     pub outcome: String,
     /// Iterations of the search.
     pub iterations: usize,
@@ -226,8 +229,9 @@ pub struct StepRecord {
     /// Time to compute the step, s; 0 if it was not measured.
     pub seconds: f64,
     /// Other numbers by name: `"gap"`, the least signed distance of all contacts, m; `"force on ball"`, the size of the
-    /// sum of an object's contact forces, N; `"energy"`, of gravity, springs and contacts at the step's start, J; and what the recorder adds, such as `"cost"`, `"position error"`, m,
-    /// `"rotation error"`, rad, and `"joint error"`, rad or m, of a task.
+    /// sum of an object's contact forces, N; `"energy"`, of gravity, springs and contacts at the step's start, J; and
+    /// what the recorder adds, such as `"cost"`, `"position error"`, m, `"rotation error"`, rad, and `"joint error"`,
+    /// rad or m, of a task.
     pub scalars: BTreeMap<String, f64>,
     /// The plan for the periods from this step on, if a controller has made one.
     pub plan: Option<PlanRecord>,
@@ -239,8 +243,8 @@ pub(super) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<
 }
 
 impl StepRecord {
-    /// The signed distance of a contact at the step's start, m; NaN if the contact takes no part, as a point that the pair does not
-    /// have now.
+    /// The signed distance of a contact at the step's start, m; NaN if the contact takes no part, as a point that the
+    /// pair does not have now.
     pub fn distance(&self, contact: usize) -> f64 {
         let phi = self.phi[contact];
         if phi < UNUSED { phi } else { f64::NAN }

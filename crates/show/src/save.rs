@@ -183,8 +183,8 @@ fn brief(x: f64) -> f64 {
     rounded(x, PARTS)
 }
 
-/// To a multiple of 1/`parts`, a power of ten: a whole number divided by it is the double whose shortest decimal is that
-/// multiple. No −0.
+/// To a multiple of 1/`parts`, a power of ten: a whole number divided by it is the double whose shortest decimal is
+/// that multiple. No −0.
 fn rounded(x: f64, parts: f64) -> f64 {
     (x * parts).round() / parts + 0.0
 }

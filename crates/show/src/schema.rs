@@ -1,5 +1,5 @@
-//! Foxglove's schemas as files of messages carry them: a `FileDescriptorSet` in the Protocol Buffers' wire format. Names and
-//! numbers of the fields are Foxglove's ([docs.foxglove.dev](https://docs.foxglove.dev/docs/sdk/schemas)).
+//! Foxglove's schemas as files of messages carry them: a `FileDescriptorSet` in the Protocol Buffers' wire format.
+//! Names and numbers of the fields are Foxglove's ([docs.foxglove.dev](https://docs.foxglove.dev/docs/sdk/schemas)).
 
 use super::protobuf::Message;
 

@@ -28,8 +28,8 @@ pub struct States<'a> {
 }
 
 impl Recording {
-    /// The recording of a world from its states. The gaps of contacts are those of the step's model. Without commands they are where
-    /// the joints are; without forces these are zero. All steps count as solved.
+    /// The recording of a world from its states. The gaps of contacts are those of the step's model. Without commands
+    /// they are where the joints are; without forces these are zero. All steps count as solved.
     ///
     /// # Errors
     /// If a list has a wrong length, or a time is not after the one before.
@@ -87,8 +87,8 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Adds what a controller thought in control periods of `hold` steps each: how far the object was from its goal at the start of a
-    /// period, and the plan, if there was one.
+    /// Adds what a controller thought in control periods of `hold` steps each: how far the object was from its goal at
+    /// the start of a period, and the plan, if there was one.
     ///
     /// # Errors
     /// If a plan is for another model.
@@ -112,7 +112,8 @@ impl Recording {
         Ok(())
     }
 
-    /// The states with at most `most` steps, others evenly left out. The last step stays, and plans stay until the next one.
+    /// The states with at most `most` steps, others evenly left out. The last step stays, and plans stay until the next
+    /// one.
     pub fn thinned(&self, most: usize) -> Self {
         let (n, most) = (self.steps.len(), most.max(1));
         if n <= most {

@@ -1,4 +1,5 @@
-//! Lanes as arrays of numbers, for processors whose SIMD registers have no lane type here. The compiler vectorises them.
+//! Lanes as arrays of numbers, for processors whose SIMD registers have no lane type here. The compiler vectorises
+//! them.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 

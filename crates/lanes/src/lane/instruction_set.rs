@@ -1,5 +1,5 @@
-//! The instruction sets that kernels are compiled for, and a check of what the processor has. Also the precision of numbers, with
-//! its constants.
+//! The instruction sets that kernels are compiled for, and a check of what the processor has. Also the precision of
+//! numbers, with its constants.
 
 /// An instruction set that kernels are compiled for, with the number of worlds that it handles at a time.
 ///
@@ -57,8 +57,8 @@ impl InstructionSet {
         }
     }
 
-    /// The number of worlds in a lane of double precision: as many as fill one register. Two registers per value would be too many,
-    /// as the sixteen registers of AVX2 do not even hold a contact.
+    /// The number of worlds in a lane of double precision: as many as fill one register. Two registers per value would
+    /// be too many, as the sixteen registers of AVX2 do not even hold a contact.
     pub fn width(self) -> usize {
         match self {
             Self::Baseline | Self::Fma => 1,
@@ -115,8 +115,8 @@ impl Precision {
             Self::Single => f32::EPSILON as f64,
         }
     }
-    /// Vectors up to this length, in metres, count as zero where a direction is needed. It is far below any length that matters,
-    /// and above the rounding of coordinates of a few centimetres.
+    /// Vectors up to this length, in metres, count as zero where a direction is needed. It is far below any length that
+    /// matters, and above the rounding of coordinates of a few centimetres.
     #[inline(always)]
     pub const fn no_length(self) -> f64 {
         match self {
@@ -141,8 +141,8 @@ impl From<InstructionSet> for Arithmetic {
 }
 
 impl Arithmetic {
-    /// The arithmetic that is used for this set and precision. The baseline and the feature `narrow` have no single precision, and
-    /// compute in double.
+    /// The arithmetic that is used for this set and precision. The baseline and the feature `narrow` have no single
+    /// precision, and compute in double.
     pub fn new(set: InstructionSet, precision: Precision) -> Self {
         if precision == Precision::Double || set == InstructionSet::Baseline || cfg!(feature = "narrow") {
             return set.into();
@@ -159,8 +159,9 @@ impl Arithmetic {
         }
     }
 
-    /// The narrowest arithmetic that does so many worlds with one lane, or else this one. A lane costs the same however few of its
-    /// worlds are used: a lane of four costs 1.2 times as much as a single world, and a lane of eight 1.6 times as much as a lane of four.
+    /// The narrowest arithmetic that does so many worlds with one lane, or else this one. A lane costs the same however
+    /// few of its worlds are used: a lane of four costs 1.2 times as much as a single world, and a lane of eight 1.6
+    /// times as much as a lane of four.
     pub fn within(self, worlds: usize) -> Self {
         let narrower = match (self.set, self.precision) {
             (InstructionSet::Eight, _) => InstructionSet::Four,

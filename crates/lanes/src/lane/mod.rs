@@ -17,8 +17,8 @@
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled for
 //! the baseline processor, and a call saves all vector registers. This includes the standard library: `zip`,
 //! `copy_from_slice`, `fill` and `map` of arrays are not always inlined. Use `Zip::zip_inline`, `copy`, `clear` and
-//! loops instead. Closures need `#[inline(always)]` too; those with a name get it from `inlined`. `inlined`, a test of the command line,
-//! finds what was forgotten.
+//! loops instead. Closures need `#[inline(always)]` too; those with a name get it from `inlined`. `inlined`, a test of
+//! the command line, finds what was forgotten.
 
 #[cfg(any(test, not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 mod array;
@@ -164,8 +164,8 @@ pub trait Real:
         body: impl Fn(&mut S),
     );
 
-    /// Is the mask known to be set in no world? Lanes know; a recording does not. What is left out because of this must not change
-    /// the bits of anything that is read later.
+    /// Is the mask known to be set in no world? Lanes know; a recording does not. What is left out because of this must
+    /// not change the bits of anything that is read later.
     #[inline(always)]
     fn is_nowhere(_mask: Self::Mask) -> bool {
         false
@@ -174,8 +174,8 @@ pub trait Real:
     /// Runs a routine that is compiled once for this kind of lane, rather than into each caller.
     fn call(routine: &mut impl Routine);
 
-    /// Loops over alike parts: contacts, bodies, columns. It is an ordinary loop. But in a recording it marks the parts, so that
-    /// equal ones are printed as one function.
+    /// Loops over alike parts: contacts, bodies, columns. It is an ordinary loop. But in a recording it marks the
+    /// parts, so that equal ones are printed as one function.
     #[inline(always)]
     fn parts<I: IntoIterator>(of: I) -> Parts<Self, I::IntoIter> {
         Parts::new(of.into_iter())
@@ -214,8 +214,8 @@ pub trait Real:
     fn is_finite(self) -> Self::Mask {
         self.abs().lt(Self::splat(f64::INFINITY))
     }
-    /// Adds 0 to `sum` if the number is in the range in which kernels compute, and NaN otherwise. Beyond about 1e30, products of a
-    /// few numbers overflow.
+    /// Adds 0 to `sum` if the number is in the range in which kernels compute, and NaN otherwise. Beyond about 1e30,
+    /// products of a few numbers overflow.
     #[inline(always)]
     fn doubt(self, sum: Self) -> Self {
         self.scale(Self::precision().out_of_range()).mul_add(Self::zero(), sum)
@@ -258,8 +258,8 @@ pub trait Lane: Real {
 /// A [`Lane`] that is laid out in memory as one number per world and nothing else.
 ///
 /// # Safety
-/// A value must be `WIDTH` numbers of type `Number` in memory and nothing else, so that working memory can be read as lanes of
-/// any width.
+/// A value must be `WIDTH` numbers of type `Number` in memory and nothing else, so that working memory can be read as
+/// lanes of any width.
 pub unsafe trait Packed: Real<Mask: Flags> {
     /// The number of worlds in one value.
     const WIDTH: usize;

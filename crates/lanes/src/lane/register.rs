@@ -1,7 +1,7 @@
 //! Lanes that fill one SIMD register of x86-64: four doubles with AVX2, eight with AVX-512, twice as many singles.
 //!
-//! Arithmetic is written as processor intrinsics. If it is left to the compiler, loops over the numbers of a lane are vectorised
-//! only in parts, and give the compiler four to eight times as much code to read.
+//! Arithmetic is written as processor intrinsics. If it is left to the compiler, loops over the numbers of a lane are
+//! vectorised only in parts, and give the compiler four to eight times as much code to read.
 
 use std::arch::x86_64::*;
 use std::mem::transmute;
@@ -240,7 +240,8 @@ macro_rules! halves {
                 Self(unsafe { $joined })
             }
 
-            /// Sine and cosine by way of double precision, as single precision has too few digits for reducing the angle to a quadrant.
+            /// Sine and cosine by way of double precision, as single precision has too few digits for reducing the
+            /// angle to a quadrant.
             #[inline(always)]
             fn sin_cos_by_halves(self) -> (Self, Self) {
                 let [low, high] = self.halves();

@@ -95,8 +95,8 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
             routine.run();
         }
         if FMA {
-            // SAFETY: `Group::run` hands kernels such numbers inside functions that are compiled for the instructions, after it was found
-            // that the processor has them.
+            // SAFETY: `Group::run` hands kernels such numbers inside functions that are compiled for the instructions,
+            // after it was found that the processor has them.
             unsafe { super::call_fused(routine) }
         } else {
             separate(routine)

@@ -1,4 +1,5 @@
-//! The state that a branch or a loop of a kernel may change. Kernels name it, so that a recording knows which numbers become variables.
+//! The state that a branch or a loop of a kernel may change. Kernels name it, so that a recording knows which numbers
+//! become variables.
 
 use super::Real;
 
@@ -55,7 +56,8 @@ impl<R: Real, A: State<R>, B: State<R>, C: State<R>> State<R> for (A, B, C) {
     }
 }
 
-/// Implements [`State`] for a struct over `R: Real`, given the names of its fields: numbers, flags, and fields that are states themselves.
+/// Implements [`State`] for a struct over `R: Real`, given the names of its fields: numbers, flags, and fields that are
+/// states themselves.
 #[macro_export]
 macro_rules! state {
     ($Name:ident$(<$life:lifetime>)? {
@@ -71,8 +73,8 @@ macro_rules! state {
     };
 }
 
-/// Implements [`Real::when`], [`Real::repeat`] and [`Real::is_nowhere`] for lanes, given the type of their masks. A body runs for all worlds of a lane if
-/// any of them needs it.
+/// Implements [`Real::when`], [`Real::repeat`] and [`Real::is_nowhere`] for lanes, given the type of their masks. A
+/// body runs for all worlds of a lane if any of them needs it.
 macro_rules! branches {
     ($Mask:ty) => {
         #[inline(always)]

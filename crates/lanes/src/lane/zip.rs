@@ -1,7 +1,7 @@
 //! Iteration and copying for kernels: `zip`, `copy_from_slice` and `map` of arrays, but always inlined.
 //!
-//! The functions of the standard library may stay functions of their own. These are compiled for the baseline processor, and a call
-//! saves and clears all vector registers.
+//! The functions of the standard library may stay functions of their own. These are compiled for the baseline
+//! processor, and a call saves and clears all vector registers.
 
 use std::mem::{ManuallyDrop, MaybeUninit, transmute_copy};
 
@@ -56,8 +56,8 @@ pub fn copy<R: Real>(to: &mut [R], from: &[R]) {
     }
 }
 
-/// [`array::map`](https://doc.rust-lang.org/std/primitive.array.html#method.map) that is always inlined, for kernels. If `f`
-/// panics, the items left are not dropped.
+/// [`array::map`](https://doc.rust-lang.org/std/primitive.array.html#method.map) that is always inlined, for kernels.
+/// If `f` panics, the items left are not dropped.
 #[inline(always)]
 pub(super) fn map<T, U, const N: usize>(from: [T; N], f: impl Fn(T) -> U) -> [U; N] {
     let from = ManuallyDrop::new(from);

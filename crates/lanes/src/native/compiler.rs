@@ -12,8 +12,8 @@ use libloading::Library;
 
 use crate::cache::{folder, hash, keep, kept, own};
 
-/// The flags of the compiler. Multiply-adds are explicit in the code, so contraction is off. The search for dead stores is off too:
-/// there are none, and it takes a quarter of GCC's time.
+/// The flags of the compiler. Multiply-adds are explicit in the code, so contraction is off. The search for dead stores
+/// is off too: there are none, and it takes a quarter of GCC's time.
 const FLAGS: [&str; 9] = [
     "-std=gnu11",
     "-O2",
@@ -60,7 +60,8 @@ fn compiler() -> Result<&'static Compiler, String> {
     FOUND.get_or_init(find).as_ref().map_err(Clone::clone)
 }
 
-/// The model and features of the processor, as part of the cache key: code compiled for another processor may not run here.
+/// The model and features of the processor, as part of the cache key: code compiled for another processor may not run
+/// here.
 fn processor() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -104,8 +105,8 @@ pub(super) fn library(code: &Code) -> Result<Library, String> {
 
 /// Loads a shared library that [`compile`] has made.
 fn load(path: &Path) -> Result<Library, String> {
-    // SAFETY: the file was made by `compile` of text that this library has printed, in a folder that nobody else can write to;
-    // it has no initialisers.
+    // SAFETY: the file was made by `compile` of text that this library has printed, in a folder that nobody else can
+    // write to; it has no initialisers.
     unsafe { Library::new(path) }.map_err(|error| format!("native code: {}: {error}", path.display()))
 }
 
@@ -138,7 +139,8 @@ impl Code {
     }
 }
 
-/// Compiles code on all cores and links it to a shared library. The file appears under its name only when it is complete.
+/// Compiles code on all cores and links it to a shared library. The file appears under its name only when it is
+/// complete.
 fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
     let texts = code.files(std::thread::available_parallelism().map_or(1, usize::from));
     let files = |kind: &str| (0..texts.len()).map(|_| own(to, kind)).collect::<Vec<PathBuf>>();

@@ -1,9 +1,9 @@
-//! Recorded programs as native code: printed as C, for SIMD registers of worlds or for one world at a time, then compiled by the
-//! machine's C compiler and loaded as a shared library.
+//! Recorded programs as native code: printed as C, for SIMD registers of worlds or for one world at a time, then
+//! compiled by the machine's C compiler and loaded as a shared library.
 //!
-//! The code does the same operations in the same order as lanes, so results are equal bit for bit. It is faster as it contains no
-//! lookups in tables, and all that is known in advance is computed in advance. In branches and loops, worlds that are not active
-//! keep their values by selection, as in lanes.
+//! The code does the same operations in the same order as lanes, so results are equal bit for bit. It is faster as it
+//! contains no lookups in tables, and all that is known in advance is computed in advance. In branches and loops,
+//! worlds that are not active keep their values by selection, as in lanes.
 
 mod compiler;
 #[cfg(test)]
@@ -24,7 +24,8 @@ use super::program::share;
 use super::rows::{Output, Rows};
 use super::scratch::{Block, Blocks};
 
-/// The signature of the compiled function: pointers to the rows of operands and results, the number of time steps, the working memory.
+/// The signature of the compiled function: pointers to the rows of operands and results, the number of time steps, the
+/// working memory.
 type Entry = unsafe extern "C" fn(*const *mut c_void, c_ulonglong, *mut c_void);
 
 /// The name of the compiled function in the library.
@@ -47,8 +48,8 @@ pub struct Function {
     _library: Library,
 }
 
-/// The widest instruction set of this processor that native code can use; `None` if it has only the baseline, which lacks fused
-/// multiply-adds and so gives other bits.
+/// The widest instruction set of this processor that native code can use; `None` if it has only the baseline, which
+/// lacks fused multiply-adds and so gives other bits.
 pub fn widest() -> Option<InstructionSet> {
     InstructionSet::ALL.into_iter().rev().find(|set| *set != InstructionSet::Baseline && set.is_there())
 }
@@ -157,8 +158,8 @@ impl Function {
                 }
             }
             let (rows, work) = memory.starts();
-            // SAFETY: the code reads and writes as many numbers of each row as were asked for above for so many steps, and as
-            // much working memory as it said; all are aligned as registers are, and none overlaps another.
+            // SAFETY: the code reads and writes as many numbers of each row as were asked for above for so many steps,
+            // and as much working memory as it said; all are aligned as registers are, and none overlaps another.
             unsafe { (self.entry)(rows.as_ptr(), n_steps as c_ulonglong, work) };
             for part in 0..out.parts.len() {
                 let n = out.parts[part].width * self.worlds;

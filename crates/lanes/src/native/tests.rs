@@ -36,8 +36,8 @@ impl Chance {
         (self.0 >> 33) as usize % n
     }
 
-    /// `n` random statements. About one in sixty is a branch or loop, with statements inside. Some of these are longer than a
-    /// function may be, some are short enough to be inside of one.
+    /// `n` random statements. About one in sixty is a branch or loop, with statements inside. Some of these are longer
+    /// than a function may be, some are short enough to be inside of one.
     fn statements(&mut self, n: usize, depth: usize) -> Vec<Statement> {
         let mut all = Vec::new();
         for _ in 0..n {

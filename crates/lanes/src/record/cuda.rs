@@ -25,8 +25,8 @@ typedef unsigned long long Count;
     negated!()
 );
 
-/// A trace printed as a CUDA kernel. Working memory is interleaved: the same number of all threads of a block is contiguous, so
-/// that their loads coalesce.
+/// A trace printed as a CUDA kernel. Working memory is interleaved: the same number of all threads of a block is
+/// contiguous, so that their loads coalesce.
 pub struct Kernel {
     /// The CUDA text of the kernel, to stand behind [`PRELUDE`].
     pub text: String,
@@ -38,10 +38,11 @@ pub struct Kernel {
 
 /// Prints a trace as the CUDA kernel `NAME_worlds`, with rows of the given precision.
 ///
-/// Arguments of the kernel, in this order: each operand, followed by the distance between its rows in numbers (0: one row for all
-/// worlds); the results, whose rows follow each other without gaps; the number of steps, if the trace has a loop over time; the
-/// number of worlds n; a pointer to another number of worlds, which is used if it is smaller than n, or null; working memory of
-/// [`Kernel::memory`] bytes for each block. Any number of blocks computes all worlds, as each loops over its share.
+/// Arguments of the kernel, in this order: each operand, followed by the distance between its rows in numbers (0: one
+/// row for all worlds); the results, whose rows follow each other without gaps; the number of steps, if the trace has a
+/// loop over time; the number of worlds n; a pointer to another number of worlds, which is used if it is smaller than
+/// n, or null; working memory of [`Kernel::memory`] bytes for each block. Any number of blocks computes all worlds, as
+/// each loops over its share.
 pub fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel {
     let CFunction { sizes, stages, signature, body, .. } = print(trace, name, precision, Worlds::Thread);
     let number = number(precision);

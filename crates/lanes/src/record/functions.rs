@@ -1,4 +1,5 @@
-//! The parts of a scheduled trace: functions, the driver's steps that call them, and the layout of working memory between them.
+//! The parts of a scheduled trace: functions, the driver's steps that call them, and the layout of working memory
+//! between them.
 
 use crate::lane::Precision;
 
@@ -49,15 +50,16 @@ impl Pool {
     }
 }
 
-/// The layout of working memory: which function computes each node, and where nodes that several functions use are stored.
+/// The layout of working memory: which function computes each node, and where nodes that several functions use are
+/// stored.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// The function that computes each node; `None` for variables of the driver's branches and loops.
     pub(super) function_of: Vec<Option<usize>>,
     /// The index of each node in its array of working memory; `None` if only the function that computes it needs it.
     pub(super) places: Vec<Option<usize>>,
-    /// Must writing a node spare worlds that are not active, as they still need the old content of its place? For a variable, this
-    /// is asked of its initial value.
+    /// Must writing a node spare worlds that are not active, as they still need the old content of its place? For a
+    /// variable, this is asked of its initial value.
     pub(super) is_masked: Vec<bool>,
     /// The length of each array, in the order of [`Pool::ALL`].
     pub(super) sizes: [usize; 3],
@@ -72,7 +74,8 @@ impl Function {
     }
 }
 
-/// Is this result written where its node is computed? If not, the driver writes it at the end of the step or of the whole program.
+/// Is this result written where its node is computed? If not, the driver writes it at the end of the step or of the
+/// whole program.
 pub(super) fn is_prompt(trace: &Trace, in_time: &[bool], output: &Output) -> bool {
     !trace.nodes[output.id as usize].op.is_given() && in_time[output.id as usize] == output.of_step
 }

@@ -1,5 +1,6 @@
-//! Function merging. Functions that do the same operations on different memory places or constants are of one kind. Only one
-//! function of a kind is printed, together with a table of the offsets and constants that differ between its instances.
+//! Function merging. Functions that do the same operations on different memory places or constants are of one kind.
+//! Only one function of a kind is printed, together with a table of the offsets and constants that differ between its
+//! instances.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +11,8 @@ use super::functions::{Function, Layout, Pool};
 use super::op::{Id, Op};
 use super::trace::{Item, Kind, Output, Region, Trace};
 
-/// A number outside a function that the function reads or writes. Functions of one kind may differ in their slots alone.
+/// A number outside a function that the function reads or writes. Functions of one kind may differ in their slots
+/// alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Slot {
     /// A constant or a number of an operand, which the function reads.
@@ -117,8 +119,8 @@ impl Kinds {
         }
     }
 
-    /// The constants that must be stored in working memory: a function of the same kind reads a memory place or an operand where
-    /// these stand.
+    /// The constants that must be stored in working memory: a function of the same kind reads a memory place or an
+    /// operand where these stand.
     pub(super) fn constants(&self, trace: &Trace) -> Vec<Id> {
         let is_constant = |slot: &Slot| constant(trace, *slot).is_some();
         let mut all = Vec::new();
@@ -195,7 +197,8 @@ fn constant(trace: &Trace, slot: Slot) -> Option<(Precision, u64)> {
     }
 }
 
-/// The form of a function: a code of its operations with the slots left out. Functions with equal forms are candidates for merging.
+/// The form of a function: a code of its operations with the slots left out. Functions with equal forms are candidates
+/// for merging.
 struct Form<'a> {
     trace: &'a Trace,
     layout: &'a Layout,

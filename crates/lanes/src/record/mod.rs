@@ -1,8 +1,8 @@
-//! Recorded programs. A kernel runs once on numbers that record every operation done with them. The result is a [`Trace`]: the
-//! operations for one world, with their branches and loops, ready to be printed in another language.
+//! Recorded programs. A kernel runs once on numbers that record every operation done with them. The result is a
+//! [`Trace`]: the operations for one world, with their branches and loops, ready to be printed in another language.
 //!
-//! [`record`](super::program::record) records any program. [`Trace::run`] interprets the recording; its results are bit for bit
-//! those of a lane of one world with fused multiply-adds. [`c`] prints a trace as C, [`cuda`] as a CUDA kernel.
+//! [`record`](super::program::record) records any program. [`Trace::run`] interprets the recording; its results are bit
+//! for bit those of a lane of one world with fused multiply-adds. [`c`] prints a trace as C, [`cuda`] as a CUDA kernel.
 
 pub mod c;
 pub mod cuda;
@@ -28,14 +28,16 @@ use super::lane::{Precision, Real};
 use super::order::Order;
 use super::rows::{Output, Part};
 
-/// The recording counterpart of a lane of worlds: the working memory that a program's stages read and write while they are recorded.
+/// The recording counterpart of a lane of worlds: the working memory that a program's stages read and write while they
+/// are recorded.
 pub struct Recorder {
     /// One recorded number for each number of the program's working memory.
     memory: Vec<Recorded>,
 }
 
 impl Recorder {
-    /// Records one stage of a program: `run` gets the working memory, and its operations are filed under the name of the stage's type.
+    /// Records one stage of a program: `run` gets the working memory, and its operations are filed under the name of
+    /// the stage's type.
     pub(super) fn stage<S>(&mut self, _: &S, run: impl FnOnce(&mut [Recorded])) {
         let path = std::any::type_name::<S>();
         let path = path.split('<').next().unwrap_or(path);
@@ -44,8 +46,8 @@ impl Recorder {
         run(&mut self.memory);
     }
 
-    /// Records a loop over time steps. The body is recorded as one step. Memory that one step writes and a later step reads becomes
-    /// a loop variable. Results that the body writes count as results of that step.
+    /// Records a loop over time steps. The body is recorded as one step. Memory that one step writes and a later step
+    /// reads becomes a loop variable. Results that the body writes count as results of that step.
     pub(super) fn each(&mut self, order: Order, out: &mut Output, mut body: impl FnMut(&mut Self, &mut Output)) {
         let before = self.nodes();
         let kept: Vec<Vec<f64>> = out.parts.iter().map(|part| part.data.to_vec()).collect();
@@ -89,7 +91,8 @@ impl Recorder {
     }
 }
 
-/// Numbers `first`, `first + 1`, …: the row of an operand while a program is recorded. Each number is its own index among all operands.
+/// Numbers `first`, `first + 1`, …: the row of an operand while a program is recorded. Each number is its own index
+/// among all operands.
 pub fn places(first: usize, n: usize) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "places in rows")]
     (first..first + n).map(|place| place as f64).collect()

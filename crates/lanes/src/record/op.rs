@@ -14,7 +14,8 @@ pub enum Op {
     Flag,
     /// A number of the operands; [`Node::bits`] is its index among all operands.
     Input,
-    /// A number of the operands that has another value in each time step. [`Node::bits`] is the index that it has in the first step.
+    /// A number of the operands that has another value in each time step. [`Node::bits`] is the index that it has in
+    /// the first step.
     InputOfStep,
     /// A number that a branch or a loop sets: see [`Variable`](super::trace::Variable).
     Variable,
@@ -57,7 +58,8 @@ impl Op {
         matches!(self, Self::Flag | Self::FlagVariable | Self::Lt | Self::And | Self::Or | Self::Not)
     }
 
-    /// Is this a constant or an input? Printed code repeats these wherever they are used, and keeps no variable for them.
+    /// Is this a constant or an input? Printed code repeats these wherever they are used, and keeps no variable for
+    /// them.
     pub fn is_given(self) -> bool {
         matches!(self, Self::Constant | Self::Flag | Self::Input | Self::InputOfStep)
     }
@@ -167,7 +169,8 @@ pub struct Node {
     pub precision: Precision,
     /// The argument nodes: the first [`Op::arity`] entries count, the rest are 0.
     pub arguments: [Id; 3],
-    /// The bits of a constant or flag (a constant's as `f64`), the index of an input, or a unique number for each variable.
+    /// The bits of a constant or flag (a constant's as `f64`), the index of an input, or a unique number for each
+    /// variable.
     pub bits: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The number type that records: kernels run on [`Recorded`] numbers, and each operation appends a node to this thread's tape.
+//! The number type that records: kernels run on [`Recorded`] numbers, and each operation appends a node to this
+//! thread's tape.
 
 use std::cell::RefCell;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
@@ -23,7 +24,8 @@ pub struct Recorded(Id);
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedMask(Id);
 
-/// Appends an operation to the tape of this thread. It is a call and never inlined, as kernels consist of thousands of operations.
+/// Appends an operation to the tape of this thread. It is a call and never inlined, as kernels consist of thousands of
+/// operations.
 #[inline(never)]
 fn append(op: Op, a: Id, b: Id, c: Id) -> Id {
     with(|tape| tape.operation(op, tape.precision, &[a, b, c][..op.arity()]))
@@ -78,8 +80,8 @@ arithmetic!([], Recorded, |x, y| {
     neg: Recorded::operation(Op::Neg, &[x.0]),
 });
 
-/// Rows hold node indices in place of numbers. A number read from an operand is its index among all operands; a number written to a
-/// result is its node.
+/// Rows hold node indices in place of numbers. A number read from an operand is its index among all operands; a number
+/// written to a result is its node.
 impl Lane for Recorded {
     const WIDTH: usize = 1;
 
@@ -204,8 +206,8 @@ impl Real for Recorded {
         }
     }
 
-    /// Records a loop. At first all of the state counts as a loop variable. The body is recorded again without the variables that
-    /// it did not change, until all that are left change.
+    /// Records a loop. At first all of the state counts as a loop variable. The body is recorded again without the
+    /// variables that it did not change, until all that are left change.
     fn repeat<S: State<Self> + ?Sized>(
         most: usize,
         state: &mut S,

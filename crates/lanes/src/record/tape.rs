@@ -1,8 +1,9 @@
-//! The tape during a recording. It appends operations inside nested branches and loops, and simplifies them on the way: constant
-//! folding, common subexpression elimination, and moving computations that do not depend on the time step out of the loop over time.
+//! The tape during a recording. It appends operations inside nested branches and loops, and simplifies them on the way:
+//! constant folding, common subexpression elimination, and moving computations that do not depend on the time step out
+//! of the loop over time.
 //!
-//! A simplified operation has the bits of the original, except for the sign and payload of NaN. So x + 0 becomes x only if x cannot
-//! be −0, and x · 0 stays, as x may be infinite.
+//! A simplified operation has the bits of the original, except for the sign and payload of NaN. So x + 0 becomes x only
+//! if x cannot be −0, and x · 0 stays, as x may be infinite.
 
 use std::collections::HashMap;
 
@@ -55,7 +56,8 @@ pub(super) struct Tape {
 #[derive(Debug)]
 struct Scope {
     region: usize,
-    /// Operations first recorded inside this scope. They are forgotten when it closes, as code outside may not have run them.
+    /// Operations first recorded inside this scope. They are forgotten when it closes, as code outside may not have run
+    /// them.
     own: Vec<Node>,
     /// The number of facts that already held outside.
     facts: usize,
@@ -126,8 +128,8 @@ impl Tape {
         id
     }
 
-    /// Records a node and returns its index, or that of an equal node that is known here. Inside a loop over time, a node that is
-    /// the same in all steps is placed before the loop.
+    /// Records a node and returns its index, or that of an equal node that is known here. Inside a loop over time, a
+    /// node that is the same in all steps is placed before the loop.
     fn place(&mut self, node: Node) -> Id {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -206,7 +208,8 @@ impl Tape {
         known.or_else(|| self.facts.iter().rev().find(|(of, _)| *of == id).map(|(_, flag)| *flag))
     }
 
-    /// Notes that a flag has this value from here to the end of the scope, and what follows for the flags that it is made of.
+    /// Notes that a flag has this value from here to the end of the scope, and what follows for the flags that it is
+    /// made of.
     fn learn(&mut self, id: Id, flag: bool) {
         self.facts.push((id, flag));
         let Node { op, arguments: [a, b, _], .. } = self.node(id);
@@ -376,7 +379,8 @@ impl Tape {
         }
     }
 
-    /// Closes a branch. Given the state before it and at its end, returns the state behind it: a new variable for each number that changed.
+    /// Closes a branch. Given the state before it and at its end, returns the state behind it: a new variable for each
+    /// number that changed.
     pub(super) fn close_branch(&mut self, region: usize, before: &[Id], end: &[Id]) -> Vec<Id> {
         let merged = before.iter().zip(end).map(|(&start, &end)| {
             if start == end {
@@ -409,7 +413,8 @@ impl Tape {
         self.known.retain(|_, id| (*id as usize) < nodes);
     }
 
-    /// Opens a loop. A new variable takes the place of each number of `before` that is carried from pass to pass, as `carried` says.
+    /// Opens a loop. A new variable takes the place of each number of `before` that is carried from pass to pass, as
+    /// `carried` says.
     pub(super) fn open_loop(&mut self, kind: Kind, before: &[Id], carried: &[bool]) -> (usize, Vec<Id>) {
         if matches!(kind, Kind::Time { .. }) {
             self.time = Some(self.scopes.len());

@@ -1,4 +1,5 @@
-//! Tests of recording: simplifications keep every bit, and traces with all kinds of branches and loops give the results of lanes.
+//! Tests of recording: simplifications keep every bit, and traces with all kinds of branches and loops give the results
+//! of lanes.
 
 use crate::lane::{InstructionSet, Lane, Mask, Precision, Real, State, state};
 use crate::program::{Group, Program, Stage, record, run_on};

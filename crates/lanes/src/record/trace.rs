@@ -1,4 +1,5 @@
-//! A trace: the result of recording a program. It holds operations, nested in branches and loops, and an interpreter for them.
+//! A trace: the result of recording a program. It holds operations, nested in branches and loops, and an interpreter
+//! for them.
 
 use crate::order::Order;
 
@@ -13,8 +14,8 @@ pub enum Item {
     Region(usize),
     /// Leaves the innermost loop where this flag is not set.
     LeaveUnless(Id),
-    /// Marks where a part, one pass of a [`Real::parts`](crate::lane::Real::parts) loop, starts or ends. Parts may be alike and are
-    /// candidates for function merging.
+    /// Marks where a part, one pass of a [`Real::parts`](crate::lane::Real::parts) loop, starts or ends. Parts may be
+    /// alike and are candidates for function merging.
     Part,
 }
 
@@ -44,7 +45,8 @@ pub struct Region {
     pub variables: Vec<Variable>,
 }
 
-/// A number or flag that a branch or loop sets, like a phi node: its values on entry, at an early exit and at the end of a pass.
+/// A number or flag that a branch or loop sets, like a phi node: its values on entry, at an early exit and at the end
+/// of a pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
     /// The node that stands for the variable: behind a branch, and inside and behind a loop.
@@ -156,9 +158,9 @@ impl Trace {
         }
     }
 
-    /// Interprets the trace for one world. `operands` are the numbers of all operand rows, one row after the other; the returned
-    /// results likewise. Operands that are missing count as NaN. This is for tests: printed and compiled code takes a hundredth of
-    /// the time.
+    /// Interprets the trace for one world. `operands` are the numbers of all operand rows, one row after the other; the
+    /// returned results likewise. Operands that are missing count as NaN. This is for tests: printed and compiled code
+    /// takes a hundredth of the time.
     pub fn run(&self, operands: &[f64]) -> Vec<f64> {
         self.run_steps(operands, 1)
     }

@@ -46,7 +46,8 @@ pub struct Outcome {
     pub pushed: f64,
     /// Distance from that position after the last push and rest, m.
     pub displaced: f64,
-    /// Was the object held at rest, before the pushes? That means it is carried by its contacts and nearer to its place than [`LOST`].
+    /// Was the object held at rest, before the pushes? That means it is carried by its contacts and nearer to its place
+    /// than [`LOST`].
     pub held: bool,
     /// Was the object held at rest at the end too, after the pushes?
     pub held_pushed: bool,

@@ -1,5 +1,5 @@
-//! min ½ kᵀH k + gᵀk in a box, by projected Newton steps (Bertsekas 1982; as in Tassa, Mansard, Todorov, *Control-limited
-//! differential dynamic programming*, 2014).
+//! min ½ kᵀH k + gᵀk in a box, by projected Newton steps (Bertsekas 1982; as in Tassa, Mansard, Todorov,
+//! *Control-limited differential dynamic programming*, 2014).
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 

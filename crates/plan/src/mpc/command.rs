@@ -22,8 +22,8 @@ pub struct Command {
     pub law: Law,
     /// Bound on |v_j| for each joint (nu), rad or m.
     pub bound: Vec<f64>,
-    /// Bound on |u_j − u_before_j| for each joint (nu), rad or m; ∞ without one. At first it is what the joint's largest speed allows in a
-    /// control period. Where both cannot be kept, that of v is.
+    /// Bound on |u_j − u_before_j| for each joint (nu), rad or m; ∞ without one. At first it is what the joint's
+    /// largest speed allows in a control period. Where both cannot be kept, that of v is.
     pub change: Vec<f64>,
     /// Is u kept within the joints' limits, and K (u − q_a) within their effort limits, as far as the bound allows?
     pub keep_limits: bool,

@@ -70,15 +70,17 @@ pub struct Settings {
     pub sampling: Sampling,
     /// Seed of the samples.
     pub seed: u64,
-    /// The most iterations where a time limit is given; as many of them are made as fit into it. At least `ilqr.iterations`.
+    /// The most iterations where a time limit is given; as many of them are made as fit into it. At least
+    /// `ilqr.iterations`.
     pub most_iterations: usize,
-    /// Time from a measurement until the command that answers it takes effect, s. It is rounded to whole steps of the model.
+    /// Time from a measurement until the command that answers it takes effect, s. It is rounded to whole steps of the
+    /// model.
     pub latency: f64,
-    /// The time for which objects go on with their measured velocity, s: a plan begins where that brings them. Without a
-    /// measured velocity they stay.
+    /// The time for which objects go on with their measured velocity, s: a plan begins where that brings them. Without
+    /// a measured velocity they stay.
     pub lead: f64,
-    /// Standard deviations of the measured coordinates of objects, m and rad, if plans are to begin from a mixture of what is measured and
-    /// what was expected.
+    /// Standard deviations of the measured coordinates of objects, m and rad, if plans are to begin from a mixture of
+    /// what is measured and what was expected.
     pub noise: Option<[f64; 2]>,
 }
 
@@ -185,7 +187,8 @@ impl Controller {
         Ok(Self { plan, rest, under_way, learning, filter, warm, deviates, least, settings, problems })
     }
 
-    /// Other problems from now on: another goal, or other parameters of the model. The plan so far stays and is improved.
+    /// Other problems from now on: another goal, or other parameters of the model. The plan so far stays and is
+    /// improved.
     ///
     /// # Errors
     /// If there are more or fewer of them than before, or their numbers of joints or horizons differ.
@@ -259,16 +262,17 @@ impl Controller {
         self.answer(&Measured { q: q.to_vec(), ..Measured::default() }, limit)
     }
 
-    /// The command for the coming period, within the time `limit` if one is given. With latency the measured state is first advanced, by the
-    /// model and under the commands still under way, to where it will be when the command takes effect.
+    /// The command for the coming period, within the time `limit` if one is given. With latency the measured state is
+    /// first advanced, by the model and under the commands still under way, to where it will be when the command takes
+    /// effect.
     ///
-    /// The rest of the last plan is followed, and then its last command held, if q has numbers that are not finite, or a joint
-    /// farther beyond a limit than its limits are apart; if all of q is NaN, which says that nothing was measured; and if
-    /// the time is less than one roll-out with its linearisation takes.
+    /// The rest of the last plan is followed, and then its last command held, if q has numbers that are not finite, or
+    /// a joint farther beyond a limit than its limits are apart; if all of q is NaN, which says that nothing was
+    /// measured; and if the time is less than one roll-out with its linearisation takes.
     ///
     /// # Errors
-    /// If q, the velocity or the applied command has a wrong length or the latter two a number that is not finite, or if the
-    /// latency is negative or longer than 32 control periods.
+    /// If q, the velocity or the applied command has a wrong length or the latter two a number that is not finite, or
+    /// if the latency is negative or longer than 32 control periods.
     pub fn answer(&mut self, measured: &Measured, limit: Option<Duration>) -> Result<Answer> {
         let mut clock = Clock::new(limit);
         let latency = self.problem().simulator.steps_of(measured.latency.unwrap_or(self.settings.latency))?;

@@ -1,8 +1,9 @@
 //! What the plant is like, from how it moved: parameters that are estimated while an object is handled.
 //!
-//! A Kalman filter of a vector θ, see [`Quantity`]. In each control period the model predicts, from the state measured a period ago and the
-//! commands since, what is measured now, and r = q ⊖ q̂(θ) is what was not expected. The prediction's rates h by θ are secants over one
-//! standard deviation each, worlds of one SIMD group: contact has kinks, at which a derivative says little.
+//! A Kalman filter of a vector θ, see [`Quantity`]. In each control period the model predicts, from the state measured
+//! a period ago and the commands since, what is measured now, and r = q ⊖ q̂(θ) is what was not expected. The
+//! prediction's rates h by θ are secants over one standard deviation each, worlds of one SIMD group: contact has kinks,
+//! at which a derivative says little.
 //!
 //! ```text
 //! θ ← ρ θ    P ← ρ² P + (1 − ρ²) P₀                               what is known fades
@@ -20,8 +21,8 @@ use super::simulator::Simulator;
 use fingertip_scene::JointKind;
 use fingertip_step::kinematics::Coordinate;
 
-/// Errors of predictions, m and rad, of what does not move; of what moves they are 0.3 to 1 of the motion (MPC.md), and alike in
-/// successive periods.
+/// Errors of predictions, m and rad, of what does not move; of what moves they are 0.3 to 1 of the motion (MPC.md), and
+/// alike in successive periods.
 const FLOOR: [f64; 2] = [1e-3, 0.02];
 /// Errors beyond so many deviations count as that many: a contact that the model does not have is no parameter of it.
 const MOST: f64 = 2.0;
@@ -41,7 +42,8 @@ pub enum Quantity {
     Stiffness,
     /// True minus measured position of the object, m in world axes: three numbers.
     Position,
-    /// Rotation from the measured to the true orientation of the object, a rotation vector in world axes, rad: three numbers.
+    /// Rotation from the measured to the true orientation of the object, a rotation vector in world axes, rad: three
+    /// numbers.
     Rotation,
 }
 
@@ -113,7 +115,8 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// A filter of these quantities that knows nothing yet. The pose that is estimated is that of the object with this name.
+    /// A filter of these quantities that knows nothing yet. The pose that is estimated is that of the object with this
+    /// name.
     ///
     /// # Errors
     /// If there is no quantity or one twice, or the object's pose is to be estimated and it cannot move as a whole.
@@ -185,8 +188,8 @@ impl Estimator {
         variation
     }
 
-    /// Learns from one period: the state measured before it (nq), what was held in it, and the state measured after it. `believed` is the
-    /// model without what was learnt.
+    /// Learns from one period: the state measured before it (nq), what was held in it, and the state measured after it.
+    /// `believed` is the model without what was learnt.
     ///
     /// # Errors
     /// If a length is wrong.
@@ -253,8 +256,8 @@ impl Estimator {
         q.chunks_exact(nq).zip(worlds).map(|(q, world)| moved(believed, self.object.as_ref(), world, -1.0, q)).collect()
     }
 
-    /// θ for plans. Friction is less than the estimate by one standard deviation, and not more than was believed: what holds with less
-    /// friction holds with more.
+    /// θ for plans. Friction is less than the estimate by one standard deviation, and not more than was believed: what
+    /// holds with less friction holds with more.
     fn cautious(&self) -> DVector<f64> {
         let one = |(k, (quantity, _)): (usize, &(Quantity, usize))| match quantity {
             Quantity::Friction => (self.theta[k] - self.deviation(k)).min(0.0),

@@ -1,7 +1,8 @@
 //! Where objects are, from noisy measurements and from what was expected.
 //!
-//! For each group of an object's degrees of freedom that move together (a position, an orientation, a joint), with r = q ⊖ q̂⁻ between what is
-//! measured and what the model predicts from the last q̂ and the commands since, and σ the deviation of measurements:
+//! For each group of an object's degrees of freedom that move together (a position, an orientation, a joint), with r =
+//! q ⊖ q̂⁻ between what is measured and what the model predicts from the last q̂ and the commands since, and σ the
+//! deviation of measurements:
 //!
 //! ```text
 //! P⁻ = F P Fᵀ + diag((σ/10)² + (½ s)², (⅕ s)²)       F = [1 1; 0 0.95], s = |q̂⁻ ⊖ q̂|: the model errs by a share of each motion
@@ -9,9 +10,10 @@
 //! m ← m + 0.3 (r − m)                                what is off time after time
 //! ```
 //!
-//! b is by how much the model is off in each period: an object that is larger than believed, or that the ground holds, does not move as it
-//! expects, and without b the estimate would stay behind by many periods of that. r is taken after b is added.
-//! Where |m| is more than noise explains, the object was moved by what the model does not know: it then is where it is measured.
+//! b is by how much the model is off in each period: an object that is larger than believed, or that the ground holds,
+//! does not move as it expects, and without b the estimate would stay behind by many periods of that. r is taken after
+//! b is added. Where |m| is more than noise explains, the object was moved by what the model does not know: it then is
+//! where it is measured.
 
 use candle_core::{Result, bail};
 
@@ -84,8 +86,8 @@ impl Filter {
         Ok(Self { groups, estimate: None })
     }
 
-    /// The state (nq) at the end of a period in which commands were held, for so many steps each, if q (nq) is measured. Joints of robots are
-    /// where they are measured.
+    /// The state (nq) at the end of a period in which commands were held, for so many steps each, if q (nq) is
+    /// measured. Joints of robots are where they are measured.
     ///
     /// # Errors
     /// If a length is wrong.

@@ -1,8 +1,8 @@
 //! Gauss–Newton differential dynamic programming with the commands in a box.
 //!
-//! The backward sweep ([`super::sweep`]) computes a change k of each command and its feedback K. The forward sweep rolls
-//! out v + α k + K (x ⊖ x̄) for four α at once, as four worlds of one SIMD group. They are the ones around the previous
-//! best α, and then smaller ones if none of these improves the plan.
+//! The backward sweep ([`super::sweep`]) computes a change k of each command and its feedback K. The forward sweep
+//! rolls out v + α k + K (x ⊖ x̄) for four α at once, as four worlds of one SIMD group. They are the ones around the
+//! previous best α, and then smaller ones if none of these improves the plan.
 
 use std::time::Instant;
 
@@ -16,8 +16,8 @@ use super::start::Start;
 use super::sweep::{Sweep, backward};
 use fingertip_step::solve::Accuracy;
 
-/// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four. In a robust problem as many
-/// are tried as fill a register of so many lanes with their worlds.
+/// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four. In a
+/// robust problem as many are tried as fill a register of so many lanes with their worlds.
 static SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
 const GROUP: usize = 4;
 const LANES: usize = 8;
@@ -57,7 +57,8 @@ struct Search {
 }
 
 impl Search {
-    /// The shares around the previous best one, `group` at a time, then those that are smaller, or if there are none, larger.
+    /// The shares around the previous best one, `group` at a time, then those that are smaller, or if there are none,
+    /// larger.
     fn shares(&self, group: usize) -> impl Iterator<Item = &'static [f64]> + use<> {
         let first = self.best.saturating_sub(1).min(SHARES.len() - group);
         let (larger, rest) = SHARES.split_at(first);

@@ -132,9 +132,9 @@ impl Problem {
         Ok(Self { simulator, robust, ..self.clone() })
     }
 
-    /// What each term of the objective would cost if the state stayed at q (nq) over the whole horizon: its name, its cost, and whether it
-    /// is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it than from
-    /// the goal.
+    /// What each term of the objective would cost if the state stayed at q (nq) over the whole horizon: its name, its
+    /// cost, and whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may
+    /// gain more from it than from the goal.
     ///
     /// # Errors
     /// If q has a wrong length.
@@ -160,8 +160,8 @@ impl Problem {
         self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
     }
 
-    /// Rolls plans out side by side from one start, each in all worlds of the problem. `decide(plan, k, q, u_before)` returns v for
-    /// period k at the state q of one of its worlds; it is then kept within its range.
+    /// Rolls plans out side by side from one start, each in all worlds of the problem. `decide(plan, k, q, u_before)`
+    /// returns v for period k at the state q of one of its worlds; it is then kept within its range.
     ///
     /// # Errors
     /// As [`Problem::check`], or if a v has a wrong length.

@@ -53,8 +53,8 @@ impl Quadratic {
 }
 
 impl Problem {
-    /// The problem along a trajectory in each of its worlds, with its forces if requested. Costs count as often as their world does; a
-    /// world that hardly counts is left out and has no periods.
+    /// The problem along a trajectory in each of its worlds, with its forces if requested. Costs count as often as
+    /// their world does; a world that hardly counts is left out and has no periods.
     pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Vec<Quadratic>>> {
         self.expand_to(Accuracy::Fine, start, along, forces)
     }

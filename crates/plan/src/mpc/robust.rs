@@ -6,7 +6,8 @@
 //! J = (1/M Σ_m J_m^p)^(1/p)        ∂J/∂J_m = 1/M (J_m/J)^(p−1)
 //! ```
 //!
-//! p = 1 is the mean, and a large p nearly the largest of them, but smooth, so that a plan does not jump between worlds.
+//! p = 1 is the mean, and a large p nearly the largest of them, but smooth, so that a plan does not jump between
+//! worlds.
 
 use candle_core::{Device, Result, Tensor, bail};
 use serde::Deserialize;
@@ -33,8 +34,8 @@ pub struct Variation {
     pub stiffness: f64,
     /// True minus measured position of the goal's object, m, in world axes.
     pub position: [f64; 3],
-    /// Rotation from the measured to the true orientation of the goal's object, a rotation vector in world axes, rad. Of a planar object only
-    /// the third number counts.
+    /// Rotation from the measured to the true orientation of the goal's object, a rotation vector in world axes, rad.
+    /// Of a planar object only the third number counts.
     pub rotation: [f64; 3],
     /// Latency beyond the one that is reckoned with, s; negative if there is less.
     pub latency: f64,

@@ -137,8 +137,8 @@ impl Simulator {
         Self::of_step(self.step.with_parameters(parameters)?, self.hold)
     }
 
-    /// A copy of this simulator with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled here, not at
-    /// their first command.
+    /// A copy of this simulator with native code, see [`Quasidynamic::native`]. The kernels that planners need are
+    /// compiled here, not at their first command.
     ///
     /// # Errors
     /// As [`Quasidynamic::native`], and if the compiler rejects the code.
@@ -169,8 +169,8 @@ impl Simulator {
         &self.joints
     }
 
-    /// The commanded joints of each finger, as indices among them: of each branch of a robot behind the joints that move all of it. These
-    /// are a group of their own.
+    /// The commanded joints of each finger, as indices among them: of each branch of a robot behind the joints that
+    /// move all of it. These are a group of their own.
     pub(super) fn fingers(&self) -> Vec<Vec<usize>> {
         let tree = &self.model().tree;
         let body = |joint: &Joint| tree.coordinates.iter().find(|c| c.q == joint.q).map_or(0, |c| c.body);
@@ -224,7 +224,8 @@ impl Simulator {
         Ok(steps.round() as usize)
     }
 
-    /// A latency of so many steps of the model that is longer by `more`, s, in steps; at least 0 and at most the longest possible.
+    /// A latency of so many steps of the model that is longer by `more`, s, in steps; at least 0 and at most the
+    /// longest possible.
     pub(super) fn steps_beside(&self, steps: usize, more: f64) -> usize {
         let most = LONGEST * self.hold;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and some hundreds")]
@@ -272,8 +273,8 @@ impl Simulator {
         self.linearize_to(Accuracy::Fine, [q, u, warm], forces)
     }
 
-    /// [`Simulator::linearize`] with a given accuracy of the solves. From forces that are rough already, rough solves take one
-    /// step, which leaves the square of their error.
+    /// [`Simulator::linearize`] with a given accuracy of the solves. From forces that are rough already, rough solves
+    /// take one step, which leaves the square of their error.
     pub(super) fn linearize_to(
         &self,
         accuracy: Accuracy,
@@ -283,7 +284,8 @@ impl Simulator {
         let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), self.model().n_lambda(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
         let all = self.step.jacobians_to(accuracy, [q, &held, warm], forces)?;
-        // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 | Bₖ)ᵀ.
+        // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 |
+        // Bₖ)ᵀ.
         let chain = |period: usize| {
             let a = |k: usize| DMatrixView::from_slice(&all.a[k * nv * nv..][..nv * nv], nv, nv);
             let b = |k: usize| DMatrixView::from_slice(&all.b[k * nv * nu..][..nv * nu], nu, nv);

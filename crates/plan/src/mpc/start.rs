@@ -11,7 +11,8 @@ pub struct Start {
     /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
     /// very first one cold.
     pub warm: Vec<f64>,
-    /// The starts in the other worlds of a robust problem, in their order; where one is not given it is this one. All have the same u.
+    /// The starts in the other worlds of a robust problem, in their order; where one is not given it is this one. All
+    /// have the same u.
     pub others: Vec<Start>,
 }
 

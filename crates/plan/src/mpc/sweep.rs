@@ -6,7 +6,8 @@
 //! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
 //! ```
 //!
-//! Of several worlds each has its own Q under one k and K for all; the sums of their Q_v, Q_vv and Q_vx take these places.
+//! Of several worlds each has its own Q under one k and K for all; the sums of their Q_v, Q_vv and Q_vx take these
+//! places.
 //!
 //! Sources: Li and Todorov 2004; for the box, Tassa, Mansard and Todorov 2014.
 
@@ -49,10 +50,11 @@ impl Own {
     }
 }
 
-/// Runs the backward sweep over the worlds of a problem, with `regularisation` times the largest diagonal entry of Q_vv added to its
-/// diagonal. None if Q_vv is not positive definite even so.
+/// Runs the backward sweep over the worlds of a problem, with `regularisation` times the largest diagonal entry of Q_vv
+/// added to its diagonal. None if Q_vv is not positive definite even so.
 ///
-/// All worlds have the same k and K, which follow from the sums of their Q_v, Q_vv and Q_xv. Each has a cost to go of its own, under these.
+/// All worlds have the same k and K, which follow from the sums of their Q_v, Q_vv and Q_xv. Each has a cost to go of
+/// its own, under these.
 pub(super) fn backward(worlds: &[Vec<Quadratic>], regularisation: f64) -> Option<Sweep> {
     let worlds: Vec<&[Quadratic]> = worlds.iter().filter(|world| !world.is_empty()).map(Vec::as_slice).collect();
     let first = *worlds.first()?;
@@ -263,8 +265,8 @@ mod tests {
         }
     }
 
-    /// Of several worlds: what the sweep expects is what all of them gain together under its k and K, with any regularisation, and the first
-    /// k is the best one under the later ones.
+    /// Of several worlds: what the sweep expects is what all of them gain together under its k and K, with any
+    /// regularisation, and the first k is the best one under the later ones.
     #[test]
     fn the_plan_for_several_worlds_gains_what_is_expected() {
         let mut generator = ChaCha8Rng::seed_from_u64(2);

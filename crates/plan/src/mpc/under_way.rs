@@ -1,7 +1,7 @@
 //! Commands under way: with latency, what was commanded some time ago is what happens now.
 //!
-//! With a latency of m steps of the model, and n steps in a control period, the command of a period is in effect from m steps after
-//! the period's beginning on, for n steps.
+//! With a latency of m steps of the model, and n steps in a control period, the command of a period is in effect from m
+//! steps after the period's beginning on, for n steps.
 
 use std::collections::VecDeque;
 
@@ -34,8 +34,8 @@ impl UnderWay {
         }
     }
 
-    /// Replaces the command that was in effect at the end of the period that the newest command belongs to: the plant followed
-    /// this one (nu).
+    /// Replaces the command that was in effect at the end of the period that the newest command belongs to: the plant
+    /// followed this one (nu).
     pub fn correct(&mut self, latency: usize, hold: usize, u: &[f64]) {
         // Before the first command there is nothing to replace.
         if let Some(place) = self.given.len().checked_sub(1 + latency / hold) {
@@ -43,14 +43,16 @@ impl UnderWay {
         }
     }
 
-    /// The commands that are held from now on until a command that is given now takes effect, with numbers of steps, `latency` in all.
+    /// The commands that are held from now on until a command that is given now takes effect, with numbers of steps,
+    /// `latency` in all.
     pub fn ahead(&self, latency: usize, hold: usize) -> Vec<(&[f64], usize)> {
         let (whole, rest) = (latency / hold, latency % hold);
         let begun = (rest > 0).then(|| (self.before(whole), rest));
         begun.into_iter().chain((0..whole).rev().map(|k| (self.before(k), hold))).collect()
     }
 
-    /// The commands that are held in the period that the newest command belongs to, with numbers of steps, `hold` in all.
+    /// The commands that are held in the period that the newest command belongs to, with numbers of steps, `hold` in
+    /// all.
     pub fn during(&self, latency: usize, hold: usize) -> Vec<(&[f64], usize)> {
         let (whole, rest) = (latency / hold, latency % hold);
         let begun = (rest > 0).then(|| (self.before(whole + 1), rest));

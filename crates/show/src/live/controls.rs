@@ -104,8 +104,8 @@ impl Controls {
         self.values = self.list.iter().map(|control| control.start).collect();
     }
 
-    /// Moves a slider, within its range; says whether it commands a joint. Unknown names and numbers that are not finite
-    /// change nothing.
+    /// Moves a slider, within its range; says whether it commands a joint. Unknown names and numbers that are not
+    /// finite change nothing.
     pub fn set(&mut self, name: &str, value: f64) -> Option<bool> {
         let place = self.list.iter().position(|control| control.name == name)?;
         let Control { low, high, kind, .. } = &self.list[place];

@@ -58,8 +58,8 @@ impl Request {
         self.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
     }
 
-    /// Does it come from this server's own page, or from no page, and to an address or `localhost`? A name of somebody else's
-    /// that leads here would give the scripts of his page the rights of ours.
+    /// Does it come from this server's own page, or from no page, and to an address or `localhost`? A name of somebody
+    /// else's that leads here would give the scripts of his page the rights of ours.
     pub fn is_ours(&self, port: u16) -> bool {
         let Some(host) = self.header("host") else { return false };
         let here = host.eq_ignore_ascii_case(&format!("localhost:{port}"));

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The newest frame and state, shared by the simulator and all clients. A client sends them on when they are newer than its last ones.
+/// The newest frame and state, shared by the simulator and all clients. A client sends them on when they are newer than
+/// its last ones.
 #[derive(Debug, Default)]
 pub struct Newest(Mutex<News>);
 

@@ -94,8 +94,8 @@ impl Pilot {
         Ok(largest)
     }
 
-    /// The command of the step that starts at q, with the answer that it comes from where it begins a period; none as long as
-    /// that is awaited.
+    /// The command of the step that starts at q, with the answer that it comes from where it begins a period; none as
+    /// long as that is awaited.
     pub fn command(&mut self, q: &[f64]) -> Result<Option<(Vec<f64>, Option<Answer>)>> {
         let mut new = None;
         if self.n_steps == 0 {

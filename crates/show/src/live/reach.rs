@@ -7,7 +7,8 @@ use super::command::Pull;
 use fingertip_step::kinematics::ik::{InverseKinematics, Target};
 use fingertip_step::kinematics::{Coordinate, FrameSpec, Points, Tree};
 
-/// The search for each step. With its damping, m², a joint with a lever of a centimetre gives way half as much as it would have to.
+/// The search for each step. With its damping, m², a joint with a lever of a centimetre gives way half as much as it
+/// would have to.
 const SEARCH: InverseKinematics = InverseKinematics { tolerance: 1e-6, damping: 1e-4, max_iterations: 1 };
 /// The point is asked to come this much nearer in a step at most, m.
 const LONGEST: f64 = 0.03;
@@ -17,8 +18,8 @@ pub fn is_possible(tree: &Tree, body: usize) -> bool {
     !own_joints(tree, body).is_empty()
 }
 
-/// The command u (nu) at q, changed so that the pulled point, with all joints where they are commanded, comes nearer to where it is
-/// pulled, by the body's own joints.
+/// The command u (nu) at q, changed so that the pulled point, with all joints where they are commanded, comes nearer to
+/// where it is pulled, by the body's own joints.
 ///
 /// # Errors
 /// As [`InverseKinematics::solve`].
@@ -47,8 +48,8 @@ pub fn command(tree: &Tree, q: &[f64], u: &[f64], pull: &Pull) -> Result<Vec<f64
     Ok(next)
 }
 
-/// The commanded joints that move the body and no other limb: a finger's, without those of the wrist. Where it has none, or
-/// is no limb's, all that move it.
+/// The commanded joints that move the body and no other limb: a finger's, without those of the wrist. Where it has
+/// none, or is no limb's, all that move it.
 fn own_joints(tree: &Tree, body: usize) -> Vec<&Coordinate> {
     let moves = |body: usize| tree.bodies[body].kind.nv() > 0;
     let path = |body: usize| std::iter::successors(Some(body), |&b| (b != 0).then(|| tree.bodies[b].parent));

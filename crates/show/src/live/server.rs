@@ -50,8 +50,9 @@ struct Shared {
 }
 
 impl LiveServer {
-    /// Simulates a scene and serves its page at an address, `"127.0.0.1:0"` for any free port of this machine. All that happens is recorded
-    /// in the file `record`, if there is one, until this value is dropped; after a reset in another file beside it: `run.mcap`, `run-2.mcap`.
+    /// Simulates a scene and serves its page at an address, `"127.0.0.1:0"` for any free port of this machine. All that
+    /// happens is recorded in the file `record`, if there is one, until this value is dropped; after a reset in another
+    /// file beside it: `run.mcap`, `run-2.mcap`.
     ///
     /// # Errors
     /// If the address is not available, the file cannot be written, or the scene's first step is an error.
@@ -60,8 +61,8 @@ impl LiveServer {
     }
 
     /// Runs a task by model-predictive control and serves the page that shows it. Pages may begin any episode, and
-    /// disturb it. The plant is the task's scene with its own `kappa`, 1/J. `seed` is the seed of random draws. `record` is as in
-    /// [`LiveServer::start`]; another goal begins another file too.
+    /// disturb it. The plant is the task's scene with its own `kappa`, 1/J. `seed` is the seed of random draws.
+    /// `record` is as in [`LiveServer::start`]; another goal begins another file too.
     ///
     /// The controller plans each period while the previous one runs. If it takes longer, the world waits.
     ///

@@ -9,8 +9,8 @@ use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 use fingertip_step::tensor::numbers;
 
-/// The point comes this part of the way nearer in a step, if nothing holds it. The spring's force is that at the start of
-/// the step: above 2 it would overshoot more and more.
+/// The point comes this part of the way nearer in a step, if nothing holds it. The spring's force is that at the start
+/// of the step: above 2 it would overshoot more and more.
 const PART: f64 = 0.5;
 /// A spring longer than this pulls no more, m.
 const LONGEST: f64 = 0.5;
@@ -33,8 +33,8 @@ impl Springs {
 
     /// The generalised force τ (nv) of a pull at q (1, nq): Jᵀ k (to − p), J and p of the point.
     ///
-    /// k is such that the point would come nearer by [`PART`] in a step: PART / Σ (dᵀJⱼ)²/Pⱼⱼ, with the direction d of the
-    /// spring and P = blkdiag(ε M/h², K) of the step.
+    /// k is such that the point would come nearer by [`PART`] in a step: PART / Σ (dᵀJⱼ)²/Pⱼⱼ, with the direction d of
+    /// the spring and P = blkdiag(ε M/h², K) of the step.
     pub fn tau(&self, model: &Model, parameters: &Parameters, q: &Tensor, pull: &Pull) -> Result<Vec<f64>> {
         let tree = &model.tree;
         let frames = self.kinematics.at(q)?;

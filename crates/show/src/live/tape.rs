@@ -14,7 +14,8 @@ const MOST: u64 = 256 << 20;
 /// If the program is killed, a file on the disk lacks no more than this.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Recordings under way: one on the disk, if the program was started with a path, and one in memory while a page wants it.
+/// Recordings under way: one on the disk, if the program was started with a path, and one in memory while a page wants
+/// it.
 #[derive(Debug, Default)]
 pub struct Tape {
     path: Option<PathBuf>,
@@ -53,7 +54,8 @@ impl Tape {
         self.memory.is_some()
     }
 
-    /// Begins the next file on the disk: `run.mcap`, then `run-2.mcap`. `here` starts where the world is, at the time `begin`, s.
+    /// Begins the next file on the disk: `run.mcap`, then `run-2.mcap`. `here` starts where the world is, at the time
+    /// `begin`, s.
     pub fn next_file(&mut self, here: &Recording, begin: f64) -> Result<()> {
         self.close()?;
         let Some(path) = &self.path else { return Ok(()) };

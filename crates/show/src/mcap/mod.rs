@@ -1,5 +1,5 @@
-//! MCAP, the container of timestamped messages that robotics tools share ([mcap.dev/spec](https://mcap.dev/spec)): writing and
-//! reading, without the parts that recordings do not use (attachments, metadata, LZ4).
+//! MCAP, the container of timestamped messages that robotics tools share ([mcap.dev/spec](https://mcap.dev/spec)):
+//! writing and reading, without the parts that recordings do not use (attachments, metadata, LZ4).
 //!
 //! ```text
 //! file    = magic, Header, data, DataEnd, summary, Footer, magic

@@ -34,7 +34,8 @@ pub struct Log {
 /// its last whole chunk.
 ///
 /// # Errors
-/// Says what is wrong if the file is not MCAP, is damaged, or uses another compression than Zstandard. Errors of `each` are passed on.
+/// Says what is wrong if the file is not MCAP, is damaged, or uses another compression than Zstandard. Errors of `each`
+/// are passed on.
 pub fn read<E: From<String>>(
     bytes: &[u8],
     mut each: impl FnMut(&Topic, u64, &[u8]) -> Result<(), E>,

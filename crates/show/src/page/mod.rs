@@ -62,7 +62,8 @@ impl Recording {
         if self.steps.len() <= most { self.html_of(&layout) } else { self.thinned(most).html() }
     }
 
-    /// [`Recording::html`] with other recordings of the same bodies, by name, which can be seen over this one or beside it.
+    /// [`Recording::html`] with other recordings of the same bodies, by name, which can be seen over this one or beside
+    /// it.
     ///
     /// # Errors
     /// If a recording has other bodies.

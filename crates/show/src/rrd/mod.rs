@@ -1,4 +1,5 @@
-//! Recordings as files of [rerun](https://rerun.io): bodies with their shapes, contacts, and everything that has a number.
+//! Recordings as files of [rerun](https://rerun.io): bodies with their shapes, contacts, and everything that has a
+//! number.
 
 mod stream;
 
@@ -26,9 +27,9 @@ const THICK: f64 = 0.002;
 
 type Table = std::result::Result<Vec<Column>, ArrowError>;
 
-/// Writes a file for rerun's viewer, from its version 0.24 on: `/world/BODY`, transforms in the world, with `collision` and `look` shapes below them;
-/// `/world/contacts`, points on B and arrows of 2 cm/N where there is force; and by name `/scalars`, `/q`, `/u`, `/gap`, m,
-/// `/force`, N, and `/solver`. The timeline `time` is that of the simulation.
+/// Writes a file for rerun's viewer, from its version 0.24 on: `/world/BODY`, transforms in the world, with `collision`
+/// and `look` shapes below them; `/world/contacts`, points on B and arrows of 2 cm/N where there is force; and by name
+/// `/scalars`, `/q`, `/u`, `/gap`, m, `/force`, N, and `/solver`. The timeline `time` is that of the simulation.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -110,7 +111,8 @@ fn part(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// The pose on its body at which rerun draws a shape: rerun places a capsule by its lower centre, and a half-space is the top of a box.
+/// The pose on its body at which rerun draws a shape: rerun places a capsule by its lower centre, and a half-space is
+/// the top of a box.
 fn place(shape: &ShapeRecord) -> Isometry3<f64> {
     let [w, i, j, k] = shape.quaternion;
     let [x, y, z] = shape.position;

@@ -1,5 +1,5 @@
-//! As much of rerun's file format as a recording needs: a header, then messages in the Protocol Buffers' wire format, the most
-//! of them with a table of Arrow. It is the format that rerun promises to read from its version 0.23 on.
+//! As much of rerun's file format as a recording needs: a header, then messages in the Protocol Buffers' wire format,
+//! the most of them with a table of Arrow. It is the format that rerun promises to read from its version 0.23 on.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use arrow_schema::{ArrowError, Field, Schema};
 
 use crate::protobuf::Message;
 
-/// The first bytes of a file: its name, the version of rerun whose format this is, no compression, messages in Protocol Buffers.
+/// The first bytes of a file: its name, the version of rerun whose format this is, no compression, messages in Protocol
+/// Buffers.
 const HEADER: [u8; 12] = [b'R', b'R', b'F', b'2', 0, 24, 0, 0, 0, 2, 0, 0];
 /// Version of the layout of tables.
 const VERSION: &str = "0.1.0";
@@ -99,8 +100,8 @@ pub struct Stream<W: Write> {
 }
 
 impl<W: Write> Stream<W> {
-    /// Begins a file by `generator` of the recording with this name, which should be its own: a viewer joins recordings of one
-    /// name.
+    /// Begins a file by `generator` of the recording with this name, which should be its own: a viewer joins recordings
+    /// of one name.
     pub fn new(mut to: W, name: &str, generator: &str) -> io::Result<Self> {
         to.write_all(&HEADER)?;
         let application = Message::new().text(1, "fingertip");

@@ -13,7 +13,8 @@ use super::super::trace::{Item, Kind, Output, Region, Row, Variable};
 use super::printer::{At, Printer};
 use super::text::{Text, declare_table, number_of};
 
-/// The fewest copies between places in the driver for which a table and a loop are printed in place of single assignments.
+/// The fewest copies between places in the driver for which a table and a loop are printed in place of single
+/// assignments.
 const MOVES: usize = 8;
 /// The C variable with the mask of active worlds: those for which the current code runs.
 pub(super) const ACTIVE: &str = "w->active";
@@ -25,7 +26,8 @@ impl Printer<'_> {
         number_of(&self.trace.results[row], &index, at == At::Driver && of_step)
     }
 
-    /// Prints the driver's writing of results. Numbers that stand in working memory are copied by a table and a loop, if there are many.
+    /// Prints the driver's writing of results. Numbers that stand in working memory are copied by a table and a loop,
+    /// if there are many.
     pub(super) fn write(&self, outputs: &[Output], text: &mut Text) {
         let pool = if self.precision == Precision::Double { Pool::Double } else { Pool::Single };
         let place = |output: &Output| {
@@ -59,7 +61,8 @@ impl Printer<'_> {
         text.close();
     }
 
-    /// The assignment of `value` to `to` where the mask is set; other worlds keep their content. Without a mask it is a plain assignment.
+    /// The assignment of `value` to `to` where the mask is set; other worlds keep their content. Without a mask it is a
+    /// plain assignment.
     pub(super) fn blended(&self, id: Id, mask: Option<&str>, to: &str, value: String) -> String {
         let node = self.node(id);
         match mask {
@@ -162,8 +165,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The variables that need an assignment, each with its new value, and the set of these variables. Variables that keep their
-    /// value, or whose new value already stands in their place, need none.
+    /// The variables that need an assignment, each with its new value, and the set of these variables. Variables that
+    /// keep their value, or whose new value already stands in their place, need none.
     pub(super) fn changed(
         variables: &[Variable],
         from: fn(&Variable) -> Id,
@@ -176,8 +179,8 @@ impl Printer<'_> {
         (changes, own)
     }
 
-    /// Statements that set variables simultaneously, in the worlds of a mask: first copies of the values that other assignments
-    /// overwrite, then the assignments.
+    /// Statements that set variables simultaneously, in the worlds of a mask: first copies of the values that other
+    /// assignments overwrite, then the assignments.
     pub(super) fn changes(
         &self,
         changes: &[(Id, Id)],
@@ -194,7 +197,8 @@ impl Printer<'_> {
         [copies, changes.iter().map(change).collect()]
     }
 
-    /// Prints the setting of a region's variables in the driver. Moves between places in memory use a table and a loop, if there are many.
+    /// Prints the setting of a region's variables in the driver. Moves between places in memory use a table and a loop,
+    /// if there are many.
     pub(super) fn set(&self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
         let mask = mask.filter(|_| self.is_vector());
         let value = |id: Id| self.value(id, At::Driver);
@@ -225,7 +229,8 @@ impl Printer<'_> {
         changes.iter().for_each(|line| text.line(line));
     }
 
-    /// The arguments of a call from the driver: the rows and working memory that the function uses, and the instance number.
+    /// The arguments of a call from the driver: the rows and working memory that the function uses, and the instance
+    /// number.
     fn arguments(&self, function: usize, in_time: bool, instance: Option<String>) -> String {
         let uses = &self.uses[self.schedule.kinds.of[function].0];
         let of = |row: &Row| match row.step {

@@ -17,8 +17,8 @@ pub fn number(precision: Precision) -> &'static str {
 }
 
 impl Printer<'_> {
-    /// The C index of a place in a row or in working memory. In a function merged with others, the index may include an offset per
-    /// instance.
+    /// The C index of a place in a row or in working memory. In a function merged with others, the index may include an
+    /// offset per instance.
     pub(super) fn index(&self, place: usize, slot: Slot, at: At) -> String {
         let difference = match at {
             At::Function(function) => self.table(function).difference(slot),
@@ -30,7 +30,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Must this constant be read from working memory here, as other functions of the same kind have a number in memory in its place?
+    /// Must this constant be read from working memory here, as other functions of the same kind have a number in memory
+    /// in its place?
     pub(super) fn is_in_memory(&self, id: Id, at: At) -> bool {
         match at {
             At::Function(function) => {
@@ -60,7 +61,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The C variable of a node inside its function. Numbering starts at the function's first node, so that names are short.
+    /// The C variable of a node inside its function. Numbering starts at the function's first node, so that names are
+    /// short.
     pub(super) fn local(&self, id: Id, function: usize) -> String {
         format!("v{}", id - self.first[function])
     }
@@ -103,8 +105,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The C expression of a number of an operand. In the loop over time, the driver adds the offset of its step; functions get a
-    /// pointer to the step's part.
+    /// The C expression of a number of an operand. In the loop over time, the driver adds the offset of its step;
+    /// functions get a pointer to the step's part.
     pub(super) fn input(&self, id: Id, at: At, in_driver: bool) -> String {
         match self.trace.operand_of(self.node(id).bits as usize) {
             Some((row, place)) => {
@@ -137,7 +139,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The letter that marks the precision in the names of register operations: S single, D double, W double in a program of singles.
+    /// The letter that marks the precision in the names of register operations: S single, D double, W double in a
+    /// program of singles.
     pub(super) fn letter(&self, precision: Precision) -> char {
         match (precision, self.precision) {
             (Precision::Single, _) => 'S',

@@ -21,8 +21,8 @@ use printer::{At, Printer};
 pub use printer::{THREADS, Worlds};
 use text::{Text, declare_table};
 
-/// C functions for −x where x = fma(a, b, c). GCC 12 fuses the two into one instruction, which gives +0 instead of −0 where
-/// ab = −c. The text needs a definition of `INLINE` before it.
+/// C functions for −x where x = fma(a, b, c). GCC 12 fuses the two into one instruction, which gives +0 instead of −0
+/// where ab = −c. The text needs a definition of `INLINE` before it.
 macro_rules! negated {
     () => {
         "\
@@ -66,8 +66,8 @@ pub const PRELUDE: &str = concat!(
     negated!()
 );
 
-/// The head of text for registers of worlds. Before it, `DOUBLES` must be defined as the number of doubles in a register, and
-/// `SINGLE` as whether rows are of single precision.
+/// The head of text for registers of worlds. Before it, `DOUBLES` must be defined as the number of doubles in a
+/// register, and `SINGLE` as whether rows are of single precision.
 #[cfg(feature = "native")]
 pub const VECTOR_PRELUDE: &str = include_str!("vector.h");
 
@@ -150,7 +150,8 @@ pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) ->
     CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
-/// Only the name and arguments of the C function for a trace, without an implementation: for callers that write the body themselves.
+/// Only the name and arguments of the C function for a trace, without an implementation: for callers that write the
+/// body themselves.
 pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
     let number = number(precision);
     let read = trace.operands.iter().map(|row| format!("const {number} *restrict {}", row.name));
@@ -163,8 +164,9 @@ pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
 /// The argument of a function with a loop over time that says how many steps there are.
 pub const STEPS: &str = "unsigned long long n_steps";
 
-/// Traces with more operations than this have equal functions merged. Looking up places in tables would cost shorter traces a sixth
-/// of their speed, and they compile in seconds anyway. On GPUs, merging is always on: they have little room for instructions.
+/// Traces with more operations than this have equal functions merged. Looking up places in tables would cost shorter
+/// traces a sixth of their speed, and they compile in seconds anyway. On GPUs, merging is always on: they have little
+/// room for instructions.
 const LONG: usize = 30_000;
 /// The fewest operations of a function that is called in several places; a call takes about as long as ten of them.
 const SHORTEST: usize = 40;
@@ -172,7 +174,8 @@ const SHORTEST: usize = 40;
 const SHORTEST_OF_C: usize = 16;
 
 impl Printer<'_> {
-    /// The name and arguments of a function: the rows and the working memory that it uses, the number of steps and the instance number.
+    /// The name and arguments of a function: the rows and the working memory that it uses, the number of steps and the
+    /// instance number.
     fn signature(&self, name: &str, uses: &[bool], steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
@@ -195,7 +198,8 @@ impl Printer<'_> {
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
-    /// Prints the one function for all functions of a kind. Returns which rows it uses and, last, whether it uses the working memory.
+    /// Prints the one function for all functions of a kind. Returns which rows it uses and, last, whether it uses the
+    /// working memory.
     fn kind(&self, kind: usize, text: &mut String) -> Vec<bool> {
         let function = self.schedule.kinds.functions[kind][0];
         let table = &self.schedule.tables[kind];

@@ -1,4 +1,5 @@
-//! The state of printing a trace as C: the trace and its schedule, what the code is for, and queries that all of the printing shares.
+//! The state of printing a trace as C: the trace and its schedule, what the code is for, and queries that all of the
+//! printing shares.
 
 use crate::lane::Precision;
 

@@ -1,9 +1,9 @@
-//! Register coalescing for working memory. A variable of the driver shares one place with its initial and final values where that
-//! is safe. The values are then written straight to that place, and no copies are needed.
+//! Register coalescing for working memory. A variable of the driver shares one place with its initial and final values
+//! where that is safe. The values are then written straight to that place, and no copies are needed.
 //!
-//! Sets of such nodes grow pair by pair. Two sets may be joined if, along every path through branches and loops, each read of a
-//! node in the set finds that node in the shared place. In a branch or loop, worlds that are not active must keep their old
-//! content: see [`Coalesced::is_masked`].
+//! Sets of such nodes grow pair by pair. Two sets may be joined if, along every path through branches and loops, each
+//! read of a node in the set finds that node in the shared place. In a branch or loop, worlds that are not active must
+//! keep their old content: see [`Coalesced::is_masked`].
 
 use super::super::functions::{Function, Pool, Step, is_prompt, touched};
 use super::super::op::Id;
@@ -48,8 +48,8 @@ pub(super) struct Coalesced {
     set_of: Vec<Id>,
     /// The members of each set; empty for a node that names no set.
     members: Vec<Vec<Id>>,
-    /// Must writing a node spare worlds that are not active, as they still need the old content of its place? For a variable, this
-    /// is asked of its initial value.
+    /// Must writing a node spare worlds that are not active, as they still need the old content of its place? For a
+    /// variable, this is asked of its initial value.
     pub(super) is_masked: Vec<bool>,
 }
 
@@ -162,7 +162,8 @@ impl<'a> Events<'a> {
         written.into_iter().for_each(|id| self.push(Event::Write(id), within));
     }
 
-    /// Coalesces nodes that need a place into sets as large as possible. Innermost regions come first, as they run most often.
+    /// Coalesces nodes that need a place into sets as large as possible. Innermost regions come first, as they run most
+    /// often.
     pub(super) fn coalesced(&self, waits: &[bool]) -> Coalesced {
         let n = self.trace.nodes.len();
         let mut sets = Coalesced {
@@ -182,7 +183,8 @@ impl<'a> Events<'a> {
         for members in &sets.members {
             let masked: Vec<usize> = members.iter().filter_map(|&id| self.masked_region_of(id)).collect();
             for &id in members {
-                // The region in which the node is written; for a variable, its initial value is set outside of its region.
+                // The region in which the node is written; for a variable, its initial value is set outside of its
+                // region.
                 let Some(&at) = self.of[id as usize].first() else { continue };
                 let mut region = self.all[at].1;
                 while region != 0 && !masked.contains(&region) {
@@ -288,8 +290,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Walks on to the end of the current region. Returns the node that the place then holds (`Some(None)` if unknown), or `None`
-    /// if a read does not find its node.
+    /// Walks on to the end of the current region. Returns the node that the place then holds (`Some(None)` if unknown),
+    /// or `None` if a read does not find its node.
     fn until_close(&mut self, mut holds: Option<Id>) -> Option<Option<Id>> {
         while let Some(&at) = self.path.get(self.at) {
             self.at += 1;
@@ -332,8 +334,8 @@ impl Walk<'_> {
         Some(holds)
     }
 
-    /// Sets the variables of a region simultaneously. Returns the variable that owns the shared place, if any, and whether its
-    /// value is copied there; `None` if a value is not found in the place.
+    /// Sets the variables of a region simultaneously. Returns the variable that owns the shared place, if any, and
+    /// whether its value is copied there; `None` if a value is not found in the place.
     fn set_variables(&self, event: Event, region: usize, holds: Option<Id>) -> Option<Option<(Id, bool)>> {
         let from = source(event);
         let (mut own, mut is_read) = (None, false);
@@ -351,7 +353,8 @@ impl Walk<'_> {
             }
             is_read |= is_here && !is_own;
         }
-        // Copies are made one after the other, so a copy into the place may destroy a value that another variable still reads.
+        // Copies are made one after the other, so a copy into the place may destroy a value that another variable still
+        // reads.
         (!is_read || own.is_none_or(|(_, is_copied)| !is_copied)).then_some(own)
     }
 }

@@ -1,4 +1,5 @@
-//! Liveness analysis and linear-scan allocation of working memory: when each node is needed, and which place it has from then to then.
+//! Liveness analysis and linear-scan allocation of working memory: when each node is needed, and which place it has
+//! from then to then.
 
 use super::super::functions::{Function, Pool, Step, is_prompt};
 use super::super::op::Id;
@@ -18,7 +19,8 @@ pub(super) struct Lives<'a> {
     pub(super) now: usize,
     /// The driver's loops: first step, last step, and the index of the loop around.
     loops: Vec<(usize, usize, Option<usize>)>,
-    /// All uses of nodes: the node, the driver step, the function that reads it (`None` for the driver), and the innermost loop.
+    /// All uses of nodes: the node, the driver step, the function that reads it (`None` for the driver), and the
+    /// innermost loop.
     uses: Vec<(Id, usize, Option<usize>, Option<usize>)>,
 }
 
@@ -90,7 +92,8 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// Notes the uses of results that the driver writes late: at the end of a step if `of_step` is set, else at the end of the program.
+    /// Notes the uses of results that the driver writes late: at the end of a step if `of_step` is set, else at the end
+    /// of the program.
     pub(super) fn write_late(&mut self, of_step: bool, within: Option<usize>) {
         for output in &self.trace.outputs {
             if output.of_step == of_step && !is_prompt(self.trace, self.in_time, output) {
@@ -153,7 +156,8 @@ impl<'a> Lives<'a> {
         waits
     }
 
-    /// Linear-scan allocation. Assigns one place to each set of coalesced nodes, and returns the places and the length of each array.
+    /// Linear-scan allocation. Assigns one place to each set of coalesced nodes, and returns the places and the length
+    /// of each array.
     pub(super) fn places<'b>(&self, sets: impl Iterator<Item = &'b [Id]>) -> (Vec<Option<usize>>, [usize; 3]) {
         let mut last = vec![0; self.born.len()];
         for &(id, now, _, mut within) in &self.uses {

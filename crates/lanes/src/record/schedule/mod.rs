@@ -1,9 +1,10 @@
-//! Scheduling: cuts a trace into functions that a compiler takes in seconds, and allocates working memory for numbers between them.
+//! Scheduling: cuts a trace into functions that a compiler takes in seconds, and allocates working memory for numbers
+//! between them.
 //!
-//! Compilers take more than twice as long for a function of twice the length. So a function has at most a few hundred operations,
-//! with the short branches and loops among them. A driver calls the functions and executes the longer branches and loops. A number
-//! that one function leaves for another, or for the driver, has a place in working memory. A place is used again after the last use
-//! of its number.
+//! Compilers take more than twice as long for a function of twice the length. So a function has at most a few hundred
+//! operations, with the short branches and loops among them. A driver calls the functions and executes the longer
+//! branches and loops. A number that one function leaves for another, or for the driver, has a place in working memory.
+//! A place is used again after the last use of its number.
 
 mod coalesce;
 mod lives;
@@ -34,13 +35,14 @@ pub(super) struct Schedule {
     pub(super) kinds: Kinds,
     /// For each kind, the offsets and constants that differ between its functions.
     pub(super) tables: Vec<Table>,
-    /// Constants that must be stored in working memory, as other functions of the same kind read a number from memory or an operand there.
+    /// Constants that must be stored in working memory, as other functions of the same kind read a number from memory
+    /// or an operand there.
     pub(super) constants: Vec<Id>,
 }
 
 impl Schedule {
-    /// Cuts a trace into functions. With `Some(shortest)`, equal functions of at least that many operations are merged into one;
-    /// with `None`, none are.
+    /// Cuts a trace into functions. With `Some(shortest)`, equal functions of at least that many operations are merged
+    /// into one; with `None`, none are.
     pub(super) fn new(trace: &Trace, shortest: Option<usize>) -> Self {
         let in_time = in_time(trace);
         let mut pieces = Vec::new();
@@ -65,7 +67,8 @@ impl Schedule {
 }
 
 impl Layout {
-    /// Allocates working memory by linear scan over the lifetimes of nodes, after nodes that can share a place are coalesced.
+    /// Allocates working memory by linear scan over the lifetimes of nodes, after nodes that can share a place are
+    /// coalesced.
     fn new(trace: &Trace, functions: &[Function], steps: &[Step], in_time: &[bool]) -> Self {
         let mut lives = Lives::new(trace, functions, in_time);
         lives.follow(steps, None);

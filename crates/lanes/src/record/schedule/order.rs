@@ -1,6 +1,7 @@
-//! Instruction scheduling for registers of worlds. Kernels handle one contact or finger after the other, and the operations of one
-//! form a dependency chain: a square root takes 21 cycles, a product 4. A processor looks only some hundred operations ahead, which
-//! is not far enough to reach the next chain. Here, operations whose arguments are ready move ahead of those that would wait.
+//! Instruction scheduling for registers of worlds. Kernels handle one contact or finger after the other, and the
+//! operations of one form a dependency chain: a square root takes 21 cycles, a product 4. A processor looks only some
+//! hundred operations ahead, which is not far enough to reach the next chain. Here, operations whose arguments are
+//! ready move ahead of those that would wait.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Joins the pieces of a trace into functions. Functions are made as long as allowed, but repeated pieces stay apart so that they
-//! can be merged.
+//! Joins the pieces of a trace into functions. Functions are made as long as allowed, but repeated pieces stay apart so
+//! that they can be merged.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use super::super::functions::{Function, LENGTH, Step};
 use super::super::kinds::Kinds;
 use super::super::trace::Trace;
 
-/// Joins pieces into functions, and rewrites the steps to call them. A function that is called in several places has at least
-/// `shortest` operations.
+/// Joins pieces into functions, and rewrites the steps to call them. A function that is called in several places has at
+/// least `shortest` operations.
 pub(super) fn joined(
     trace: &Trace,
     steps: Vec<Step>,
@@ -73,7 +73,8 @@ fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
     f(&pieces);
 }
 
-/// Joins runs in two passes: first two kinds that nearly always follow each other, then all neighbours that are not repeated or are short.
+/// Joins runs in two passes: first two kinds that nearly always follow each other, then all neighbours that are not
+/// repeated or are short.
 fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
     let mut count = vec![0; n_kinds];
     all.iter().flatten().for_each(|run| count[run.kind] += 1);

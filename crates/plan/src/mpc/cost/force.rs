@@ -4,8 +4,8 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::mpc::simulator::Forces;
 
-/// Cost weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A size of
-/// 0 asks for small forces. Another size asks to keep the contacts, with about that force.
+/// Cost weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A
+/// size of 0 asks for small forces. Another size asks to keep the contacts, with about that force.
 #[derive(Clone, Debug)]
 pub struct ContactForce {
     /// The contacts (see [`Model::contacts_between`](fingertip_step::model::Model::contacts_between)).

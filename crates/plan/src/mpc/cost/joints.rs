@@ -49,8 +49,8 @@ impl Posture {
         Self { follows: true, ..Self::new(simulator, q) }
     }
 
-    /// The cost of joints of an object or a robot, by their own names: the distance of a door's `"hinge"` from an angle. Angles are not
-    /// wrapped: a screw that has turned once more is elsewhere.
+    /// The cost of joints of an object or a robot, by their own names: the distance of a door's `"hinge"` from an
+    /// angle. Angles are not wrapped: a screw that has turned once more is elsewhere.
     ///
     /// # Errors
     /// If the object has no such joint, or a position is not finite or larger than 1e6 rad or m.

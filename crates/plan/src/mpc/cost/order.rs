@@ -7,8 +7,8 @@ use super::{Cost, Expansion};
 use fingertip_step::kinematics::Points;
 use fingertip_step::model::Model;
 
-/// Σ max(0, distance − a·(p_{i+1} − p_i))², m², over points p_i on bodies that come one after the other along the unit axis a. Fingers whose tips
-/// stay in the order in which they grow do not cross.
+/// Σ max(0, distance − a·(p_{i+1} − p_i))², m², over points p_i on bodies that come one after the other along the unit
+/// axis a. Fingers whose tips stay in the order in which they grow do not cross.
 #[derive(Debug)]
 pub struct Order {
     points: Points,
@@ -18,7 +18,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// From bodies, whose origins are the points, an axis in the world, of any length but 0, and the least distance of neighbours along it, m.
+    /// From bodies, whose origins are the points, an axis in the world, of any length but 0, and the least distance of
+    /// neighbours along it, m.
     ///
     /// # Errors
     /// If a name is not a body's.

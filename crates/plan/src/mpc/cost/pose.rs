@@ -9,7 +9,8 @@ use super::{Cost, Expansion};
 use fingertip_scene::{JointKind, check};
 use fingertip_step::model::Model;
 
-/// A goal for an object's pose and its joints, and for other objects. A part that is `None`, or a joint that is not named, is free.
+/// A goal for an object's pose and its joints, and for other objects. A part that is `None`, or a joint that is not
+/// named, is free.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goal {
     /// Position of its frame, m. z is ignored for planar objects.

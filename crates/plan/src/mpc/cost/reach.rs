@@ -26,7 +26,8 @@ impl Reach {
         Ok(Self { points: self::points(model, all)?, n: points.len(), distance, nv: model.nv() })
     }
 
-    /// The distance of point i from the object in excess of `distance`, m, and the unit vector from the object to the point.
+    /// The distance of point i from the object in excess of `distance`, m, and the unit vector from the object to the
+    /// point.
     fn excess(&self, points: &[[f64; 3]], i: usize) -> (f64, [f64; 3]) {
         let (p, o) = (points[i], points[self.n]);
         let d: [f64; 3] = std::array::from_fn(|k| p[k] - o[k]);

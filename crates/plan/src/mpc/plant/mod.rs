@@ -1,4 +1,5 @@
-//! Our own steps as the plant: late, with noise and with other parameters than the planner believes in, if that is asked for.
+//! Our own steps as the plant: late, with noise and with other parameters than the planner believes in, if that is
+//! asked for.
 
 mod second_order;
 
@@ -157,8 +158,8 @@ impl Plant {
         Ok(period)
     }
 
-    /// [`Plant::advance`] by steps that another makes, as one that records them: from where it is, under a command (nu), to the
-    /// next q, and whether the step has a solution.
+    /// [`Plant::advance`] by steps that another makes, as one that records them: from where it is, under a command
+    /// (nu), to the next q, and whether the step has a solution.
     ///
     /// # Errors
     /// If the plant is not quasi-dynamic, or a step returns an error.

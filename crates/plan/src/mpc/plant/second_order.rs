@@ -12,12 +12,12 @@ use fingertip_step::step::{Dynamic, DynamicParams};
 /// The longest step, s.
 const H: f64 = 1e-3;
 
-/// A world that moves by the second-order step under the commands of a quasi-dynamic one: it has velocities, so that objects slide and
-/// roll on.
+/// A world that moves by the second-order step under the commands of a quasi-dynamic one: it has velocities, so that
+/// objects slide and roll on.
 ///
-/// Commands drive joints, and the joints of their tendons, by springs, τ = K (u − q) + g(q), which carry the robot's own weight, and are
-/// damped by 2 √(K M_jj) with the inertia M_jj that they move at home, in the place of the robot's own damping and dry friction. Friction
-/// of contacts is Coulomb's.
+/// Commands drive joints, and the joints of their tendons, by springs, τ = K (u − q) + g(q), which carry the robot's
+/// own weight, and are damped by 2 √(K M_jj) with the inertia M_jj that they move at home, in the place of the robot's
+/// own damping and dry friction. Friction of contacts is Coulomb's.
 #[derive(Clone, Debug)]
 pub struct SecondOrder {
     step: Dynamic,
@@ -71,7 +71,8 @@ impl SecondOrder {
     /// At rest. `scene` has the step that commands are given for, and κ. Its own steps are of a millisecond at most.
     ///
     /// # Errors
-    /// If the scene is not valid, an override is not of its model, or no step begins at home, as where a joint moves no mass.
+    /// If the scene is not valid, an override is not of its model, or no step begins at home, as where a joint moves no
+    /// mass.
     pub fn new(scene: &Scene, overrides: &Overrides) -> Result<Self> {
         let mut scene = scene.clone();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]

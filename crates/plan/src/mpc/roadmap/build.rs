@@ -34,7 +34,8 @@ pub struct Options {
     pub neighbours: usize,
     /// Number of trials of each edge, each time in another world.
     pub tries: usize,
-    /// Are joints drawn too, evenly within their limits, for all candidates but the first? Else the robots are where the task starts.
+    /// Are joints drawn too, evenly within their limits, for all candidates but the first? Else the robots are where
+    /// the task starts.
     pub joints: bool,
     /// Seed of all draws.
     pub seed: u64,
@@ -56,8 +57,9 @@ pub struct Building {
 }
 
 impl Roadmap {
-    /// Adds nodes up to their number, and tries edges until each has been tried often enough, or `go_on`, which is asked before each round of
-    /// 16 tries, says no. What is there already stays and counts. After as many rounds the same comes out with any number of threads.
+    /// Adds nodes up to their number, and tries edges until each has been tried often enough, or `go_on`, which is
+    /// asked before each round of 16 tries, says no. What is there already stays and counts. After as many rounds the
+    /// same comes out with any number of threads.
     ///
     /// # Errors
     /// If it is another task's, or a roll-out fails.
@@ -209,8 +211,8 @@ impl Roadmap {
     }
 }
 
-/// Candidate number `number`, where it came to rest: at the start of an episode, or with the object at its goal. None if it did not. The
-/// episodes are others than those that run with the same seed.
+/// Candidate number `number`, where it came to rest: at the start of an episode, or with the object at its goal. None
+/// if it did not. The episodes are others than those that run with the same seed.
 fn settled(task: &Task, simulator: &Simulator, options: &Options, number: usize) -> Result<Option<Vec<f64>>> {
     let Episode { start: Start { mut q, .. }, goal, .. } = task.episode(!options.seed, number / 2)?;
     if number % 2 == 1 {

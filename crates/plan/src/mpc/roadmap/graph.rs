@@ -25,8 +25,9 @@ pub struct Path {
 }
 
 impl Roadmap {
-    /// The cheapest way with the costs, s, of going from the start to nodes, from nodes to the goal, and, if that is possible, from the
-    /// start to the goal without a node. None if there is no way. Edges that never succeeded are not used.
+    /// The cheapest way with the costs, s, of going from the start to nodes, from nodes to the goal, and, if that is
+    /// possible, from the start to the goal without a node. None if there is no way. Edges that never succeeded are not
+    /// used.
     pub fn shortest(&self, starts: &[(usize, f64)], ends: &[(usize, f64)], direct: Option<f64>) -> Option<Path> {
         let mut graph = self.graph();
         let (start, goal) = (graph.add_node(()), graph.add_node(()));

@@ -33,9 +33,9 @@ pub struct Query {
 }
 
 impl Roadmap {
-    /// A way from a state (nq), which should be at rest, to a goal. The local planner is tried on the planner's own model: straight to the
-    /// goal; if that fails to the three nearest nodes and from the four nodes nearest to the goal; and where that makes no way, once more to
-    /// and from as many others.
+    /// A way from a state (nq), which should be at rest, to a goal. The local planner is tried on the planner's own
+    /// model: straight to the goal; if that fails to the three nearest nodes and from the four nodes nearest to the
+    /// goal; and where that makes no way, once more to and from as many others.
     ///
     /// # Errors
     /// If a roll-out fails.
@@ -43,8 +43,8 @@ impl Roadmap {
         self.query_again(task, q, goal, &mut None, 0)
     }
 
-    /// Plans again for a goal to whose nodes `ends` is known from a query before, and which was not reached straight so often although that was
-    /// expected.
+    /// Plans again for a goal to whose nodes `ends` is known from a query before, and which was not reached straight so
+    /// often although that was expected.
     pub(super) fn query_again(
         &self,
         task: &Task,

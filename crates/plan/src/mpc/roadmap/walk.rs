@@ -1,4 +1,5 @@
-//! One part of a way by the local planner: first the object is brought to a pose, then the robots to where they are to be.
+//! One part of a way by the local planner: first the object is brought to a pose, then the robots to where they are to
+//! be.
 
 use candle_core::Result;
 
@@ -8,7 +9,8 @@ use crate::mpc::start::Start;
 use crate::mpc::supervision::Doing;
 use crate::mpc::task::{Episode, Progress, Task};
 
-/// The object is there when it is within this share of what counts as reached, so that it may move a little when it is released.
+/// The object is there when it is within this share of what counts as reached, so that it may move a little when it is
+/// released.
 const THERE: f64 = 0.6;
 /// The robots are there when no joint is farther off, rad or m.
 const HOME: f64 = 0.1;
@@ -68,7 +70,8 @@ impl Walk {
         Self::new(goal, Some(q.to_vec()), near, stall, Phase::Move)
     }
 
-    /// Letting go of an object where it is, to the joints of a state. It has arrived when the robots have, wherever the object is then.
+    /// Letting go of an object where it is, to the joints of a state. It has arrived when the robots have, wherever the
+    /// object is then.
     pub fn release(goal: Goal, q: &[f64], stall: f64) -> Self {
         Self::new(goal, Some(q.to_vec()), f64::INFINITY, stall, Phase::Release)
     }

@@ -32,23 +32,24 @@ const MOST_RETURNS: usize = 3;
 /// A retreat ends when every joint is this near to its place at home, rad or m, or after this time, s.
 const HOME: f64 = 0.1;
 const LONGEST_RETREAT: f64 = 2.0;
-/// After so many ways out without progress a retreat is rough: it lets objects fall on any side, their cost counts by this share, and it goes back the
-/// way that the joints came.
+/// After so many ways out without progress a retreat is rough: it lets objects fall on any side, their cost counts by
+/// this share, and it goes back the way that the joints came.
 const ROUGH_AFTER: usize = 2;
 const ROUGH: f64 = 0.1;
 /// The time for which one finger alone goes home, s, where fingers are in each other's way.
 const LONGEST_FINGER: f64 = 1.0;
-/// The way that the joints came is kept where one of them has gone so far since, rad or m, and so many places of it. Back along it each
-/// place has so much time, s, and a retreat goes to so many.
+/// The way that the joints came is kept where one of them has gone so far since, rad or m, and so many places of it.
+/// Back along it each place has so much time, s, and a retreat goes to so many.
 const STRIDE: f64 = 0.3;
 const MOST_PLACES: usize = 200;
 const LONGEST_PLACE: f64 = 0.5;
 const MOST_BACK: usize = 10;
-/// A joint is held by what the plan does not know where it was to go at least this share of its bound, and has gone less than
-/// the second share of the way.
+/// A joint is held by what the plan does not know where it was to go at least this share of its bound, and has gone
+/// less than the second share of the way.
 const WANTED: f64 = 0.2;
 const GONE: f64 = 0.5;
-/// Progress is a step of this share of the distance that counts as success, and of this share of the smallest distance so far.
+/// Progress is a step of this share of the distance that counts as success, and of this share of the smallest distance
+/// so far.
 const PROGRESS: f64 = 0.2;
 const SHARE: f64 = 0.02;
 
@@ -77,7 +78,8 @@ pub struct Supervisor {
     doing: Doing,
     /// The present target of planning.
     target: Goal,
-    /// The joints of each finger, the part of a retreat, and the joints that go home or stay there where one finger does alone.
+    /// The joints of each finger, the part of a retreat, and the joints that go home or stay there where one finger
+    /// does alone.
     fingers: Vec<Vec<usize>>,
     homing: Homing,
     moved: Vec<usize>,
@@ -145,7 +147,8 @@ impl Supervisor {
         })
     }
 
-    /// With a roadmap, which leads to goals that the planner does not reach alone. Without the task's `supervision` it is not used.
+    /// With a roadmap, which leads to goals that the planner does not reach alone. Without the task's `supervision` it
+    /// is not used.
     pub fn with_guide(mut self, guide: Guide) -> Self {
         self.guide = Some(Box::new(guide));
         self
@@ -376,8 +379,8 @@ impl Supervisor {
         self.begin(way, goal)
     }
 
-    /// Where the objects are now, but no higher than they were at the episode's start, and turned as they are now or, where that is not kept, as they
-    /// fall. What is turned as now is no higher than the task's goals are.
+    /// Where the objects are now, but no higher than they were at the episode's start, and turned as they are now or,
+    /// where that is not kept, as they fall. What is turned as now is no higher than the task's goals are.
     fn put_down(&self, is_kept: bool, q: &[f64]) -> Result<Goal> {
         let down = |object: &str| {
             let [now, first] = [q, &self.episode.start.q].map(|q| self.task.state_of(object, q));
@@ -402,7 +405,8 @@ impl Supervisor {
         Ok(-Vector3::from(self.task.turn_error(object, goal, q)?))
     }
 
-    /// The goal, with each object turned no farther than `subgoal` from its present orientation, and then on by what is given for it.
+    /// The goal, with each object turned no farther than `subgoal` from its present orientation, and then on by what is
+    /// given for it.
     fn ahead(&self, settings: Supervision, aside: &BTreeMap<String, Vector3<f64>>, q: &[f64]) -> Result<Goal> {
         let one = |object: &str, goal: &Goal| -> Result<Option<Turn>> {
             let turn = self.turn_to(object, goal, q)?.cap_magnitude(settings.subgoal);
@@ -428,7 +432,8 @@ impl Supervisor {
         self.fingers[finger].iter().all(|joint| off(joint).abs() < HOME)
     }
 
-    /// Is a joint on its way home held by what the plan does not know, as by another finger whose contacts are left out of plans?
+    /// Is a joint on its way home held by what the plan does not know, as by another finger whose contacts are left out
+    /// of plans?
     fn is_held(&self, q: &[f64]) -> bool {
         let plan = self.answer.as_ref().and_then(|answer| answer.plan.as_ref());
         let Some((plan, before)) = plan.zip(self.before.as_ref()) else { return false };

@@ -17,7 +17,8 @@ const TOUCHES: f64 = 1e-2;
 const HINDERS: f64 = 0.1;
 /// A joint this near to its limit is at it, rad or m.
 const AT_LIMIT: f64 = 0.02;
-/// An object that has moved less than this since the goal was given has not moved, m and rad; its joints, less than the first.
+/// An object that has moved less than this since the goal was given has not moved, m and rad; its joints, less than the
+/// first.
 const MOVED: [f64; 2] = [2e-3, 0.03];
 
 /// The reason of a stall.
@@ -25,8 +26,8 @@ const MOVED: [f64; 2] = [2e-3, 0.03];
 pub enum Stall {
     /// The robot touches no object in the plan that is not at its goal.
     NoContact,
-    /// No object that is not at its goal has moved since the goal was given: such as a goal straight across the fingers, for which all motions to
-    /// either side are alike.
+    /// No object that is not at its goal has moved since the goal was given: such as a goal straight across the
+    /// fingers, for which all motions to either side are alike.
     Aligned,
     /// No small change of the commands brings objects nearer.
     NoGradient,
@@ -37,8 +38,8 @@ pub enum Stall {
 }
 
 impl Stall {
-    /// Why these objects, with their parts of the goal, that were at `first` (nq) when it was given are not there yet at q (nq), where
-    /// this was answered.
+    /// Why these objects, with their parts of the goal, that were at `first` (nq) when it was given are not there yet
+    /// at q (nq), where this was answered.
     pub(super) fn of(
         task: &Task,
         late: &[(&str, &Goal)],

@@ -28,7 +28,8 @@ impl Task {
         Some(least.fold(f64::INFINITY, f64::min)).filter(|x| x.is_finite()).unwrap_or(0.0)
     }
 
-    /// The objects that are not at their goals at q (nq) by the task's measure of success, each with its part of the goal; no robots.
+    /// The objects that are not at their goals at q (nq) by the task's measure of success, each with its part of the
+    /// goal; no robots.
     pub(in crate::mpc) fn late<'a>(&'a self, goal: &'a Goal, q: &[f64]) -> Result<Vec<(&'a str, &'a Goal)>> {
         let mut late = Vec::new();
         for (object, goal) in self.parts(goal).filter(|(object, _)| !self.is_robot(object)) {
@@ -39,7 +40,8 @@ impl Task {
         Ok(late)
     }
 
-    /// Log(R R*ᵀ) from the orientation that an object's part of a goal wants to that at q (nq), rad; zeros if it wants none.
+    /// Log(R R*ᵀ) from the orientation that an object's part of a goal wants to that at q (nq), rad; zeros if it wants
+    /// none.
     pub(in crate::mpc) fn turn_error(&self, object: &str, goal: &Goal, q: &[f64]) -> Result<[f64; 3]> {
         let turn = goal.turn.map(|turn| Orientation::new(self.simulator().model(), object, turn));
         Ok(turn.transpose()?.map_or([0.0; 3], |cost| cost.error(q)))

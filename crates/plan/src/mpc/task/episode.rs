@@ -168,7 +168,8 @@ impl Task {
         Ok(ends.fold(f64::INFINITY, f64::min))
     }
 
-    /// Makes an episode begin at q (nq). The command before its first one is the joints' positions there, within their limits.
+    /// Makes an episode begin at q (nq). The command before its first one is the joints' positions there, within their
+    /// limits.
     ///
     /// # Errors
     /// If q has a wrong length, or a number that is not finite or beyond a million. Then nothing has changed.
@@ -187,8 +188,8 @@ impl Task {
         Ok(())
     }
 
-    /// The errors relative to a goal at q (nq); of several objects, the largest of each kind. They are NaN, and so not small, if a number
-    /// of q is not finite, or an object's quaternion has no length.
+    /// The errors relative to a goal at q (nq); of several objects, the largest of each kind. They are NaN, and so not
+    /// small, if a number of q is not finite, or an object's quaternion has no length.
     ///
     /// # Errors
     /// If the goal does not fit the objects' freedom.

@@ -10,13 +10,14 @@ use fingertip_step::model::Model;
 /// A row: the goals, and the starts if the columns `init_…` are read.
 pub(super) type Row = (Goal, Option<Goal>);
 
-/// Reads columns `goal_x, goal_y, goal_z, goal_qw, goal_qx, goal_qy, goal_qz` for a free object, `goal_x, goal_y, goal_theta` for a planar
-/// one, `goal_` and a joint's own name, and the same with `init_` if `start`. Those of another object or robot begin with its name, as in
-/// `lid.goal_hinge`; one without such a column has no goal from here. Other columns are ignored.
+/// Reads columns `goal_x, goal_y, goal_z, goal_qw, goal_qx, goal_qy, goal_qz` for a free object,
+/// `goal_x, goal_y, goal_theta` for a planar one, `goal_` and a joint's own name, and the same with `init_` if `start`.
+/// Those of another object or robot begin with its name, as in `lid.goal_hinge`; one without such a column has no goal
+/// from here. Other columns are ignored.
 ///
 /// # Errors
-/// With the file, the line and the column: if a column is missing, is there twice, or is of another object but none of its own; if a cell is
-/// no finite number, or a quaternion zero; if there is no row.
+/// With the file, the line and the column: if a column is missing, is there twice, or is of another object but none of
+/// its own; if a cell is no finite number, or a quaternion zero; if there is no row.
 pub(super) fn read(
     folder: &Folder,
     file: &str,

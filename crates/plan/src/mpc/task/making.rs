@@ -77,8 +77,8 @@ impl Task {
         self.simulators.iter().map(problem).collect()
     }
 
-    /// The problems of letting go: the object stays at `pose`, and the robots go to `place` (nq numbers); or these joints alone, by their
-    /// indices, and the others yield. The object's cost counts by this share.
+    /// The problems of letting go: the object stays at `pose`, and the robots go to `place` (nq numbers); or these
+    /// joints alone, by their indices, and the others yield. The object's cost counts by this share.
     pub(in crate::mpc) fn retreat(
         &self,
         episode: &Episode,

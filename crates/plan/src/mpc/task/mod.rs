@@ -175,8 +175,8 @@ impl Task {
         Ok(task)
     }
 
-    /// This task as its file says it, but for some keys: `"horizon"`, or `"command.bound"` for a key of a table. None stands for a key that
-    /// is left out.
+    /// This task as its file says it, but for some keys: `"horizon"`, or `"command.bound"` for a key of a table. None
+    /// stands for a key that is left out.
     ///
     /// # Errors
     /// As [`Task::from_toml`].

@@ -53,8 +53,8 @@ impl Task {
         self.file.sequence.is_some()
     }
 
-    /// The sequence that begins with an episode's goal, if the task is one of goals in a row. Its draws depend only on the seed and the
-    /// episode's number.
+    /// The sequence that begins with an episode's goal, if the task is one of goals in a row. Its draws depend only on
+    /// the seed and the episode's number.
     pub fn sequence(&self, seed: u64, episode: &Episode) -> Option<Sequence> {
         let most = self.file.sequence.as_ref()?.goals.unwrap_or(GOALS);
         // No episode's own stream.
@@ -82,7 +82,8 @@ impl Task {
 }
 
 impl Sequence {
-    /// Counts a period that ended at q (nq) with these errors. If that reaches the goal and the sequence goes on, the next goal.
+    /// Counts a period that ended at q (nq) with these errors. If that reaches the goal and the sequence goes on, the
+    /// next goal.
     ///
     /// # Errors
     /// If a goal cannot be drawn.
