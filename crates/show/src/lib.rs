@@ -57,8 +57,8 @@ pub use export::{write_csv, write_npz};
 pub use live::{Entry, Gallery, LiveServer};
 #[cfg(feature = "full")]
 pub use load::Loaded;
-#[cfg(feature = "full")]
 pub use plan::Expected;
+#[cfg(feature = "full")]
 pub use plot::plot;
 pub use record::{Recorder, StepResult, record};
 pub use recording::{
