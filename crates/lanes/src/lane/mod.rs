@@ -48,7 +48,7 @@ pub(crate) use register::{EightF32, Four};
 pub use single::Single;
 pub use state::{Slot, State};
 pub(crate) use trigonometry::sin_cos;
-pub use zip::{Zip, copy};
+pub use zip::{Pairs, Zip, copy};
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Four = array::Array<f64, 4>;

@@ -21,6 +21,12 @@ impl<I: Iterator, J: Iterator> Iterator for Pairs<I, J> {
     fn next(&mut self) -> Option<Self::Item> {
         Some((self.first.next()?, self.second.next()?))
     }
+
+    /// Passes over what both iterators can pass over at once.
+    #[inline(always)]
+    fn nth(&mut self, n: usize) -> Option<Self::Item> {
+        Some((self.first.nth(n)?, self.second.nth(n)?))
+    }
 }
 
 impl<I, J> DoubleEndedIterator for Pairs<I, J>

@@ -317,21 +317,30 @@ fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feat
     // A point that is beside an edge and beyond its end is nearer than twice the tolerance.
     let near = hull.faces_near(p, 2.0 * tolerance);
     let faces = || near.iter().map(|&(face, _)| &hull.faces()[face]);
+    // Few of a large side's corners and edges are near: the others are not sorted.
     let mut corners: Vec<usize> = faces().flat_map(|face| &face.corners).copied().collect();
+    corners.retain(|&i| (vertex(i) - p).norm() <= tolerance);
     corners.sort_unstable();
     corners.dedup();
-    let mut edges: Vec<[usize; 2]> = faces().flat_map(crate::HullFace::edges).filter(|[i, j]| i < j).collect();
-    edges.sort_unstable();
-    let corners = corners.into_iter().map(vertex).filter(|v| (v - p).norm() <= tolerance);
-    let mut all: Vec<Feature> = corners.map(Feature::vertex).collect();
-    all.extend(edges.into_iter().filter_map(|[i, j]| {
+    let mut all: Vec<Feature> = corners.into_iter().map(|i| Feature::vertex(vertex(i))).collect();
+    let mut edges: Vec<([usize; 2], Feature)> = Vec::new();
+    for [i, j] in faces().flat_map(crate::HullFace::edges).filter(|[i, j]| i < j) {
         let (from, edge) = (p - vertex(i), vertex(j) - vertex(i));
-        let along = edge.normalize();
+        let squared = edge.norm_squared();
+        // Farther from one end than the edge is long, by more than the tolerance: (x + y)² ≤ 2 x² + 2 y².
+        if from.norm_squared() > 2.1 * (squared + tolerance * tolerance) {
+            continue;
+        }
+        let length = squared.sqrt();
+        let along = edge / length;
         let reach = along.dot(&from);
         let across = from - along * reach;
-        let is_near = across.norm() <= tolerance && reach >= -tolerance && reach <= edge.norm() + tolerance;
-        is_near.then(|| Feature::flat(p - across, &[along]))
-    }));
+        if across.norm() <= tolerance && reach >= -tolerance && reach <= length + tolerance {
+            edges.push(([i, j], Feature::flat(p - across, &[along])));
+        }
+    }
+    edges.sort_unstable_by_key(|&(ends, _)| ends);
+    all.extend(edges.into_iter().map(|(_, edge)| edge));
     all.extend(near.iter().filter(|(_, height)| *height >= -tolerance).map(|&(face, height)| {
         let normal = Vector3::from(hull.faces()[face].normal);
         Feature::plane(p - normal * height, &normal)

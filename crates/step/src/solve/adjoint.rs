@@ -43,7 +43,7 @@ pub(crate) fn vjp<R: Real>(
     clear(to.screws);
     let mut grad_kappa = [R::zero()];
     clear(to.contacts);
-    for (i, contact) in present(work.presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in present(s, work.presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
         R::when(

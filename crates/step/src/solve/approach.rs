@@ -175,7 +175,7 @@ impl<R: Real> Approach<R> {
         let columns = work.columns.as_chunks().0;
         let mut room = [R::splat(f64::INFINITY)];
         for (state, contact) in
-            present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
         {
             let (cone, there) = (&state.cone, state.is_there());
             R::when(
@@ -239,7 +239,7 @@ impl<R: Real> Approach<R> {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
         let mut worst = [R::zero()];
-        for state in present(work.presence, ContactState::of(work.contact_states)) {
+        for state in present(s, work.presence, ContactState::of(work.contact_states)) {
             let there = state.is_there();
             R::when(
                 there,
@@ -291,7 +291,7 @@ pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut s
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
-    for state in present(work.presence, ContactState::of(work.contact_states).iter()) {
+    for state in present(s, work.presence, ContactState::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());

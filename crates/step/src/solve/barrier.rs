@@ -84,7 +84,7 @@ pub(crate) fn solve<R: Real>(
     let good_p = newton::set_up(s, problem, work);
     let running = good_p.and(worlds);
     if opens {
-        coulomb::close(work);
+        coulomb::close(s, work);
     }
 
     let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
@@ -114,7 +114,7 @@ pub(crate) fn solve<R: Real>(
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
-    let sound = are_in_range(work).and(are_inside(s, problem, work));
+    let sound = are_in_range(s, work).and(are_inside(s, problem, work));
     let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
@@ -183,7 +183,7 @@ impl<R: Real> Iterate<R> {
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for state in present(work.presence, ContactState::of(work.contact_states)) {
+        for state in present(s, work.presence, ContactState::of(work.contact_states)) {
             R::when(
                 state.is_there(),
                 &mut state.eta,
@@ -195,7 +195,7 @@ impl<R: Real> Iterate<R> {
         self.iterations += R::select(running, R::one(), R::zero());
         let code = |attempt: Attempt| R::splat(attempt.code());
         let newton = R::select(kappa.lt(problem.kappa), code(Attempt::Restart), code(Attempt::Newton));
-        note([R::select(apart, code(Attempt::PrimalDual), newton), alpha, decrement], work);
+        note(s, [R::select(apart, code(Attempt::PrimalDual), newton), alpha, decrement], work);
         R::when(
             apart,
             &mut (&mut *self, &mut *work),

@@ -12,16 +12,16 @@ use super::structure::Structure;
 #[inline(always)]
 pub(super) fn write_forces<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    put_forces(work.presence, ContactState::of(work.contact_states), contacts);
+    put_forces(s, work.presence, ContactState::of(work.contact_states), contacts);
     copy(limits, work.limit_force);
     rub(s, problem, work.delta, limits);
 }
 
 /// Writes the contacts' forces η, three numbers each: zeros for those without weight.
 #[inline(always)]
-pub(super) fn put_forces<R: Real>(presence: &[R], states: &[ContactState<R>], to: &mut [R]) {
+pub(super) fn put_forces<R: Real>(s: &Structure, presence: &[R], states: &[ContactState<R>], to: &mut [R]) {
     clear(to);
-    for (state, eta) in present(presence, states.iter().zip_inline(to.as_chunks_mut().0)) {
+    for (state, eta) in present(s, presence, states.iter().zip_inline(to.as_chunks_mut().0)) {
         *eta = state.eta;
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn line_search<R: Real>(
     let states = ContactState::of(work.contact_states);
     // Slope of the quadratic part at 0 and its curvature, times κ.
     let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
-    for (state, contact) in present(work.presence, states.iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in present(s, work.presence, states.iter_mut().zip_inline(&s.contacts)) {
         let there = state.is_there();
         R::when(
             there,
@@ -92,7 +92,7 @@ pub(super) fn line_search<R: Real>(
         |search| {
             let alpha = search.alpha;
             let mut slopes = [curvature.mul_add(alpha, slope), curvature];
-            for state in present(presence, states) {
+            for state in present(s, presence, states) {
                 R::when(
                     state.is_there(),
                     &mut slopes,

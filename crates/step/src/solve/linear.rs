@@ -83,7 +83,7 @@ impl<R: Real> System<'_, R> {
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
-        for (i, contact) in present(self.presence, self.s.contacts.iter().enumerate()) {
+        for (i, contact) in present(self.s, self.presence, self.s.contacts.iter().enumerate()) {
             self.answer(
                 i,
                 x,
@@ -101,7 +101,7 @@ impl<R: Real> System<'_, R> {
     /// w += F J̃ y.
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
-        for (i, contact) in present(self.presence, self.s.contacts.iter().enumerate()) {
+        for (i, contact) in present(self.s, self.presence, self.s.contacts.iter().enumerate()) {
             self.answer(
                 i,
                 &mut w.contacts[3 * i..3 * (i + 1)],
@@ -120,7 +120,7 @@ impl<R: Real> System<'_, R> {
     /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
-        for (i, contact) in present(self.presence, self.s.contacts.iter().enumerate()) {
+        for (i, contact) in present(self.s, self.presence, self.s.contacts.iter().enumerate()) {
             put_triple(to.contacts, i, zero());
             self.answer(
                 i,
@@ -215,7 +215,7 @@ pub(super) fn solve<R: Real>(
             add_where(*again, free, y);
         },
     );
-    for i in present(work.presence, 0..s.nc()) {
+    for i in present(s, work.presence, 0..s.nc()) {
         system.answer(
             i,
             &mut w.contacts[3 * i..3 * (i + 1)],

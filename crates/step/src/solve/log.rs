@@ -124,7 +124,7 @@ pub(super) fn open<R>(phase: Phase, work: &mut Work<&mut [R]>) {
 
 /// Writes an iteration to the log, if there is one, after its step.
 #[inline(always)]
-pub(super) fn note<R: Real>(head: [R; HEAD], work: &mut Work<&mut [R]>) {
+pub(super) fn note<R: Real>(s: &Structure, head: [R; HEAD], work: &mut Work<&mut [R]>) {
     let (nv, n_eta) = (work.delta.len(), work.eta.len());
     if work.log.len() < HEAD + nv + n_eta {
         return;
@@ -134,7 +134,7 @@ pub(super) fn note<R: Real>(head: [R; HEAD], work: &mut Work<&mut [R]>) {
     copy(&mut row[..HEAD], &head);
     copy(&mut row[HEAD..HEAD + nv], work.delta);
     let (contacts, limits) = row[HEAD + nv..].split_at_mut(n_eta - work.limit_force.len());
-    put_forces(work.presence, ContactState::of(work.contact_states), contacts);
+    put_forces(s, work.presence, ContactState::of(work.contact_states), contacts);
     copy(limits, work.limit_force);
 }
 

@@ -117,7 +117,7 @@ impl Work<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
         let is_symmetric = s.friction.is_symmetric();
         Self {
-            presence: presence::n_blocks(s.nc()),
+            presence: presence::n_groups(s),
             columns: 3 * s.n_slots,
             scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
             eta: s.n_eta(),

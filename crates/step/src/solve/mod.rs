@@ -64,6 +64,7 @@ pub use result::{Report, Solution};
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use status::Accuracy;
 pub use status::Status;
+pub(crate) use structure::ContactColumns;
 pub use structure::{ContactPaths, Slip, Structure};
 
 /// Settings of the solve: see [`Params::solver`](fingertip_scene::Params).

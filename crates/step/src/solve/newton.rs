@@ -40,7 +40,7 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in
-        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         if !contact.is_rigid() {
             state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
@@ -53,9 +53,9 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
-    presence::find(problem.contacts, work.presence);
+    presence::find(s, problem.contacts, work.presence);
     fill_columns(s, problem, work.presence, work.columns.as_chunks_mut().0);
-    for (i, state) in present(work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
+    for (i, state) in present(s, work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         state.start(problem.contacts, i);
     }
     // What these carry together is compared wherever they are.
@@ -97,7 +97,7 @@ pub(super) fn step<R: Real>(
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in
-        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),
@@ -120,7 +120,7 @@ pub(super) fn step<R: Real>(
     // decrement² = −r₂ · Δη.
     let mut sizes = [R::zero(); 2];
     for (state, contact) in
-        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),

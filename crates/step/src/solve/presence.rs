@@ -1,43 +1,49 @@
-//! Which blocks of contacts have one with a weight. Of a hand whose links may touch each other nearly all contacts, tens of thousands, are
+//! Which groups of contacts have one with a weight. Of a hand whose links may touch each other nearly all contacts, tens of thousands, are
 //! far apart and have none. What passes over contacts need not look at them: it goes through [`present`].
 
-use fingertip_lanes::lane::{Parts, Real, Zip};
+use fingertip_lanes::lane::{Pairs, Parts, Real, Zip};
 
 use super::cone::{CONTACT_OPERAND, WEIGHT};
+use super::structure::Structure;
 
-/// Contacts in a block: as many as two links of one robot have.
-const BLOCK: usize = 5;
-/// Fewer contacts than this are one block that always is there.
+/// Contacts in a group, unless a structure is told [which belong together](Structure::with_groups).
+pub(super) const GROUP: usize = 5;
+/// Fewer contacts than this are one group that always is there.
 const FEW: usize = 80;
 
-/// The number of blocks that so many contacts have; 0 for few contacts.
-pub(super) fn n_blocks(nc: usize) -> usize {
-    if nc < FEW { 0 } else { nc.div_ceil(BLOCK) }
+/// The number of groups; 0 for few contacts.
+pub(super) fn n_groups(s: &Structure) -> usize {
+    if s.nc() < FEW { 0 } else { s.groups.len() }
 }
 
-/// Writes the largest weight in each block.
+/// Writes the largest weight in each group.
 #[inline(always)]
-pub(super) fn find<R: Real>(contacts: &[R], presence: &mut [R]) {
-    for (largest, block) in presence.iter_mut().zip_inline(contacts.chunks(BLOCK * CONTACT_OPERAND)) {
+pub(super) fn find<R: Real>(s: &Structure, contacts: &[R], presence: &mut [R]) {
+    let mut contacts = contacts.chunks_exact(CONTACT_OPERAND);
+    for (largest, &n) in presence.iter_mut().zip_inline(&s.groups) {
         *largest = R::zero();
-        for contact in block.chunks_exact(CONTACT_OPERAND) {
+        for contact in contacts.by_ref().take(n) {
             *largest = largest.max(contact[WEIGHT]);
         }
     }
 }
 
-/// [`Real::parts`] of what belongs to contacts, one item each, but for those of blocks without weight in every world of the lane.
+/// [`Real::parts`] of what belongs to contacts, one item each, but for those of groups without weight in every world of the lane.
 #[inline(always)]
-pub(super) fn present<R: Real, I: IntoIterator>(presence: &[R], of: I) -> Parts<R, Present<'_, R, I::IntoIter>> {
+pub(super) fn present<'a, R: Real, I: IntoIterator>(
+    s: &'a Structure,
+    presence: &'a [R],
+    of: I,
+) -> Parts<R, Present<'a, R, I::IntoIter>> {
     let left = if presence.is_empty() { usize::MAX } else { 0 };
-    R::parts(Present { of: of.into_iter(), blocks: presence.iter(), left })
+    R::parts(Present { of: of.into_iter(), groups: s.groups.iter().zip_inline(presence), left })
 }
 
 /// The iterator of [`present`].
 pub(super) struct Present<'a, R, I> {
     of: I,
-    blocks: std::slice::Iter<'a, R>,
-    /// Items of the present block that are still to come.
+    groups: Pairs<std::slice::Iter<'a, usize>, std::slice::Iter<'a, R>>,
+    /// Items of the present group that are still to come.
     left: usize,
 }
 
@@ -46,8 +52,10 @@ impl<R: Real, I: Iterator> Iterator for Present<'_, R, I> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<I::Item> {
-        if self.left == 0 && !self.enter() {
-            return None;
+        if self.left == 0 {
+            let absent = self.enter()?;
+            self.left -= 1;
+            return self.of.nth(absent);
         }
         self.left -= 1;
         self.of.next()
@@ -55,20 +63,17 @@ impl<R: Real, I: Iterator> Iterator for Present<'_, R, I> {
 }
 
 impl<R: Real, I: Iterator> Present<'_, R, I> {
-    /// Goes to the next block that is there. False if there is none.
+    /// Goes to the next group that is there: the number of contacts before it. None if there is none.
     #[inline(always)]
-    fn enter(&mut self) -> bool {
-        for &largest in self.blocks.by_ref() {
+    fn enter(&mut self) -> Option<usize> {
+        let mut absent = 0;
+        for (&n, &largest) in self.groups.by_ref() {
             if !R::is_nowhere(largest.gt(R::zero())) {
-                self.left = BLOCK;
-                return true;
+                self.left = n;
+                return Some(absent);
             }
-            for _ in 0..BLOCK {
-                if self.of.next().is_none() {
-                    return false;
-                }
-            }
+            absent += n;
         }
-        false
+        None
     }
 }

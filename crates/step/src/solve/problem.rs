@@ -41,7 +41,7 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
 /// without weight, but by Coulomb's law.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, presence: &[R], columns: &mut [Vec3<R>]) {
-    for (i, contact) in present(presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
         R::when(
@@ -158,7 +158,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (i, contact) in present(work.presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in present(s, work.presence, s.contacts.iter().enumerate()) {
         R::when(
             Cone::read(problem.contacts, i).is_there(),
             &mut *work.free,
@@ -185,7 +185,7 @@ pub(crate) fn fill_h<R: Real>(
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         h[entry.in_h] = value;
     }
-    for (i, contact) in present(presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         R::when(
             cone.is_there(),
@@ -234,7 +234,7 @@ pub(super) fn fill_pair<R: Real>(
     }
     stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
-    for (i, contact) in present(presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         R::when(
             cone.is_there(),

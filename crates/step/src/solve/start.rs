@@ -66,7 +66,7 @@ pub(super) fn start<R: Real>(
     let cold = if warm {
         recall(s, problem, work)
     } else {
-        forget(all, work);
+        forget(s, all, work);
         all
     };
     balance(s, problem, all, work);
@@ -81,8 +81,8 @@ pub(super) fn start<R: Real>(
 
 /// Sets the forces to zero in worlds of the mask.
 #[inline(always)]
-fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
-    for state in present(work.presence, ContactState::of(work.contact_states)) {
+fn forget<R: Real>(s: &Structure, mask: R::Mask, work: &mut Work<&mut [R]>) {
+    for state in present(s, work.presence, ContactState::of(work.contact_states)) {
         for x in &mut state.eta {
             *x = R::select(mask, R::zero(), *x);
         }
@@ -107,7 +107,7 @@ pub(super) fn renew_all<R: Real>(
 /// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
 #[inline(always)]
 pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
-    forget(mask, work);
+    forget(s, mask, work);
     balance(s, problem, mask, work);
 }
 
@@ -131,7 +131,7 @@ pub(super) fn renew<R: Real>(
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
     for (state, contact) in
-        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         // By Coulomb's law contacts without weight have slacks too.
         R::when(
@@ -184,7 +184,7 @@ pub(super) fn renew<R: Real>(
     balance(s, problem, mask, work);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in
-        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         R::when(
             R::Mask::splat(law.has_idle_slacks()).or(state.is_there()),
@@ -228,7 +228,7 @@ pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
 #[inline(always)]
 fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut lacking = are_given(problem).not();
-    for (i, state) in present(work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
+    for (i, state) in present(s, work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force = triple(problem.warm, i);
         let rho = state.cone.rho(force);
         let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
@@ -264,7 +264,7 @@ pub(super) fn start_again<R: Real>(
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
     for (state, contact) in
-        present(work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         let (cone, there) = (&state.cone, state.is_there());
         R::when(
@@ -297,7 +297,7 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
     for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (state, contact) in present(work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
+    for (state, contact) in present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::elimination::{Graph, rows};
 use super::law::Law;
+use super::presence::GROUP;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -34,6 +35,8 @@ pub struct Structure {
     /// Indices of P's off-diagonal entries.
     pub(crate) couplings: Vec<usize>,
     pub(crate) contacts: Vec<ContactColumns>,
+    /// Lengths of the groups of contacts that are passed over together, none of them 0: see [`super::presence`].
+    pub(crate) groups: Vec<usize>,
     /// Place and sign of the degree of freedom that each limit bounds; then, with sign 1, of those with dry friction.
     pub(crate) limits: Vec<(usize, f64)>,
     /// The number of limits without dry friction.
@@ -156,7 +159,7 @@ impl Structure {
         limits.iter().filter(|limit| limit.0 >= n_shared).for_each(|limit| has_limit[limit.0] = true);
         let limited = (0..nv).filter(|&place| has_limit[place]).collect();
         let mut n_slots = 0;
-        let contacts = contacts
+        let contacts: Vec<ContactColumns> = contacts
             .iter()
             .map(|paths| {
                 let contact = ContactColumns::new(paths, &place, n_slots, &has_limit, n_shared, &factor_h);
@@ -164,6 +167,7 @@ impl Structure {
                 contact
             })
             .collect();
+        let groups = contacts.chunks(GROUP).map(<[_]>::len).collect();
         let shared = entries.iter().enumerate().filter(|(_, entry)| entry.row < n_shared);
         let shared_entries = shared.map(|(k, entry)| (k, entry.in_h)).collect();
         let couplings = (0..entries.len()).filter(|&k| entries[k].row != entries[k].column).collect();
@@ -183,6 +187,7 @@ impl Structure {
             shared_entries,
             couplings,
             contacts,
+            groups,
             n_limits: limits.len(),
             limits,
             factor_p,
@@ -235,6 +240,16 @@ impl Structure {
     pub fn with_twins(self, twins: Vec<usize>) -> Self {
         let twins = if self.friction.sharing() > 1.0 { twins } else { Vec::new() };
         Self { twins, kernels: Kernels::default(), ..self }
+    }
+
+    /// This structure with contacts that belong together, as the contacts of two bodies do: the lengths of all groups, one after the other.
+    /// Groups of which no contact has weight cost next to nothing.
+    ///
+    /// # Panics
+    /// If they are not as many as there are contacts.
+    pub fn with_groups(self, groups: Vec<usize>) -> Self {
+        assert_eq!(groups.iter().sum::<usize>(), self.nc(), "every contact is in a group");
+        Self { groups, kernels: Kernels::default(), ..self }
     }
 
     /// The number of contacts.

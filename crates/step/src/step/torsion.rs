@@ -231,6 +231,20 @@ impl Function<3> for Totals {
     }
 }
 
+/// The lengths of the groups of the solver's contacts that belong together: those of each pair, then the twins of each pair.
+pub(super) fn groups(model: &Model) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    let mut before = None;
+    for at in slips(model) {
+        match lengths.last_mut() {
+            Some(length) if before == Some(at) => *length += 1,
+            _ => lengths.push(1),
+        }
+        before = Some(at);
+    }
+    lengths
+}
+
 /// Pair and slip of each of the solver's contacts: the model's contacts resist sliding, and the twins behind them resist turning.
 pub(super) fn slips(model: &Model) -> impl Iterator<Item = (usize, Slip)> {
     let pairs = &model.pairs;

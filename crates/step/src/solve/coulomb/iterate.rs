@@ -133,7 +133,7 @@ impl<R: Real> Iterate<R> {
         let worst = go(s, problem, (moving, alpha, self.ratio), work);
         self.iterations += R::select(running, R::one(), R::zero());
         self.steps += R::one();
-        note([self.attempt.max(R::splat(SOFT)) + R::splat(Attempt::Soft.code()), alpha, worst], work);
+        note(s, [self.attempt.max(R::splat(SOFT)) + R::splat(Attempt::Soft.code()), alpha, worst], work);
 
         let is_full = alpha.lt(R::one()).not();
         let on_path = self.approach.tau.lt(R::splat(NEAR));

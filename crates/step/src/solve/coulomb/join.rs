@@ -17,7 +17,7 @@ use super::step::mean_product;
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for (i, (state, slide)) in present(work.presence, states.enumerate()) {
+    for (i, (state, slide)) in present(s, work.presence, states.enumerate()) {
         let there = state.is_there();
         state.eta = triple(work.eta, i);
         let own = R::select(there, problem.kappa * state.share, R::one());
@@ -43,7 +43,7 @@ pub(super) fn join_anew<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
-    for (state, slide) in present(work.presence, states) {
+    for (state, slide) in present(s, work.presence, states) {
         let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }

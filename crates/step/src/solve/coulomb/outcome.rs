@@ -24,7 +24,7 @@ pub(super) fn report<R: Real>(
 ) {
     write_forces(s, problem, work);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
+    let settled = found.and(are_in_range(s, work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
     zero_unless(settled, work.eta);
     let code = |status: Status| R::splat(status.code());
@@ -149,7 +149,7 @@ pub(in super::super) fn loosened<R: Real>(worlds: R::Mask, work: &mut Work<&mut 
 #[inline(always)]
 fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, (presence, eta): (&[R], &[R])) -> R {
     let mut largest = R::zero();
-    for i in present(presence, 0..s.nc()) {
+    for i in present(s, presence, 0..s.nc()) {
         let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());

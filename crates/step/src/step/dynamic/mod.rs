@@ -43,7 +43,7 @@ use super::fused::{self, Choices, JointForces};
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
 use super::strand::Entries;
-use super::torsion::Torsion;
+use super::torsion::{Torsion, groups};
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
 pub use many::{DynamicLinearization, DynamicTrajectory};
@@ -120,7 +120,8 @@ impl Dynamic {
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);
-        let structure = Arc::new(structure.with_twins(Torsion::new(model).twinned().collect()));
+        let structure = structure.with_groups(groups(model)).with_twins(Torsion::new(model).twinned().collect());
+        let structure = Arc::new(structure);
         let choices = Choices {
             dynamics: &dynamics,
             joints: joints.clone(),

@@ -77,6 +77,9 @@ impl Stage for Balance<'_> {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
         }
         for contact in R::parts(0..s.nc()) {
+            if plan.is_nowhere(m.contacts, contact) {
+                continue;
+            }
             let of = &s.contacts[contact];
             let slots = 3 * of.first..3 * (of.first + of.dofs.len());
             clear(&mut to.lambda[slots.clone()]);
@@ -102,6 +105,9 @@ impl Stage for Balance<'_> {
         }
         // The part of a normal force that goes with turning is one of the contact's own.
         for (twin, Turning { contact, .. }) in plan.turning() {
+            if plan.is_nowhere(m.contacts, twin) {
+                continue;
+            }
             let [own, twin] = [contact, twin].map(|contact| &s.contacts[contact]);
             for slot in 0..twin.dofs.len() {
                 let [own, twin] = [3 * (own.first + slot), 3 * (twin.first + slot)];
@@ -109,9 +115,14 @@ impl Stage for Balance<'_> {
                 to.columns[own] += to.columns[twin];
             }
         }
-        for changes in [to.lambda, to.columns] {
-            for change in changes {
-                *change = R::select(keep, *change, R::zero());
+        for contact in R::parts(0..s.nc()) {
+            if plan.is_nowhere(m.contacts, contact) {
+                continue;
+            }
+            let of = &s.contacts[contact];
+            for k in 3 * of.first..3 * (of.first + of.dofs.len()) {
+                to.lambda[k] = R::select(keep, to.lambda[k], R::zero());
+                to.columns[k] = R::select(keep, to.columns[k], R::zero());
             }
         }
     }

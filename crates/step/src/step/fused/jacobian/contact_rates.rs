@@ -1,12 +1,14 @@
 //! Derivatives of the contacts' geometry (normal, witness points, φ) by the degrees of freedom that move it.
 
+use std::ops::Range;
+
 use crate::contact::OWN_RATES;
 use crate::contact::kernels::{Method, PairKernel};
 use crate::contact::lanes::{self, Motion, Motions};
 use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::Twist;
-use crate::solve::{CONTACT_OPERAND, WEIGHT};
+use crate::solve::{CONTACT_OPERAND, ContactColumns, WEIGHT};
 use fingertip_lanes::lane::{Lane, Mask, Real, clear};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -25,8 +27,6 @@ impl Stage for ContactRates<'_> {
         let plan = self.0;
         let (Memory { numbers: m, .. }, mut to) = plan.with_jacobian(memory);
         let screws = plan.screws(m.kin);
-        clear(to.geometry);
-        clear(to.share);
         for pair in R::parts(&plan.pairs.pairs) {
             let heaviest = plan.heaviest(pair, m.contacts);
             R::when(
@@ -34,6 +34,11 @@ impl Stage for ContactRates<'_> {
                 &mut to,
                 #[inline(always)]
                 |to| {
+                    let slots = plan.slots(pair);
+                    clear(&mut to.geometry[GEOMETRY * slots.start..GEOMETRY * slots.end]);
+                    if let Some(share) = to.share.get_mut(slots) {
+                        clear(share);
+                    }
                     let shapes = pair.shapes(m.kin, plan.sizes(m.par));
                     match &pair.method {
                         Method::Formula(function) => {
@@ -56,6 +61,9 @@ impl Stage for ContactRates<'_> {
             );
         }
         for (twin, Turning { contact, .. }) in plan.turning() {
+            if plan.is_nowhere(m.contacts, twin) {
+                continue;
+            }
             let [from, twin] = [contact, twin].map(|contact| &plan.structure.contacts[contact]);
             for slot in 0..twin.dofs.len() {
                 let [from, twin] = [from.first + slot, twin.first + slot];
@@ -120,12 +128,25 @@ impl<R: Real> Motions<R> for ByScrews<'_, R> {
 }
 
 impl Plan {
+    /// The slots of a pair's contacts.
+    fn slots(&self, pair: &PairKernel) -> Range<usize> {
+        let of = &self.structure.contacts[pair.first..pair.first + pair.contacts];
+        let after = |last: &ContactColumns| last.first + last.dofs.len();
+        of.first().map_or(0, |first| first.first)..of.last().map_or(0, after)
+    }
+
+    /// Has a contact no weight in any world of the lane? Then nothing that belongs to it is computed. Never in a recording.
+    #[inline(always)]
+    pub(super) fn is_nowhere<R: Lane>(&self, contacts: &[R], contact: usize) -> bool {
+        R::is_nowhere(contacts[CONTACT_OPERAND * contact + WEIGHT].gt(R::zero()))
+    }
+
     /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
     #[inline(always)]
     fn heaviest<R: Lane>(&self, pair: &PairKernel, contacts: &[R]) -> R {
         let mut heaviest = R::zero();
         for contact in pair.first..pair.first + pair.contacts {
-            heaviest = heaviest.max(contacts[CONTACT_OPERAND * contact + 11]);
+            heaviest = heaviest.max(contacts[CONTACT_OPERAND * contact + WEIGHT]);
         }
         heaviest
     }
@@ -152,10 +173,10 @@ impl Plan {
                 let motion = OneMoves { velocity: screw.velocity(origin), omega: screw.omega, own };
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
-                    let at = &contacts[CONTACT_OPERAND * contact..];
-                    if R::is_nowhere(at[WEIGHT].gt(R::zero())) {
+                    if self.is_nowhere(contacts, contact) {
                         continue;
                     }
+                    let at = &contacts[CONTACT_OPERAND * contact..];
                     let slot = self.structure.contacts[contact].first + entry.slot;
                     let rates = &rates[OWN_RATES * n..OWN_RATES * (n + 1)];
                     let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];

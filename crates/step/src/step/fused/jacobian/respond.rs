@@ -94,7 +94,7 @@ impl Stage for Respond<'_> {
     }
 }
 
-/// Writes C and D.
+/// Writes C and D. Of contacts that are nowhere they stay zero.
 pub(super) struct StoreForces<'a>(pub(super) &'a Plan);
 
 impl Stage for StoreForces<'_> {
@@ -103,9 +103,12 @@ impl Stage for StoreForces<'_> {
         let plan = self.0;
         let (nv, nu) = (plan.structure.nv, plan.nu);
         let width = BLOCK * plan.paths.reach.len();
-        let (_, to) = plan.with_jacobian(memory);
+        let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (contact, of) in plan.structure.contacts.iter().enumerate() {
+            if plan.is_nowhere(m.contacts, contact) {
+                continue;
+            }
             for b in R::parts(0..plan.paths.reach.len()) {
                 let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
