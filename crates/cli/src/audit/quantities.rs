@@ -121,8 +121,10 @@ impl<'a> Quantities<'a> {
         let model = self.step.model();
         // Nᵀ dq/dt is a quarter of ω, as NᵀN = ¼ 1.
         let mut factors = vec![1.0; model.nv()];
-        for coordinate in model.tree.coordinates.iter().filter(|c| c.kind.nq() != c.kind.nv()) {
-            factors[coordinate.v + 3..coordinate.v + 6].fill(4.0);
+        for coordinate in &model.tree.coordinates {
+            if let Some(at) = coordinate.kind.quaternion() {
+                factors[coordinate.v + at..][..3].fill(4.0);
+            }
         }
         let motion =
             self.manifold.to_tangent(&self.center, &result.q_next)?.broadcast_mul(&model.tensor(&[&factors])?)?;
