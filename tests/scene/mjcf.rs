@@ -422,7 +422,8 @@ fn what_is_left_out_is_said_once() {
     ];
     for (found, expected) in [(&scene.notes, &notes[..]), (&scene.warnings, &warnings)] {
         let (mut found, mut expected) = (found.clone(), expected.to_vec());
-        (found.sort(), expected.sort_unstable());
+        found.sort();
+        expected.sort_unstable();
         assert_eq!(found, expected);
     }
     let own = &scene.robots[0].articulation.warnings;

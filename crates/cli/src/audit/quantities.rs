@@ -165,7 +165,10 @@ impl<'a> Quantities<'a> {
         let side = &self.sides;
         let along = (((&x * &fx)? + (&y * &fy)?)? + (&z * &fz)?)?;
         // With a = −1/(σ + z): t₁·f = f_x + σ (a x (x f_x + y f_y) − x f_z), t₂·f = σ f_y + a y (x f_x + y f_y) − y f_z.
-        let a = z.broadcast_add(side)?.recip()?.neg()?;
+        let below = z.broadcast_add(side)?;
+        // A contact that the pair does not have now may have no normal.
+        let below = (&below + below.eq(0.0)?.to_dtype(below.dtype())?)?;
+        let a = below.recip()?.neg()?;
         let flat = (((&x * &fx)? + (&y * &fy)?)? * &a)?;
         let pull = (flat - &fz)?;
         let first = (&fx + (&x * &pull)?.broadcast_mul(side)?)?;

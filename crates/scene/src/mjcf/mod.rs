@@ -68,7 +68,7 @@ impl Robot {
         let file = Mjcf::read(&document)?;
         let belongs = |&root: &usize| file.is_robot(root) || file.is_static(root);
         let mut roots: Vec<usize> =
-            file.things.iter().filter(|of| of.iter().any(|root| belongs(root))).flatten().copied().collect();
+            file.things.iter().filter(|of| of.iter().any(&belongs)).flatten().copied().collect();
         roots.sort_unstable();
         if roots.is_empty() {
             roots = file.tree.roots().collect();
