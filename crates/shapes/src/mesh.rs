@@ -121,10 +121,10 @@ pub fn vertices(path: &Path) -> Result<Vec<[f64; 3]>> {
     Ok(distinct(points.map_err(|error| error.within(path.display()))?))
 }
 
-/// The convex parts of an OBJ file: the hull of each of its objects or groups, scaled as by [`hull`].
+/// The convex parts of an OBJ file: the hull of each of its objects or groups, scaled as by [`hull`](crate::hull()).
 ///
 /// # Errors
-/// As of [`hull`]; for a part, the error's place is the file and the part's name.
+/// As of [`hull`](crate::hull()); for a part, the error's place is the file and the part's name.
 pub fn hulls(path: &Path, scale: [f64; 3]) -> Result<Vec<Hull>> {
     let place = |error: Error| error.within(path.display());
     check_scale(scale).map_err(place)?;
