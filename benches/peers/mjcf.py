@@ -194,7 +194,7 @@ def compare(binary: Path, file: Path, random: np.random.Generator) -> str:
 
     fine = max(pose_error, mass_error, inertia_error) < TOLERANCE and wrong == 0
     usual = ("fixed joints", "links have no", "joint limits: not constraints", "has no place in q", "of joints: no part", "commanded joints: no")
-    notes = (note.removeprefix("r: ") for note in own["left_out"] if not any(part in note for part in usual))
+    notes = (note.removeprefix("r: ") for note in own["left_out"] + own["warnings"] if not any(part in note for part in usual))
     left_out = shortened("; ".join(notes)).replace("<", "`<").replace(">:", ">`:").replace("|", "\\|")
     pairs = f"{mine.total()}" + (f", {wrong} differ" if wrong else "") + (f" (+{overlapping} that overlap)" if overlapping else "")
     errors = " | ".join(f"{error:.0e}" for error in (pose_error, mass_error, inertia_error))

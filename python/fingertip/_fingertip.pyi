@@ -178,7 +178,8 @@ class Model:
     def object(self, name: str) -> Coordinate:
         """Where a movable object, or a robot's floating base, is in q and v: `"ball"`."""
     def contacts_between(self, a: str, b: str) -> list[int]:
-        """The indices of the contacts between two things or bodies, in either order: `("ball", "hand")`."""
+        """The indices of the contacts between two things or bodies, in either order: `("ball", "hand")`. None if these may
+        not touch."""
     def home(self, worlds: int | None = None) -> _Array:
         """The starting configuration (nq,), or that of some worlds (worlds, nq); m, rad."""
     def control(self, time: ArrayLike) -> _Array:
@@ -200,10 +201,12 @@ class Model:
         `overrides={"params": {"joint_friction": True}}`."""
     @property
     def notes(self) -> list[str]:
-        """Notes on what was left out of the scene's files, one line each."""
+        """Notes on what was left out of the scene's files and moves nothing, one line each."""
     @property
     def warnings(self) -> list[str]:
-        """Warnings for the scene's author, one line each."""
+        """Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or
+        touches otherwise, bodies that overlap at home, and what hovers. Making the model gives all but the last as
+        Python warnings, too."""
     @property
     def params(self) -> dict[str, _Array]:
         """The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
@@ -588,7 +591,7 @@ class Quasidynamic:
     ) -> Gradient:
         """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
         nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
-        without it, it is computed again."""
+        without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN."""
     def rollout(self, q0: ArrayLike, u: ArrayLike, *, out: dict[str, _Array] | None = None) -> Rollout:
         """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
         and `force` are written to, as for `step`."""

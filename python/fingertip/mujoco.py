@@ -11,6 +11,7 @@ file that this library does not read as it stands. The module needs the package 
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
@@ -44,7 +45,11 @@ def from_mujoco(model: Any, overrides: dict[str, Any] | str | None = None) -> Mo
     `docs/mjcf.md` of the repository says. `Model.notes` names what was left out. The model pickles without files.
 
     q has the model's own order: `Places` goes from MuJoCo's and back. `overrides` are those of `Model.load`."""
-    return Model.from_mjcf(to_mjcf(model), ".", overrides)
+    try:
+        return Model.from_mjcf(to_mjcf(model), ".", overrides)
+    except Error as error:
+        # Lines of a text that nobody has written.
+        raise Error(re.sub(r"MJCF: line \d+: ", "", str(error))) from None
 
 
 def to_mjcf(model: Any) -> str:

@@ -1,8 +1,9 @@
 //! Errors as Python's exceptions, and panics as errors.
 
+use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::{create_exception, prelude::*};
 
 create_exception!(
@@ -60,6 +61,16 @@ pub fn detached<T: Send, R: OrRaise<T> + Send>(py: Python, work: impl FnOnce() -
             Err(PyRuntimeError::new_err(format!("fingertip has a bug, please report it: {text}")))
         }
     }
+}
+
+/// Gives these lines as warnings to Python's `warnings`, which shows each once.
+pub fn warn<'a>(py: Python, lines: impl Iterator<Item = &'a String>) -> PyResult<()> {
+    let category = py.get_type::<PyUserWarning>();
+    for line in lines {
+        // A line has no zeros: names come from XML and TOML.
+        PyErr::warn(py, &category, &CString::new(line.as_str()).unwrap_or_default(), 1)?;
+    }
+    Ok(())
 }
 
 /// Panics where the library would, for the tests.

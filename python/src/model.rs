@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf, absolute};
 
 use candle_core::{DType, Device, Tensor};
-use fingertip::description::{Folder, Scene};
+use fingertip::description::{Folder, Scene, unknown};
 use fingertip::kinematics::{Coordinate as Place, Kinematics, POSE};
 use fingertip::{Model as Compiled, Overrides, Parameters, shipped};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyTuple, PyType};
 
 use crate::arrays::{Array, Numbers, array, count, shown};
-use crate::error::{Error, OrRaise, detached};
+use crate::error::{Error, OrRaise, detached, warn};
 use crate::mpc::Task;
 use crate::parameters::dictionary;
 
@@ -60,7 +60,7 @@ impl Model {
         overrides: Option<String>,
     ) -> PyResult<Self> {
         let folder = folder.map(made_absolute);
-        detached(py, || {
+        let model = detached(py, || {
             let mut scene = scene;
             let changes = match &overrides {
                 Some(json) => Overrides::from_json(json).map_err(|error| error.within("overrides"))?,
@@ -70,7 +70,9 @@ impl Model {
             let of = Compiled::new(&scene, DType::F64, &Device::Cpu)?;
             let parameters = changes.parameters(&of, &of.parameters)?;
             candle_core::Result::Ok(Self { of, parameters, scene, text, folder, source: Source::Toml, overrides })
-        })
+        })?;
+        warn(py, model.scene.all_warnings().iter().chain(&model.of.warnings))?;
+        Ok(model)
     }
 
     /// The scene, with the overrides of its params.
@@ -175,10 +177,14 @@ impl Model {
         let overrides = json(overrides)?;
         let read = || match &folder {
             Some(folder) => Ok((Scene::from_toml(&text, folder)?, Some(folder.as_path()))),
-            // The error to show is that of the user's own files.
+            // The error to show is that of the user's own files, if the scene names any.
             None => match Scene::from_toml(&text, Folder::of_texts("scenes", shipped::text)) {
                 Ok(scene) => Ok((scene, None)),
-                Err(_) => fingertip::Result::Ok((Scene::from_toml(&text, ".")?, Some(Path::new(".")))),
+                Err(first) => match Scene::from_toml(&text, ".") {
+                    Ok(scene) => fingertip::Result::Ok((scene, Some(Path::new(".")))),
+                    Err(_) if !first.misses_file() => Err(first),
+                    Err(own) => Err(own),
+                },
             },
         };
         let (scene, folder) = detached(cls.py(), read)?;
@@ -302,9 +308,19 @@ impl Model {
         self.of.object(name).cloned().map(Coordinate).or_raise()
     }
 
-    /// The indices of the contacts between two things or bodies, in either order: `("ball", "hand")`.
-    fn contacts_between(&self, a: &str, b: &str) -> Vec<usize> {
-        self.of.contacts_between(a, b)
+    /// The indices of the contacts between two things or bodies, in either order: `("ball", "hand")`. None if these may
+    /// not touch.
+    fn contacts_between(&self, a: &str, b: &str) -> PyResult<Vec<usize>> {
+        let bodies = &self.of.tree.bodies;
+        for name in [a, b] {
+            if !(0..bodies.len()).any(|body| self.of.tree.is_called(body, name)) {
+                let things =
+                    self.scene.objects.iter().map(|of| &*of.name).chain(self.scene.robots.iter().map(|of| &*of.name));
+                let all = things.chain(bodies.iter().map(|body| body.name.as_str()));
+                return Err(Error::new_err(unknown("thing or body", name, all)));
+            }
+        }
+        Ok(self.of.contacts_between(a, b))
     }
 
     /// The starting configuration (nq,), or that of some worlds (worlds, nq); m, rad.
@@ -379,20 +395,19 @@ impl Model {
         self.of.params.joint_friction
     }
 
-    /// Notes on what was left out of the scene's files, one line each.
+    /// Notes on what was left out of the scene's files and moves nothing, one line each.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        let robots = self.scene.robots.iter();
-        let own =
-            robots.flat_map(|robot| robot.articulation.notes.iter().map(|note| format!("{}: {note}", robot.name)));
-        self.scene.notes.iter().cloned().chain(own).collect()
+        self.scene.all_notes()
     }
 
-    /// Warnings for the scene's author, one line each.
+    /// Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or
+    /// touches otherwise, bodies that overlap at home, and what hovers. Making the model gives all but the last as
+    /// Python warnings, too.
     #[getter]
     fn warnings(&self) -> PyResult<Vec<String>> {
         let hover = self.of.hover_warnings(&self.parameters).or_raise()?;
-        Ok(self.of.warnings.iter().cloned().chain(hover).collect())
+        Ok(self.scene.all_warnings().into_iter().chain(self.of.warnings.iter().cloned()).chain(hover).collect())
     }
 
     /// The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of

@@ -10,11 +10,17 @@ use crate::arrays::{Numbers, array, shown};
 use crate::error::{Error, OrRaise};
 
 /// The parameters with some replaced: each by one row for all worlds, one row for each, or one number for all columns.
+/// Numbers for all worlds must be in their ranges.
 pub fn replaced(start: &Parameters, given: Option<&Bound<PyDict>>) -> PyResult<Parameters> {
-    replaced_by(start, given, |name, value| {
+    let all = replaced_by(start, given, |name, value| {
         let numbers = Numbers::new(name, value)?;
         Tensor::from_slice(numbers.as_slice(), numbers.shape(), &Device::Cpu).or_raise()
-    })
+    })?;
+    // Those of the scene have been checked.
+    if given.is_some() {
+        all.check_shared().or_raise()?;
+    }
+    Ok(all)
 }
 
 /// [`replaced`] by what `taken` makes of a name and a value.

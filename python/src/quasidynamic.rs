@@ -174,7 +174,7 @@ impl Quasidynamic {
 
     /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
     /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
-    /// without it, it is computed again.
+    /// without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN.
     #[pyo3(signature = (q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn vjp<'py>(

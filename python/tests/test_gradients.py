@@ -188,3 +188,36 @@ def test_second_order_jacobians_and_rollouts(hand):
     near(gradient.tau, differences(lambda tau: cost(v, tau), tau, 1e-6), 1e-5)
     with pytest.raises(ValueError, match=r"tau: expected shape \(2, T, "):
         sim.rollout(q, v, tau[:, 0])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_what_is_no_number_gives_none(state, wrong):
+    """A world whose given gradient is not finite has no gradient; the other one keeps its own."""
+    sim, q, u = state
+    step = sim.step(q, u)
+    (bar,) = weights(3, q.shape)
+    sound = sim.vjp(q, u, q_next_bar=bar, step=step)
+    bar[1, 2] = wrong
+    broken = sim.vjp(q, u, q_next_bar=bar, step=step)
+    assert (broken.q[0] == sound.q[0]).all() and (broken.u[0] == sound.u[0]).all()
+    assert np.isnan(broken.q[1]).all() and np.isnan(broken.u[1]).all()
+    # Parameters of all worlds have the sum.
+    assert np.isnan(broken.params["mass"]).all()
+    many = np.repeat(u[:, None], 3, axis=1)
+    rollout = sim.rollout(q, many)
+    for bars in ({"q_bar": np.ones_like(rollout.q)}, {"force_bar": np.ones_like(rollout.force)}):
+        for bar in bars.values():
+            bar[1, 1] = wrong
+        broken = sim.rollout_vjp(many, rollout, **bars)
+        assert np.isfinite(broken.q[0]).all() and np.isnan(broken.q[1]).all(), bars.keys()
+
+
+def test_a_result_at_other_inputs_is_refused(state):
+    sim, q, u = state
+    step, many = sim.step(q, u), np.repeat(u[:, None], 3, axis=1)
+    rollout = sim.rollout(q, many)
+    for q_of, u_of in [(q, u + 1e-9), (q + 1e-9, u)]:
+        with pytest.raises(ft.Error, match="step: expected the step at these inputs, got that at others"):
+            sim.vjp(q_of, u_of, q_next_bar=np.ones_like(q), step=step)
+    with pytest.raises(ft.Error, match="expected the rollout under this u, got that under another"):
+        sim.rollout_vjp(many + 1e-9, rollout, q_bar=np.ones_like(rollout.q))

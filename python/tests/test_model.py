@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -180,3 +181,38 @@ def test_every_scene_steps(name):
     model = ft.Model.load(SCENES / name)
     step = ft.Quasidynamic(model).step(model.home(2), np.tile(model.control(0.0), (2, 1)))
     assert step.q_next.shape == (2, model.nq) and np.isfinite(step.q_next).all()
+
+
+def test_what_a_model_lacks_is_a_warning():
+    path = ROOT / "tests" / "mjcf" / "off.xml"
+    with pytest.warns(UserWarning, match="off: no link of it has a collision shape, .* `collide = true` takes the 2") as told:
+        model = ft.Model.load(path)
+    assert len(told) == 1 and str(told[0].message) in model.warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ft.Model.load("hand_ball")
+        ft.Model.from_toml(f'[[robot]]\nname = "off"\nmjcf = "{path.name}"\ncollide = true\n', path.parent)
+
+
+def test_names_and_numbers_that_cannot_be(hand):
+    with pytest.raises(ft.Error, match='there is no thing or body "bal"; did you mean "ball"?'):
+        hand.contacts_between("bal", "table")
+    # A name that is wrong, in a scene whose robot ships.
+    text = '[[robot]]\nname = "hand"\nurdf = "../robots/leap16.urdf"\nhome = { nowhere = 1.0 }\n'
+    with pytest.raises(ft.Error, match='home: joint "nowhere": there is no joint "nowhere"'):
+        ft.Model.from_toml(text)
+    for name, value, expected in [
+        ("kappa", -1.0, "expected a positive number, got -1e0"),
+        ("mass", -0.1, "expected a positive number"),
+        ("mu", -0.5, "expected a number from 0 up"),
+        ("h", np.nan, "expected a finite number"),
+    ]:
+        with pytest.raises(ft.Error, match=f"{name}.*{expected}"):
+            ft.Quasidynamic(hand, **{name: value})
+        with pytest.raises(ft.Error, match=f"{name}.*{expected}"):
+            ft.Quasidynamic(hand).with_params(**{name: value})
+    # One world of many is told by its status.
+    masses = np.tile(hand.params["mass"], (2, 1))
+    masses[1] = -1
+    step = ft.Quasidynamic(hand, mass=masses).step(hand.home(2), np.tile(hand.control(0.0), (2, 1)))
+    assert list(step.ok) == [True, False]

@@ -103,8 +103,11 @@ def test_robots_that_ship_are_found(monkeypatch, tmp_path):
 def test_misuse():
     with pytest.raises(ft.Error, match=r'home\.a\[1\]: expected a number, a string, .*, got None'):
         ft.Scene().robot("arm", home={"a": [1, None]})
-    with pytest.raises(ft.Error, match="unknown field `spere`"):
-        ft.Scene().object("ball", spere=0.03).model()
+    # The thing is named, and not a line of a text that nobody has written.
+    with pytest.raises(ft.Error, match='^object "ball": unknown field `spere`; did you mean `sphere`?'):
+        ft.Scene(kappa=1e5).object("ball", spere=0.03).model()
+    with pytest.raises(ft.Error, match="^params: unknown field `kapa`"):
+        ft.Scene(kapa=1e5).object("ball", sphere=0.03, mass=0.1, freedom="free").model()
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'b'"):
         ft.Scene().pair("arm")
 

@@ -131,9 +131,9 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
         ),
         (revolute(r#"<origin xyz="0 0"/>"#), "bad.urdf: line 1: joint \"elbow\": ", "expected 3 found 2"),
         (
-            revolute(r#"<dynamics damping="-1"/>"#),
+            revolute(r#"<dynamics damping="NaN"/>"#),
             "bad.urdf: joint \"elbow\": damping: ",
-            "expected a number from 0 up, got -1",
+            "expected a number from 0 up, got NaN",
         ),
         (revolute(r#"<mimic joint="wrist"/>"#), "bad.urdf: joint \"elbow\": mimic: ", "there is no joint \"wrist\""),
         (revolute(r#"<mimic joint="elbow"/>"#), "bad.urdf: joint \"elbow\": mimic: ", "this goes in a circle"),
@@ -199,7 +199,11 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
             "bad.urdf: link \"arm\": collision 1: shape position: ",
             "expected three finite numbers",
         ),
-        (link("") + "<xacro:macro name=\"finger\"/>", "bad.urdf: xacro: ", "expand the file with the xacro tool first"),
+        (
+            link("") + "<xacro:macro name=\"finger\"/>",
+            "bad.urdf: line 1: xacro:macro: ",
+            "expand the file with the xacro tool first",
+        ),
         (link("").replace("</link>", "</lnk>"), "bad.urdf: ", "line"),
     ]
 }

@@ -195,8 +195,19 @@ fn oddities_of_urdfs_are_left_out_with_a_note() {
             of_link(r#"<collision><geometry><box size="1 0 1"/></geometry></collision>"#),
             "link \"b\": 1 shapes of size 0",
         ),
-        (of_link("<visual/>"), "link \"b\": <visual> without a <geometry>"),
-        (of_link(r#"<collision><origin xyz="0 0 1"/></collision>"#), "link \"b\": <collision> without a <geometry>"),
+        (of_link("<visual/>"), "link \"b\": <visual> without a shape"),
+        (of_link("<visual><geometry/></visual>"), "link \"b\": <visual> without a shape"),
+        (of_link("<collision><geometry> </geometry></collision>"), "link \"b\": <collision> without a shape"),
+        (
+            of_link("<visual><geometry><!-- <box/> --><origin/></geometry></visual>"),
+            "link \"b\": <visual> without a shape",
+        ),
+        (of_link(r#"<collision><origin xyz="0 0 1"/></collision>"#), "link \"b\": <collision> without a shape"),
+        (with(&format!("{limit}<dynamics damping=\"-1\"/>"), ""), "joint \"j\": damping -1 taken for none"),
+        (
+            with(&format!("{limit}<dynamics damping=\"0.1\" friction=\"-2\"/>"), ""),
+            "joint \"j\": friction -2 taken for none",
+        ),
         (with(r#"<limit lower="-1" upper="1" effort="1"/>"#, ""), "joint \"j\": <limit> without a velocity"),
         (with(&limit.replace("effort=\"1\"", "effort=\"-1\""), ""), "joint \"j\": effort -1 taken for no limit"),
         (with(limit, "<axis/>"), "joint \"k\": <axis> of a fixed joint left out"),
@@ -226,7 +237,9 @@ fn oddities_of_urdfs_are_left_out_with_a_note() {
         (with(&turned, ""), "joint \"j\": lower limit > upper limit, taken for no limits", 3, None),
     ] {
         let robot = urdf(&text);
-        assert!(robot.notes.iter().any(|found| found.starts_with(note)), "{note}: {:?}", robot.notes);
+        // Joints without limits move otherwise than the file says; the rest moves nothing.
+        let said = if limits.is_none() { &robot.warnings } else { &robot.notes };
+        assert!(said.iter().any(|found| found.starts_with(note)), "{note}: {said:?}");
         assert_eq!((robot.links.len(), robot.joints[0].limits), (n_links, limits), "{note}");
     }
     // A principal moment of -2e-9 beside links of 1 kg m².
@@ -319,10 +332,11 @@ fn what_is_left_out_is_noted() {
     let expected = [
         "<gazebo>: 2 left out",
         "<transmission>: 1 left out",
-        "link \"a\": collision mesh a.stl left out: a URDF's text alone has no files beside it",
         "visual meshes: 1 left out: a URDF's text alone has no files beside it",
     ];
     assert_eq!(robot.notes, expected);
+    let expected = "link \"a\": collision mesh a.stl left out: a URDF's text alone has no files beside it";
+    assert_eq!(robot.warnings, [expected]);
 }
 
 /// A cut-off or garbled file is an error or a robot, never a panic.
@@ -623,11 +637,10 @@ fn meshes_become_hulls() {
         let robot = urdf(file).unwrap();
         assert!(matches!(robot.links[0].collisions[0].shape, Shape::Hull(_)), "{file}");
     }
-    let note = |file: &str| urdf(file).unwrap().notes.concat();
+    let note = |file: &str| urdf(file).unwrap().warnings.concat();
     let (path, found) = (folder.join("none.stl"), note("none.stl"));
     let expected = format!("link \"a\": collision mesh none.stl left out: there is no file {}", path.display());
     assert_eq!(found, expected);
-    assert_eq!(urdf("none.stl").unwrap().missing_shapes().collect::<Vec<_>>(), [expected]);
     let (own, found) = (folder.canonicalize().unwrap(), note("package://pkg/none.stl"));
     let places = format!("there is no pkg/none.stl or none.stl in {} or a folder above it", own.display());
     assert!(found.contains(&places), "{found}");
@@ -648,7 +661,7 @@ fn meshes_become_hulls() {
         }
     };
     assert!(matches!(robot("packages = [\"elsewhere\", \"ros\"]").links[0].collisions[0].shape, Shape::Hull(_)));
-    let notes = robot("packages = [\"elsewhere\"]").notes.concat();
+    let notes = robot("packages = [\"elsewhere\"]").warnings.concat();
     assert!(notes.contains("elsewhere, "), "{notes}");
     let error = urdf("bad.stl").unwrap_err().to_string();
     assert!(error.contains("link \"a\"") && error.contains("bad.stl"), "{error}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use candle_core::{DType, Device, Result};
+use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::{Freedom, Object, ObjectBody, Params, Robot, Scene, Shape};
 use fingertip::kinematics::Kinematics;
@@ -187,7 +187,7 @@ fn rest_of_a_tendon() -> Result<()> {
     let robot = robot("tendon");
     assert_eq!(robot.passive.iter().collect::<Vec<_>>(), ["J1", "flap"]);
     assert_eq!((robot.tendons[0].joint.as_str(), robot.tendons[0].others["J1"]), ("J2", 0.7));
-    assert!(robot.articulation.notes.is_empty(), "{:?}", robot.articulation.notes);
+    assert!(robot.articulation.warnings.is_empty(), "{:?}", robot.articulation.warnings);
     let model = model(&Scene::new().with_gravity([0.0; 3]).robot(robot.clone()));
     assert_eq!(model.u_names(), ["r/J3", "r/J2"]);
     for case in golden["tendon"]["rests"].as_array().unwrap() {
@@ -224,7 +224,7 @@ fn stiffness_of_friction() {
         let scene = read(option);
         assert_eq!(scene.params.impratio, expected, "{option}");
         assert_eq!(
-            scene.notes.iter().any(|note| note.contains("impratio 0.5 left out")),
+            scene.warnings.iter().any(|note| note.contains("impratio 0.5 left out")),
             option.contains("0.5"),
             "{option}"
         );
@@ -309,7 +309,7 @@ fn keys_of_scene_files() {
 #[test]
 fn a_ball_joint() {
     let robot = robot("ball_joint");
-    let notes = &robot.articulation.notes;
+    let notes = &robot.articulation.warnings;
     assert!(notes.iter().any(|note| note == "range and spring of ball joints left out: wrist"), "{notes:?}");
     let model = model(&Scene::new().robot(robot));
     assert_eq!((model.nq(), model.nv(), model.nu()), (5, 4, 1));
@@ -349,40 +349,60 @@ fn loops() {
     }
 }
 
-/// What a floating root alone cannot be joined to is said, and so is what joins two things.
+/// Trees that equalities join are one thing, and a floating one may be held in the world: three welds hold a body where
+/// the file has it, under its weight, as in MuJoCo.
 #[test]
-fn loops_that_are_left_out() {
-    let folder = std::env::temp_dir().join(format!("fingertip-loops-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("loop.xml");
-    let robot = |other: &str, end: &str| {
-        let text = format!(
-            "<mujoco><worldbody><body name=\"a\"><freejoint/><geom size=\".1\"/><body name=\"b\"><joint name=\"b\"/>\
-             <geom size=\".1\" pos=\"1 0 0\"/></body></body>{other}</worldbody>\
-             <equality><connect body1=\"b\" {end} anchor=\"0 0 0\"/></equality></mujoco>"
-        );
-        std::fs::write(&file, text).unwrap();
-        Robot::from_mjcf("r", &file).unwrap().articulation
+fn welds_between_things() -> Result<()> {
+    let box_of = |name: &str, z: f64, joint: &str| {
+        format!(
+            "<body name=\"{name}\" pos=\"0 0 {z}\">{joint}<geom type=\"box\" size=\".05 .05 .01\" mass=\"0.5\"/></body>"
+        )
     };
-    let other = "<body name=\"c\"><geom size=\".1\" pos=\"3 0 0\"/></body>";
-    let (world, two) = (robot("", ""), robot(other, "body2=\"c\""));
-    std::fs::remove_dir_all(&folder).unwrap();
-    for (articulation, expected) in [
-        (world, "equality connect of b and world left out: nothing fixes its root to the world"),
-        (two, "equality connect of b and c left out: not of one thing"),
+    let (free, hinge) = ("<freejoint/>", "<joint name=\"j\" axis=\"0 1 0\" range=\"-1 1\"/>");
+    let actuator = "<actuator><position joint=\"j\" kp=\"100\"/></actuator>";
+    // A free body on a fixed one, in the world, on a body that is moved from outside, and on a robot's link.
+    for (other, body1, more, things) in [
+        (box_of("a", 0.1, ""), "a", "", (0, 1)),
+        (String::new(), "", "", (0, 1)),
+        (box_of("a", 0.1, "").replace("name=\"a\"", "name=\"a\" mocap=\"true\""), "a", "", (0, 1)),
+        (box_of("a", 0.1, hinge), "a", actuator, (1, 0)),
     ] {
-        assert!(articulation.connections.is_empty());
-        let notes = &articulation.notes;
-        assert_eq!(notes.iter().filter(|note| *note == expected).count(), 1, "{notes:?}");
+        let weld = match body1 {
+            "" => "<weld body1=\"b\"/>".to_owned(),
+            a => format!("<weld body1=\"{a}\" body2=\"b\"/>"),
+        };
+        let text = format!(
+            "<mujoco><worldbody>{other}{}</worldbody><equality>{weld}</equality>{more}</mujoco>",
+            box_of("b", 0.2, free)
+        );
+        let scene = Scene::from_mjcf_text(&text, ".").unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!((scene.robots.len(), scene.objects.len()), things, "{text}");
+        assert!(!scene.all_warnings().iter().any(|line| line.contains("equality")), "{:?}", scene.all_warnings());
+        let model = model(&scene);
+        assert_eq!(model.tree.connections.len(), 3, "{text}");
+        let body = model.tree.bodies.iter().find(|body| body.name.ends_with("/b")).unwrap().name.clone();
+        let height = |q: &Tensor| -> Result<f64> {
+            let kinematics = Kinematics::of_bodies(&model.tree, &[&body], DType::F64, &Device::Cpu)?;
+            Ok(kinematics.at(q)?.poses.flatten_all()?.to_vec1::<f64>()?[2])
+        };
+        let (step, mut q) = (Quasidynamic::new(&model, &model.parameters)?, model.home(1)?);
+        assert!((height(&q)? - 0.2).abs() < ROUNDING);
+        let u = model.tensor(&[&vec![0.0; model.nu()]])?;
+        for _ in 0..20 {
+            q = step.forward(&q, &u)?;
+        }
+        // 4.9 N on three springs of 1e6 N/m beside each other sink it by micrometres; free, it would have fallen by 2
+        // m.
+        assert!((height(&q)? - 0.2).abs() < 1e-4, "{text}: {}", height(&q)?);
     }
+    Ok(())
 }
 
 /// What is not read is named once, by element and attribute.
 #[test]
 fn what_is_left_out_is_said_once() {
     let scene = Scene::from_mjcf(path("left_out.xml")).unwrap();
-    let expected = [
-        "tendons that are not fixed: 1 left out: rope",
+    let notes = [
         "<geom>: solimp, solref left out",
         "<option>: integrator, timestep left out",
         "<position>: kv left out",
@@ -390,19 +410,134 @@ fn what_is_left_out_is_said_once() {
         "<tendon/spatial>: 1 left out",
         "<connect>: solref left out",
         "<tendon>: name, tendon1, tendon2 left out",
-        "equality tendon \"cable\" of t1 and t2 left out: nothing holds them together here",
         "<worldbody/light>: 1 left out",
         "<site>: size left out",
+        "<flag>: energy left out",
         "sites of the world left out: w",
     ];
-    let mut notes = scene.notes.clone();
-    notes.sort();
-    let mut expected = expected.map(str::to_owned);
-    expected.sort();
-    assert_eq!(notes, expected);
-    let own = &scene.robots[0].articulation.notes;
+    let warnings = [
+        "tendons that are not fixed: 1 left out: rope",
+        "equality tendon \"cable\" of t1 and t2 left out: nothing holds them together here",
+        "<flag>: gravity left out",
+    ];
+    for (found, expected) in [(&scene.notes, &notes[..]), (&scene.warnings, &warnings)] {
+        let (mut found, mut expected) = (found.clone(), expected.to_vec());
+        found.sort();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+    }
+    let own = &scene.robots[0].articulation.warnings;
     assert!(own.iter().any(|note| note.contains("here with the default stiffness: c")), "{own:?}");
     assert!(own.iter().any(|note| note.contains("collision mesh") && note.contains("nowhere.stl")), "{own:?}");
+    assert!(scene.all_warnings().contains(&format!("left_out: {}", own[0])), "{:?}", scene.all_warnings());
+}
+
+/// What moves otherwise than in MuJoCo is a warning, whatever it is.
+#[test]
+fn what_moves_otherwise_is_a_warning() {
+    let read = |inner: &str, more: &str| {
+        let text =
+            format!("<mujoco><worldbody><geom type=\"plane\" size=\"1 1 1\"/>{inner}</worldbody>{more}</mujoco>");
+        Scene::from_mjcf_text(&text, "tests/mjcf").unwrap_or_else(|error| panic!("{text}: {error}")).all_warnings()
+    };
+    let free = |joint: &str| format!("<body name=\"b\">{joint}<geom size=\".1\"/></body>");
+    let hinge = |joint: &str| format!("<body name=\"b\"><joint name=\"j\" {joint}/><geom size=\".1\"/></body>");
+    let drive = "<actuator><position joint=\"j\" kp=\"1\"/></actuator>";
+    let key = |qpos: &str| format!("{drive}<keyframe><key qpos=\"{qpos}\"/></keyframe>");
+    for (inner, more, expected) in [
+        (
+            free("<joint name=\"f\" type=\"free\" damping=\"1\" armature=\"0.1\" frictionloss=\"0.2\" stiffness=\"3\"/>"),
+            String::new(),
+            "free joint \"f\": damping 1, frictionloss 0.2, armature 0.1, stiffness 3 left out",
+        ),
+        // Defaults of joints count for it.
+        (
+            free("<joint name=\"f\" type=\"free\"/>"),
+            "<default><joint damping=\"2\"/></default>".into(),
+            "free joint \"f\": damping 2 left out",
+        ),
+        (hinge("type=\"slide\" range=\"0.1 0.2\""), key("0"), "joint \"j\": home 0 is beyond its limits, here it is 0.1"),
+        (hinge("type=\"slide\" range=\"-0.2 0.2\""), key("0.3"), "joint \"j\": home 0.3 is beyond its limits, here it is 0.2"),
+        (hinge("type=\"ball\""), "<keyframe><key qpos=\"0.6 0.8 0 0\"/></keyframe>".into(), "home of ball joints left out: j"),
+        (hinge("springdamper=\"0.1 1\""), drive.into(), "<joint>: springdamper left out"),
+        (
+            "<body name=\"b\" gravcomp=\"1\"><freejoint/><geom size=\".1\"/></body>".into(),
+            String::new(),
+            "gravcomp left out, weight acts on b",
+        ),
+        (free("<freejoint/>"), "<option><flag contact=\"disable\" energy=\"enable\"/></option>".into(), "<flag>: contact left out"),
+        (free("<freejoint/>"), "<option wind=\"1 0 0\"/>".into(), "<option>: wind left out"),
+        (
+            "<body name=\"b\"><freejoint/><geom size=\".1\" contype=\"0\" conaffinity=\"0\"/></body>".into(),
+            String::new(),
+            "b: it has no collision shape, so nothing touches it",
+        ),
+        (
+            "<body name=\"b\"><freejoint/><geom size=\".02\"/><inertial pos=\"0 0 0\" mass=\"0.001\" diaginertia=\"1 1 1\"/></body>".into(),
+            String::new(),
+            "b: 1.0e0 kg m^2 with 1.0e-3 kg is the inertia of something 3.2e1 m in size, here of 3.5e-2 m",
+        ),
+        (
+            "<body name=\"b\"><freejoint/><geom type=\"mesh\" mesh=\"m\"/></body>".into(),
+            "<asset><mesh name=\"m\" inertia=\"exact\" vertex=\"0 0 0 1 0 0 0 1 0 0 0 1\" \
+             face=\"0 2 1 0 1 3 1 2 3 2 0 3 2 1 0 1 3 0 2 3 1 3 2 0\"/></asset>"
+                .into(),
+            "mesh \"m\": 4 faces stand twice and count once in its mass",
+        ),
+    ] {
+        let found = read(&inner, &more);
+        assert!(found.iter().any(|line| line.ends_with(expected)), "{expected}: {found:?}");
+    }
+    // What moves nothing is none: a finger that is commanded, with all that files have beside.
+    let found = read(
+        "<light/><body name=\"b\" gravcomp=\"1\"><joint name=\"j\" user=\"1\" solreflimit=\"0.1 1\"/><geom size=\".1\" \
+         solref=\"0.1 1\" margin=\"0.01\" rgba=\"1 0 0 1\"/><site name=\"s\" rgba=\"1 0 0 1\"/></body>",
+        "<option timestep=\"0.01\" integrator=\"implicit\"><flag energy=\"enable\" multiccd=\"enable\"/></option><size memory=\"1M\"/><visual/>\
+         <sensor><jointpos joint=\"j\"/></sensor><actuator><position joint=\"j\" kp=\"1\" kv=\"0.1\" user=\"1\"/></actuator>",
+    );
+    assert_eq!(found, Vec::<String>::new());
+}
+
+/// A pair of geoms of two things holds between them, even against `contype`.
+#[test]
+fn pairs_between_things() {
+    let text = "<mujoco model=\"m\"><worldbody><geom name=\"floor\" type=\"plane\" size=\"1 1 1\"/>\
+                <body name=\"p\"><joint name=\"j\"/><geom name=\"tip\" size=\".1\" contype=\"0\" conaffinity=\"0\"/></body>\
+                <body name=\"ball\" pos=\"0 0 1\"><freejoint/><geom name=\"g\" size=\".02\" contype=\"0\" conaffinity=\"0\"/></body></worldbody>\
+                <contact><pair geom1=\"tip\" geom2=\"g\" friction=\"0.7 0.7\"/><pair geom1=\"g\" geom2=\"floor\" friction=\"0.3 0.3\"/></contact>\
+                <actuator><position joint=\"j\" kp=\"1\"/></actuator></mujoco>";
+    let scene = Scene::from_mjcf_text(text, ".").unwrap();
+    assert_eq!(scene.all_warnings(), Vec::<String>::new());
+    let model = model(&scene);
+    let of = |shape: usize| model.tree.bodies[model.shapes[shape].body].name.as_str();
+    let mut pairs: Vec<_> = model.pairs.pairs.iter().map(|pair| ([of(pair.a), of(pair.b)], pair.mu)).collect();
+    pairs.iter_mut().for_each(|(names, _)| names.sort_unstable());
+    pairs.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    assert_eq!(pairs, [(["ball", "floor"], 0.3), (["ball", "m/p"], 0.7)]);
+}
+
+/// A hand whose collision is off offers to take the shapes that it is drawn with, and takes them if it is told to.
+#[test]
+fn hands_whose_collision_is_off() {
+    let toml = |file: &str, keys: &str| {
+        let kind = if file.ends_with("urdf") { "urdf" } else { "mjcf" };
+        let text = format!(
+            "[[robot]]\nname = \"h\"\n{kind} = \"{file}\"\n{keys}\n[[object]]\nname = \"ball\"\nsphere = 0.02\nmass = 0.1\nfreedom = \"free\"\n\
+             position = [0, 0, 1]"
+        );
+        Scene::from_toml(&text, "tests/mjcf")
+    };
+    for file in ["off.xml", "off.urdf"] {
+        let off = toml(file, "").unwrap();
+        let expected = "h: no link of it has a collision shape, so nothing touches it; `collide = true` takes the 2 that it is drawn with";
+        assert_eq!(off.all_warnings(), [expected], "{file}");
+        assert_eq!(model(&off).nc(), 0);
+        let on = toml(file, "collide = true").unwrap();
+        assert_eq!(on.all_warnings(), Vec::<String>::new());
+        assert_eq!(model(&on).pairs.pairs.len(), 2, "{file}");
+    }
+    let error = toml("off.xml", "collide = true\ncollision = []").unwrap_err().to_string();
+    assert!(error.contains("robot \"h\": collide: expected without a list"), "{error}");
 }
 
 /// One message that names the file, the line, the element and what was expected.

@@ -17,12 +17,22 @@ fn has_no_way_out(overlap: &Overlap, scene: &Scene, step: &Quasidynamic, q: &Ten
     let (model, parameters, Overlap { a, b, .. }) = (step.model(), step.parameters(), overlap);
     let contact = (0..model.nc()).find(|&contact| model.contact_names(contact) == (a, b));
     let pair = contact.map_or(0, |contact| model.pairs.pair_of_contact[contact]);
-    let mu = parameters.mu.flatten_all()?.get(pair)?.to_scalar()?;
+    let of = |t: &Tensor, k: usize| t.flatten_all()?.get(k)?.to_scalar::<f64>();
+    let mu = of(&parameters.mu, pair)?;
+    let turning = model.pairs.torsional_pairs().position(|other| other == pair);
+    let torsion = turning.map_or(Ok(0.0), |k| of(&parameters.torsion, k))?;
     let mut alone = Scene { params: model.params.clone(), ..scene.clone() };
     alone.pairs.extend(names().flat_map(|a| names().map(move |b| PairRule::exclude(a, b))));
-    alone.pairs.push(PairRule { mu: Some(mu), ..PairRule::include(a, b) });
+    alone.pairs.push(PairRule { mu: Some(mu), torsion: Some(torsion), ..PairRule::include(a, b) });
     let model = Model::new(&alone, model.dtype, &model.device)?;
-    let own = |name: &str, t: &Tensor| Ok(if name == "mu" { model.parameters.mu.clone() } else { t.clone() });
+    // Its own are those of pairs, which are fewer.
+    let own = |name: &str, t: &Tensor| {
+        Ok(match name {
+            "mu" => model.parameters.mu.clone(),
+            "torsion" => model.parameters.torsion.clone(),
+            _ => t.clone(),
+        })
+    };
     let result = Quasidynamic::new(&model, &parameters.map(own)?)?.step(q, u)?;
     Ok(result.reports[0].status != Status::Solved)
 }

@@ -1,4 +1,4 @@
-//! Formats errors as lines of text.
+//! Errors and warnings as lines of text.
 
 use candle_core::Error;
 
@@ -31,4 +31,15 @@ pub fn wrong_length(place: &str, names: &[String], got: usize) -> String {
 /// Messages are for one line, whatever a parser below made of them.
 fn one_line(message: &str) -> String {
     message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Warnings that are printed, at most.
+const WARNINGS: usize = 8;
+
+/// Says the first warnings, and how many there are besides.
+pub fn warn(warnings: &[String]) {
+    warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
+    if warnings.len() > WARNINGS {
+        eprintln!("warning: {} more of these, see `fingertip inspect`", warnings.len() - WARNINGS);
+    }
 }

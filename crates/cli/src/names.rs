@@ -10,6 +10,7 @@ use fingertip::show::Source;
 use fingertip::{Error, Result};
 
 use super::made::{is_made, made};
+use super::message::warn;
 
 /// The kinds of things that an argument can name.
 pub enum Thing {
@@ -84,7 +85,7 @@ fn missing() -> std::io::Error {
     std::io::ErrorKind::NotFound.into()
 }
 
-/// Reads a scene: of a file, by its name, that of a task, or one that is made.
+/// Reads a scene: of a file, by its name, that of a task, or one that is made. What its model lacks is said on stderr.
 pub fn scene(what: &Path) -> Result<Source> {
     if let Some(source) = made(what)? {
         return Ok(source);
@@ -99,11 +100,12 @@ pub fn scene(what: &Path) -> Result<Source> {
         place = scene;
     }
     let scene = Scene::read(&place.folder, &place.file)?;
+    warn(&scene.all_warnings());
     let name = place.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Ok(Source { name, text: place.folder.text(&place.file)?, scene })
 }
 
-/// Reads a task: of a file, or by its name.
+/// Reads a task: of a file, or by its name. What the model of its scene lacks is said on stderr.
 pub fn task(what: &Path) -> Result<Task> {
     let is_scene = || bare(what).filter(|_| !is_there(what)).is_some_and(|name| Kind::Scene.find(name).is_ok());
     let place = match find(Kind::Task, what) {
@@ -112,7 +114,7 @@ pub fn task(what: &Path) -> Result<Task> {
     };
     match Task::read(&place.folder, &place.file) {
         Err(_) if place.is_scene() => Err(a_scene(what)),
-        task => task,
+        task => task.inspect(|task| warn(&task.scene.all_warnings())),
     }
 }
 

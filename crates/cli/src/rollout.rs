@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::blame::Why;
 use super::scene::{self, SceneArgs, TargetArgs};
-use super::{Exit, Outcome, controls, summary};
+use super::{Exit, Outcome, controls, message, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
 const AFTER_SCRIPT: f64 = 1.5;
@@ -179,7 +179,7 @@ fn efforts(step: &Quasidynamic, recording: &Recording) -> candle_core::Result<Ve
 
 /// Begins a file, and says what will not be seen of it.
 pub fn begin(path: &Path, recording: &Recording) -> fingertip::Result<RecordingWriter> {
-    scene::warn(&recording.left_out);
+    message::warn(&recording.left_out);
     RecordingWriter::create(path, recording)
 }
 

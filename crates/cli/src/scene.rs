@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use candle_core::{DType, Device, Result as TensorResult};
-use fingertip::description::Scene;
+use fingertip::description::{Articulation, Object, ObjectBody, Scene};
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Overrides};
 
+use super::message::warn;
 use super::names;
 
 /// Which scene, and what is different in it.
@@ -45,9 +46,6 @@ impl TargetArgs {
     }
 }
 
-/// Warnings that are printed, at most.
-const WARNINGS: usize = 5;
-
 impl SceneArgs {
     /// Reads the file and compiles it; warnings go to stderr.
     pub fn load(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
@@ -56,14 +54,13 @@ impl SceneArgs {
         Ok((source, step))
     }
 
-    /// Reads the file and compiles it without the model's own warnings; missing shapes and hovering bodies are still reported on stderr.
+    /// Reads the file and compiles it without the model's own warnings; what the model lacks and what hovers is still
+    /// said on stderr.
     pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let source = names::scene(&self.scene)?;
-        warn(&source.scene.missing_shapes());
+        note_size(&source.scene);
         let step = compile(&source.scene, &self.overrides()?)?;
-        for warning in step.model().hover_warnings(step.parameters())? {
-            eprintln!("warning: {warning}");
-        }
+        warn(&step.model().hover_warnings(step.parameters())?);
         Ok((source, step))
     }
 
@@ -97,11 +94,23 @@ pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynami
     Ok(step)
 }
 
-/// Says the first warnings, and how many there are besides.
-pub fn warn(warnings: &[String]) {
-    warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
-    if warnings.len() > WARNINGS {
-        eprintln!("warning: {} more of these, see `fingertip inspect`", warnings.len() - WARNINGS);
+/// Shapes from which on all pairs of them take more than a moment.
+const MANY_SHAPES: usize = 1000;
+
+/// Says that a scene of very many shapes takes its time.
+fn note_size(scene: &Scene) {
+    let links = |of: &Articulation| of.links.iter().map(|link| link.collisions.len()).sum::<usize>();
+    let of_object = |object: &Object| match &object.body {
+        ObjectBody::Rigid { collisions, .. } => collisions.len(),
+        ObjectBody::Articulated { articulation, .. } => links(articulation),
+    };
+    let robots = scene.robots.iter().map(|robot| links(&robot.articulation));
+    let n: usize = scene.objects.iter().map(of_object).chain(robots).sum();
+    if n > MANY_SHAPES {
+        let pairs = n * (n - 1) / 2;
+        eprintln!(
+            "note: {n} shapes are up to {pairs} pairs, which takes a while; [[pair]] with enabled = false leaves pairs out"
+        );
     }
 }
 

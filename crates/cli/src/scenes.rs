@@ -11,6 +11,7 @@ use fingertip::show::Source;
 use fingertip::{Error, Overrides};
 
 use super::inspect::Contents;
+use super::message::warn;
 use super::scene::compile;
 use super::table::table;
 use super::{Exit, Outcome};
@@ -98,7 +99,14 @@ fn new(robot: &Path, out: Option<&Path>) -> Outcome {
     }
     let named = if is_file { place } else { file };
     let name: String = stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
-    let text = template(&Given::read(name, &named, &folder)?, &folder)?;
+    let mut given = Given::read(name, &named, &folder)?;
+    let text = template(&given, &folder).or_else(|error| {
+        // Not all that is drawn has a hull.
+        if !std::mem::take(&mut given.collides) { Err(error) } else { template(&given, &folder) }
+    })?;
+    // The ball and the ground are clear of what would touch them; whether it does is for the reader to say.
+    let text = text.replace(COLLIDE, &format!("# {COLLIDE}"));
+    warn(&Scene::from_toml(&text, &folder)?.all_warnings());
     let mut file = fs::File::create_new(&out).map_err(|error| Error::file(&out, error))?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Error::file(&out, error))?;
     let path = out.display();
@@ -122,8 +130,14 @@ const RADIUS: f64 = 0.03;
 /// The ball is moved by this much, and this often, until nothing touches it, m.
 const AWAY: f64 = 0.05;
 const TRIES: usize = 40;
+/// A joint that can go farther than this from its start is worth a script, rad or m.
+const WORTH_MOVING: f64 = 0.01;
 /// The ground is this far below the lowest shape, m.
 const BELOW: f64 = 1e-3;
+
+/// The line of a robot whose collision is off.
+const COLLIDE: &str =
+    "collide = true                 # no link of it has a collision shape: takes those that it is drawn with\n";
 
 /// The robot that a scene is written for.
 struct Given {
@@ -132,18 +146,43 @@ struct Given {
     file: String,
     key: &'static str,
     robot: Robot,
+    /// The gravity that an MJCF has, where it is not the usual one, m/s².
+    gravity: Option<[f64; 3]>,
+    /// Is its collision off, so that it is offered the shapes that it is drawn with?
+    collides: bool,
 }
 
 impl Given {
     fn read(name: String, file: &Path, folder: &Path) -> Result<Self, Error> {
         let path = folder.join(file);
         let is_mjcf = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
-        let (key, robot) = if is_mjcf {
-            ("mjcf", Robot::from_mjcf(name.clone(), path)?)
+        let (key, robot, gravity) = if is_mjcf {
+            let gravity = Scene::from_mjcf(&path).map_or(Scene::new().gravity, |scene| scene.gravity);
+            ("mjcf", Robot::from_mjcf(name.clone(), path)?, gravity)
         } else {
-            ("urdf", Robot::from_urdf(name.clone(), path)?)
+            ("urdf", Robot::from_urdf(name.clone(), path)?, Scene::new().gravity)
         };
-        Ok(Self { name, file: file.to_string_lossy().into_owned(), key, robot })
+        let gravity = (gravity != Scene::new().gravity).then_some(gravity);
+        let links = &robot.articulation.links;
+        let is_bare = links.iter().all(|link| link.collisions.is_empty());
+        let collides = is_bare && links.iter().any(|link| !link.visuals.is_empty());
+        Ok(Self { name, file: file.to_string_lossy().into_owned(), key, robot, gravity, collides })
+    }
+
+    /// The axis against gravity that is nearest to it, and its sign: the ground is across it. z without gravity.
+    fn up(&self) -> (usize, f64) {
+        let gravity = self.gravity.unwrap_or(Scene::new().gravity);
+        let axis = (0..3).max_by(|&i, &j| gravity[i].abs().total_cmp(&gravity[j].abs())).unwrap_or(2);
+        (axis, if gravity[axis] > 0.0 { -1.0 } else { 1.0 })
+    }
+
+    /// The joints that can be commanded, and the first of them that has some way to go.
+    fn joints(&self) -> (Vec<&Joint>, Option<&Joint>) {
+        let joints: Vec<&Joint> =
+            self.robot.articulation.joints.iter().filter(|joint| joint.is_commandable()).collect();
+        let goes = |joint: &&&Joint| joint.limits.is_none_or(|limits| limits.upper - self.home(joint) > WORTH_MOVING);
+        let first = joints.iter().find(goes).or(joints.first()).copied();
+        (joints, first)
     }
 
     /// The starting value of a joint.
@@ -161,12 +200,19 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
         Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &step)?)
     };
     let bodies = contents(scene)?.bodies;
-    let [x, y, _] = bodies.last().map_or([0.0; 3], |body| body.position);
-    let lowest = bodies.iter().map(|body| body.position[2]).fold(f64::INFINITY, f64::min);
+    let (axis, sign) = robot.up();
+    let last = bodies.last().map_or([0.0; 3], |body| body.position);
+    let lowest = bodies.iter().map(|body| sign * body.position[axis]).fold(f64::INFINITY, f64::min);
     let mut ground = if lowest.is_finite() { lowest - BELOW } else { 0.0 };
     // Gaps say how far the ground has to sink and whether the ball is clear of the robot.
+    let place = |k: usize, ground: f64| {
+        let mut ball = last;
+        ball[(axis + 1) % 3] += AWAY * k as f64;
+        ball[axis] = sign * (ground + RADIUS);
+        ball
+    };
     for k in 0..TRIES {
-        let ball = [x + AWAY * k as f64, y, ground + RADIUS];
+        let ball = place(k, ground);
         let all = text(robot, Some((ball, ground)));
         let pairs = contents(Scene::from_toml(&all, folder)?)?.pairs;
         let gap = |a: &str, b: &str| {
@@ -182,7 +228,7 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
             return Ok(all);
         }
     }
-    Ok(text(robot, Some(([x, y, ground + RADIUS], ground))))
+    Ok(text(robot, Some((place(0, ground), ground))))
 }
 
 /// A number with at most four decimals.
@@ -195,17 +241,19 @@ fn plain(x: f64) -> String {
 /// The scene's text; `things`: the ball's position and the ground's height.
 fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
     let Given { name, file, key, .. } = robot;
-    let articulation = &robot.robot.articulation;
-    let joints: Vec<&Joint> = articulation.joints.iter().filter(|joint| joint.is_commandable()).collect();
+    let (joints, moved) = robot.joints();
     // What an MJCF says of these is kept.
     let own = if *key == "mjcf" { "# " } else { "" };
+    let gravity =
+        robot.gravity.map_or(String::new(), |gravity| format!("gravity = {gravity:?}   # m/s^2, the file's\n"));
     let mut text = format!(
         "# {name} and a ball. All numbers are SI and radians. `fingertip view` shows this scene, `fingertip inspect` lists it.\n\n\
          [params]\n\
          h = 0.01                       # s, one step\n\
          kappa = 1e4                    # 1/J, how hard contact is; or hover = 1e-4, the gap in m under the lightest thing at rest\n\
          friction = \"coulomb\"           # or \"relaxed\": faster, but a slip opens a gap\n\
-         # contact_distance = 0.05      # m: pairs farther apart take no part, which saves time where many may touch\n\n\
+         # contact_distance = 0.05      # m: pairs farther apart take no part, which saves time where many may touch\n\
+         {gravity}\n\
          [[robot]]\n\
          name = \"{name}\"\n\
          {key} = '{file}'\n\
@@ -218,10 +266,15 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
             joint.limits.map_or("no limits".to_owned(), |l| format!("{} to {}", plain(l.lower), plain(l.upper)));
         let _ = writeln!(text, "#   {}: {}, {limits} {unit}", joint.name, joint.kind.motion());
     }
-    if let Some(joint) = joints.first() {
+    if let Some(joint) = moved {
         let _ = writeln!(text, "{own}home = {{ \"{}\" = {} }}", joint.name, plain(robot.home(joint)));
     }
+    if robot.collides {
+        text.push_str(COLLIDE);
+    }
     let Some(([x, y, z], ground)) = things else { return text };
+    let (axis, sign) = robot.up();
+    let normal = [0, 1, 2].map(|k| if k == axis { plain(sign) } else { "0.0".to_owned() });
     let _ = write!(
         text,
         "\n[[object]]\n\
@@ -232,7 +285,7 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
          position = [{}, {}, {}]\n\n\
          [[object]]\n\
          name = \"ground\"\n\
-         halfspace = [0.0, 0.0, 1.0, {}] # normal and offset\n\n\
+         halfspace = [{}, {}] # normal and offset\n\n\
          [[pair]]                       # friction, and pairs that are left out (enabled = false); later rules win\n\
          a = \"ball\"\n\
          b = \"{name}\"\n\
@@ -240,9 +293,10 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
         plain(x),
         plain(y),
         plain(z),
+        normal.join(", "),
         plain(ground)
     );
-    if let Some(joint) = joints.first() {
+    if let Some(joint) = moved {
         let from = robot.home(joint);
         let to = joint.limits.map_or(from + 0.1, |limits| from + 0.2 * (limits.upper - from));
         let _ = write!(

@@ -7,7 +7,7 @@ use fingertip::shipped::{self, Kind};
 use fingertip::show::{Entry, Gallery, LiveServer};
 
 use super::names::{self, Thing};
-use super::{Exit, Outcome, export, mpc, scene};
+use super::{Exit, Outcome, export, message, mpc, scene};
 
 /// Shows a recording, a live scene, or a live task in the browser.
 ///
@@ -106,6 +106,8 @@ fn live(args: &Args, what: &Path) -> Outcome {
     let overrides = Overrides::from_json(&args.overrides).map_err(|error| error.within("--with"))?;
     let source = names::scene(what)?;
     let step = scene::compile(&source.scene, &overrides)?;
+    message::warn(&step.model().warnings);
+    message::warn(&step.model().hover_warnings(step.parameters())?);
     serve(args, LiveServer::start(source, step, address(args), args.record.as_deref())?)
 }
 
@@ -169,7 +171,7 @@ fn address(args: &Args) -> &str {
 }
 
 fn serve(args: &Args, server: LiveServer) -> Outcome {
-    scene::warn(server.left_out());
+    message::warn(server.left_out());
     if args.record.is_some() {
         // What waits is written before the program ends.
         ctrlc::set_handler(server.stopper()).map_err(|error| format!("--record: no end by Ctrl+C here: {error}"))?;

@@ -12,8 +12,12 @@ pub struct Articulation {
     pub links: Vec<Link>,
     /// The joints in the order of the file. Their coordinates have the same order in q.
     pub joints: Vec<Joint>,
-    /// Notes, one line each: contents of the file that are left out here (meshes, transmissions), and oddities.
+    /// Notes, one line each: contents of the file that are left out here and move nothing (visual meshes,
+    /// transmissions), and oddities.
     pub notes: Vec<String>,
+    /// Warnings, one line each: contents of the file that are left out or changed here, so that it moves or touches
+    /// otherwise than the file says.
+    pub warnings: Vec<String>,
     /// Pairs of its own links that its file excludes or includes, later ones win; rules of the scene override them.
     pub pairs: Vec<LinkPair>,
     /// Connections that close loops: springs between points of its links.
@@ -48,16 +52,7 @@ pub struct LinkPair {
     pub friction: Option<[f64; 2]>,
 }
 
-/// The name in notes of a collision mesh that was not found.
-pub(super) const MISSING_SHAPE: &str = "collision mesh";
-
 impl Articulation {
-    /// The notes on collision meshes that were not found, each with the places where they were looked for: nothing touches their
-    /// links there.
-    pub fn missing_shapes(&self) -> impl Iterator<Item = &str> {
-        self.notes.iter().map(String::as_str).filter(|note| note.contains(MISSING_SHAPE))
-    }
-
     /// Holds a point of one link and a point of another together, given in the links' frames, m: see [`Connection`].
     ///
     /// # Errors
@@ -111,7 +106,7 @@ impl Articulation {
             let (mut parts, mut places) = (Vec::new(), Vec::new());
             for collision in &of.collisions {
                 if collision.mesh.is_none() && matches!(collision.shape, Shape::Hull(_)) {
-                    self.notes.push(format!("link \"{}\": a mesh that is not a whole file stays a hull", of.name));
+                    self.warnings.push(format!("link \"{}\": a mesh that is not a whole file stays a hull", of.name));
                 }
                 let first = parts.len();
                 parts.extend(with(collision).map_err(|error| error.within(format!("link \"{}\"", of.name)))?);

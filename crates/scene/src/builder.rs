@@ -6,7 +6,6 @@ use std::path::Path;
 
 use nalgebra::Isometry3;
 
-use crate::articulation::MISSING_SHAPE;
 use crate::{
     Articulation, Collision, Freedom, Inertia, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene,
     Shape, Site, Tendon, check,
@@ -26,6 +25,7 @@ impl Default for Scene {
             pairs: Vec::new(),
             script: Vec::new(),
             notes: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }
@@ -80,17 +80,6 @@ impl Scene {
     pub fn pair(mut self, rule: PairRule) -> Self {
         self.pairs.push(rule);
         self
-    }
-
-    /// The notes on collision meshes that were not found, each with its thing and the places where they were looked for.
-    pub fn missing_shapes(&self) -> Vec<String> {
-        let objects = self.objects.iter().filter_map(|object| match &object.body {
-            ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
-            ObjectBody::Rigid { .. } => None,
-        });
-        let all = objects.chain(self.robots.iter().map(|robot| (&robot.name, &robot.articulation)));
-        let rigid = self.notes.iter().filter(|note| note.contains(MISSING_SHAPE)).cloned();
-        all.flat_map(|(name, of)| of.missing_shapes().map(move |note| format!("{name}: {note}"))).chain(rigid).collect()
     }
 
     /// Adds a keyframe to the script: commands by `"robot/joint"` at `time`, s.

@@ -8,6 +8,7 @@
 mod articulation;
 mod base;
 mod builder;
+mod left_out;
 mod mjcf;
 mod rest;
 mod scene;

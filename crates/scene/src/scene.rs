@@ -21,8 +21,12 @@ pub struct Scene {
     pub pairs: Vec<PairRule>,
     /// The commands of a rollout, in order of time. Without any, every joint stays at home.
     pub script: Vec<Keyframe>,
-    /// Notes, one line each: contents of its files that are left out and belong to none of its articulations.
+    /// Notes, one line each, that belong to none of its articulations: see [`Articulation::notes`].
+    /// [`Scene::all_notes`] has both.
     pub notes: Vec<String>,
+    /// Warnings that belong to none of its articulations: see [`Articulation::warnings`]. [`Scene::all_warnings`] has
+    /// both.
+    pub warnings: Vec<String>,
 }
 
 impl Scene {

@@ -81,12 +81,18 @@ pub fn finite_pose(what: &str, pose: &Isometry3<f64>) -> Result<()> {
     }
 }
 
-/// No name may stand twice, and none may be empty.
+/// No name may stand twice, and none may be empty or longer than a page of text: it stands in each line of a report.
 pub fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    const LONGEST: usize = 1000;
     let mut seen = std::collections::HashSet::new();
     for name in names {
         if name.is_empty() {
             return Err(Error::invalid(kind, "expected a name, got an empty one"));
+        }
+        if name.len() > LONGEST {
+            let start: String = name.chars().take(20).collect();
+            let message = format!("expected a name of at most {LONGEST} bytes, got {}", name.len());
+            return Err(Error::invalid(format!("{kind} \"{start}…\""), message));
         }
         if !seen.insert(name) {
             return Err(Error::invalid(format!("{kind} \"{name}\""), "expected a unique name, but it stands twice"));
@@ -106,7 +112,7 @@ pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>)
     let known: Vec<&str> = known.collect();
     let near = known.iter().map(|other| (distance(name, other), other)).min();
     match near {
-        Some((d, other)) if d <= 2.max(name.chars().count() / 3) => {
+        Some((d, other)) if d <= reach(name) => {
             format!("there is no {kind} \"{name}\"; did you mean \"{other}\"?")
         }
         _ if known.is_empty() => format!("there is no {kind} \"{name}\": there are none at all"),
@@ -115,6 +121,24 @@ pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>)
         }
         _ => format!("there is no {kind} \"{name}\" among the {}", known.len()),
     }
+}
+
+/// A parser's message on one line, and the name that a key that is not known is nearest to in place of the list of all:
+/// "unknown field `spere`; did you mean `sphere`?".
+pub fn of_parser(message: &str) -> String {
+    let message = message.lines().map(str::trim).collect::<Vec<_>>().join(", ");
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let Some(name) = quoted.next().filter(|_| message.contains("unknown ")) else { return message };
+    let near = quoted.map(|other| (distance(name, other), other)).min();
+    match near.filter(|(d, _)| *d <= reach(name)) {
+        Some((_, other)) => format!("{}; did you mean `{other}`?", message.split(',').next().unwrap_or_default()),
+        None => message,
+    }
+}
+
+/// A name so far from another may be meant for it.
+fn reach(name: &str) -> usize {
+    2.max(name.chars().count() / 3)
 }
 
 /// Insertions, deletions and substitutions that turn `a` into `b` (Levenshtein 1966).
@@ -136,6 +160,15 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_key_is_named() {
+        let long = "unknown field `spere`, expected one of `name`, `sphere`, `mesh`";
+        assert_eq!(of_parser(long), "unknown field `spere`; did you mean `sphere`?");
+        for other in ["unknown field `colour`, expected `name` or `mesh`", "missing field `spere`, `sphere`", "no"] {
+            assert_eq!(of_parser(other), other);
+        }
+    }
 
     #[test]
     fn edit_distances() {

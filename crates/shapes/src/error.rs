@@ -62,6 +62,18 @@ impl Error {
         Self::Invalid { place: format!("{outer}: {place}"), message }
     }
 
+    /// Is it, or is one of several, that of a file that is not there?
+    pub fn misses_file(&self) -> bool {
+        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound).to_string();
+        match self {
+            Self::File { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+            // A file that an element names.
+            Self::Invalid { message, .. } => *message == missing(),
+            Self::Syntax { .. } => false,
+            Self::Several(errors) => errors.iter().any(Self::misses_file),
+        }
+    }
+
     /// A file that cannot be read or written.
     pub fn file(path: &Path, source: std::io::Error) -> Self {
         Self::File { path: path.to_owned(), source }

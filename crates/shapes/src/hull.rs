@@ -59,7 +59,8 @@ impl Hull {
         // Where a surface bends as little from triangle to triangle as a flat one may, sides need not close.
         let hull =
             if hull.is_closed() { hull } else { Self::of_faces(&points, &triangles, single(&points, &triangles)) };
-        if hull.is_closed() && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
+        let has_volume = hull.solid().mass > 0.0 && 2.0 * hull.half_width > FLAT * size;
+        if hull.is_closed() && has_volume { Ok(hull) } else { Err(flat()) }
     }
 
     /// The hull with these sides of a surface of triangles, their corners in the order in which they come.

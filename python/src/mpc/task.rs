@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::data::{Episode, Errors, Goal};
 use crate::arrays::{Numbers, Worlds, count};
-use crate::error::{Error, OrRaise, detached};
+use crate::error::{Error, OrRaise, detached, warn};
 use crate::model::{Model, json};
 
 /// What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
@@ -91,6 +91,7 @@ impl Task {
             None => Compiled::load(&path),
         };
         let of = detached(cls.py(), read)?;
+        warn(cls.py(), of.scene.all_warnings().iter())?;
         let source = match name {
             Some(_) => path.clone(),
             None => absolute(&path).unwrap_or_else(|_| path.clone()),
@@ -104,6 +105,7 @@ impl Task {
     fn from_toml(cls: &Bound<PyType>, text: String, folder: PathBuf) -> PyResult<Self> {
         let folder = absolute(&folder).unwrap_or(folder);
         let of = detached(cls.py(), || Compiled::from_toml(&text, folder.as_path()))?;
+        warn(cls.py(), of.scene.all_warnings().iter())?;
         Ok(Self { read: of.clone(), of, source: Source::Text(text, folder), changes: Changes::default() })
     }
 

@@ -90,8 +90,11 @@ impl Balance {
                 Vector3::new(poses[at], poses[at + 1], poses[at + 2])
             };
             let mut jacobian = DMatrix::zeros(3, model.nv());
+            // What moves both points does not change how far they are apart.
+            let paths = connection.bodies.map(|body| tree.path(body));
+            let both = paths[0].iter().zip(&paths[1]).take_while(|(a, b)| a == b).count();
             for (side, sign) in [(0, -1.0), (1, 1.0)] {
-                for screw in tree.path(connection.bodies[side]) {
+                for &screw in &paths[side][both..] {
                     let velocity = screws[screw].0.cross(&point(side)) + screws[screw].1;
                     let mut column = jacobian.column_mut(tree.screw_dof[screw]);
                     column += velocity * sign;

@@ -9,6 +9,7 @@ use nalgebra::DMatrix;
 use super::inputs::Inputs;
 use super::numbers;
 use super::quantities::Quantities;
+use super::states::State;
 
 /// Derivatives of the first rows of [`Quantities`] by the first columns of [`Inputs`], in units of the quantities by units of the
 /// inputs.
@@ -56,8 +57,9 @@ impl Gradients {
 }
 
 /// Largest |x − xᵀ| of x = C ∂δ/∂u K⁻¹ = C H⁻¹ Cᵀ, C δ being the changes of the lengths that u commands, relative to the largest |x|.
-/// Rows of joints add in q, so that B has them.
-pub fn asymmetry(step: &Quasidynamic, b: &Tensor) -> Result<f64> {
+/// Rows of joints add in q, so that B has them. Commands that pull as hard as they may change nothing, and are left
+/// out.
+pub fn asymmetry(step: &Quasidynamic, state: &State, b: &Tensor) -> Result<f64> {
     let model = step.model();
     if model.nu() == 0 {
         return Ok(0.0);
@@ -67,6 +69,12 @@ pub fn asymmetry(step: &Quasidynamic, b: &Tensor) -> Result<f64> {
         let row = &mut lengths[k * model.nv()..];
         row[c.v] = 1.0;
         c.others.iter().for_each(|&(other, ratio)| row[model.tree.coordinates[other].v] += ratio);
+    }
+    let forces = numbers(&step.command_forces(&state.q, &state.u)?)?;
+    for (k, c) in model.tree.coordinates.iter().filter_map(|c| Some((c.u?, c))) {
+        if forces[k].abs() >= model.params.bounded_effort(c.effort) {
+            lengths[k * model.nv()..][..model.nv()].fill(0.0);
+        }
     }
     let lengths = Tensor::from_vec(lengths, (model.nu(), model.nv()), &model.device)?.to_dtype(b.dtype())?;
     let x = lengths.matmul(&b.squeeze(0)?)?.broadcast_div(&step.parameters().stiffness)?;

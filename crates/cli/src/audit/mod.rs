@@ -99,7 +99,7 @@ impl Audited {
         Ok(Self {
             number,
             optimality: Optimality::of(step, state, result)?,
-            asymmetry: asymmetry(step, &linear.b)?,
+            asymmetry: asymmetry(step, state, &linear.b)?,
             linearized,
             pulled: [by_state, by_parameters],
         })

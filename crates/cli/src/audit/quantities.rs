@@ -121,8 +121,10 @@ impl<'a> Quantities<'a> {
         let model = self.step.model();
         // Nᵀ dq/dt is a quarter of ω, as NᵀN = ¼ 1.
         let mut factors = vec![1.0; model.nv()];
-        for coordinate in model.tree.coordinates.iter().filter(|c| c.kind.nq() != c.kind.nv()) {
-            factors[coordinate.v + 3..coordinate.v + 6].fill(4.0);
+        for coordinate in &model.tree.coordinates {
+            if let Some(at) = coordinate.kind.quaternion() {
+                factors[coordinate.v + at..][..3].fill(4.0);
+            }
         }
         let motion =
             self.manifold.to_tangent(&self.center, &result.q_next)?.broadcast_mul(&model.tensor(&[&factors])?)?;
@@ -163,7 +165,10 @@ impl<'a> Quantities<'a> {
         let side = &self.sides;
         let along = (((&x * &fx)? + (&y * &fy)?)? + (&z * &fz)?)?;
         // With a = −1/(σ + z): t₁·f = f_x + σ (a x (x f_x + y f_y) − x f_z), t₂·f = σ f_y + a y (x f_x + y f_y) − y f_z.
-        let a = z.broadcast_add(side)?.recip()?.neg()?;
+        let below = z.broadcast_add(side)?;
+        // A contact that the pair does not have now may have no normal.
+        let below = (&below + below.eq(0.0)?.to_dtype(below.dtype())?)?;
+        let a = below.recip()?.neg()?;
         let flat = (((&x * &fx)? + (&y * &fy)?)? * &a)?;
         let pull = (flat - &fz)?;
         let first = (&fx + (&x * &pull)?.broadcast_mul(side)?)?;

@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;
+use fingertip::description::JointKind;
 use fingertip::kinematics::{Coordinate, Manifold};
 use fingertip::step::Quasidynamic;
 use rand::{RngExt, SeedableRng};
@@ -40,8 +41,7 @@ fn state(step: &Quasidynamic, random: &mut ChaCha8Rng, penetrating: bool) -> Res
         if coordinate.kind.is_single() {
             parts[0] = joint(random, coordinate);
         } else {
-            // Rotations follow the translations; a plane has two of these.
-            let shifts = if parts.len() == 3 && coordinate.q_names()[2].ends_with("yaw") { 2 } else { 3 };
+            let shifts = translations(coordinate.kind);
             for (k, part) in parts.iter_mut().enumerate() {
                 let size = if k < shifts { SHIFT } else { TURN };
                 *part = random.random_range(-size..size);
@@ -57,6 +57,15 @@ fn state(step: &Quasidynamic, random: &mut ChaCha8Rng, penetrating: bool) -> Res
     let commanded = model.tree.coordinates.iter().filter(|c| c.u.is_some());
     let u: Vec<f64> = commanded.map(|c| values[c.q] + random.random_range(-COMMAND..COMMAND)).collect();
     Ok(State { q, u: model.tensor(&[&u])? })
+}
+
+/// The number of translations of a joint with several degrees of freedom; rotations follow them.
+fn translations(kind: JointKind) -> usize {
+    match kind {
+        JointKind::Planar => 2,
+        JointKind::Floating | JointKind::Translation => 3,
+        _ => 0,
+    }
 }
 
 /// A change of a joint that keeps it within its limits.
@@ -75,7 +84,7 @@ fn into_contact(step: &Quasidynamic, random: &mut ChaCha8Rng, q: &Tensor) -> Res
     // The coordinate that carries a contact's side B as a whole, if B is an object in the world.
     let object = |contact: usize| -> Option<&Coordinate> {
         let pair = &model.pairs.pairs[model.pairs.pair_of_contact[contact]];
-        tree.coordinates.iter().find(|c| c.body == model.shapes[pair.b].body && !c.kind.is_single())
+        tree.coordinates.iter().find(|c| c.body == model.shapes[pair.b].body && translations(c.kind) > 0)
     };
     let contacts = step.step(q, &model.tensor(&[&vec![0.0; model.nu()]])?)?.contacts;
     let phi = contacts.phi.flatten_all()?.to_vec1::<f64>()?;
@@ -89,8 +98,7 @@ fn into_contact(step: &Quasidynamic, random: &mut ChaCha8Rng, q: &Tensor) -> Res
     let normal = contacts.normal.squeeze(0)?.to_vec2::<f64>()?.swap_remove(contact);
     let depth = random.random_range(0.0..PENETRATION);
     if let Some(coordinate) = object(contact) {
-        let directions = if coordinate.q_names()[2].ends_with("yaw") { 2 } else { 3 };
-        (0..directions).for_each(|k| delta[coordinate.v + k] = -(phi + depth) * normal[k]);
+        (0..translations(coordinate.kind)).for_each(|k| delta[coordinate.v + k] = -(phi + depth) * normal[k]);
     }
     Ok(delta)
 }

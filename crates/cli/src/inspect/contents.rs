@@ -190,7 +190,7 @@ impl Contents {
             connections: connections(step)?,
             actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
-            warnings: model.warnings.clone(),
+            warnings: source.scene.all_warnings().into_iter().chain(model.warnings.iter().cloned()).collect(),
             hints: Vec::new(),
         })
     }

@@ -6,7 +6,7 @@ use fingertip::kinematics::Coordinate;
 
 /// A line for each thing that is left out, or odd.
 pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
-    let mut notes = scene.notes.clone();
+    let mut notes = scene.all_notes();
     let articulated = scene.objects.iter().filter_map(|object| match &object.body {
         ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
         ObjectBody::Rigid { .. } => None,
@@ -54,8 +54,8 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
 }
 
 fn of_articulation(articulation: &Articulation) -> Vec<String> {
-    let Articulation { links, joints, notes, .. } = articulation;
-    let mut notes = notes.clone();
+    let Articulation { links, joints, .. } = articulation;
+    let mut notes = Vec::new();
     let names = |which: &dyn Fn(&fingertip::description::Joint) -> bool| -> Vec<String> {
         joints.iter().filter(|joint| which(joint)).map(|joint| joint.name.clone()).collect()
     };

@@ -113,7 +113,16 @@ fn list(numbers: &[f64]) -> String {
     numbers.iter().map(|&x| short(x)).collect::<Vec<_>>().join(" ")
 }
 
-fn pairs(pairs: &[Pair]) -> String {
+/// Pairs in the table, at most: those that are nearest.
+const ROWS: usize = 1000;
+
+fn pairs(all: &[Pair]) -> String {
+    let mut pairs: Vec<&Pair> = all.iter().collect();
+    if pairs.len() > ROWS {
+        pairs.select_nth_unstable_by(ROWS, |a, b| a.gap.total_cmp(&b.gap));
+        pairs.truncate(ROWS);
+        pairs.sort_by_key(|pair| pair.contact);
+    }
     let has_torsion = pairs.iter().any(|pair| pair.torsion > 0.0);
     let torsion: &[&str] = if has_torsion { &["torsion mm"] } else { &[] };
     let head = [&["contacts", "A", "shape", "B", "shape", "μ"], torsion, &["gap mm"]].concat();
@@ -131,6 +140,9 @@ fn pairs(pairs: &[Pair]) -> String {
         row.extend(has_torsion.then(|| short(1e3 * pair.torsion)));
         row.push(format!("{:.3}", 1e3 * pair.gap));
         table.add_row(row);
+    }
+    if all.len() > ROWS {
+        return format!("{table}\n  the {ROWS} nearest of {} pairs; --json has all", all.len());
     }
     table.to_string()
 }

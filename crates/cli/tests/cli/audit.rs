@@ -53,3 +53,30 @@ fn worst_places_are_named() {
         "{line}"
     );
 }
+
+/// Ball joints turn by quaternions without a position before them, and points that a common joint moves are no farther
+/// apart for it.
+#[test]
+fn ball_joints_and_loops_pass() {
+    for file in ["ball_joint", "loop"] {
+        passed(&[&format!("../../tests/mjcf/{file}.xml"), "--states", "6"]);
+    }
+}
+
+/// A command at its largest effort moves nothing, by whatever it changes.
+#[test]
+fn commands_at_their_largest_effort_pass() {
+    passed(&["tests/audit/limited.toml", "--states", "6"]);
+}
+
+/// Where two pairs with torsional friction have no way out, it is said which.
+#[test]
+fn a_step_without_a_solution_is_explained() {
+    for command in [&["audit", "--states", "3"][..], &["rollout", "-n", "1"]] {
+        let output = fingertip(&[command, &["tests/audit/squeezed.toml"]].concat(), "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(text.contains("and no motion parts"), "{command:?}: {text}");
+        assert!(text.contains("\"ball\"") && !text.contains("\"other\""), "{command:?}: {text}");
+    }
+}

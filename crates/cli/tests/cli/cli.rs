@@ -714,3 +714,71 @@ fn a_concave_mesh_is_cut_into_parts_that_are_kept() {
     assert!(text.contains("l.obj: decompose: expected parts that differ from the mesh by at most 1.000 mm"), "{text}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// What a model lacks of its files is a warning of every command that reads them, each line once.
+#[test]
+fn every_command_warns_of_what_is_missing() {
+    let (file, out) = ("../../tests/mjcf/off.xml", scratch("off.toml"));
+    let _ = std::fs::remove_file(&out);
+    let once = |args: &[&str], errors: &str| {
+        let lines: Vec<&str> =
+            errors.lines().filter(|line| line.starts_with("warning: off: no link of it has")).collect();
+        assert_eq!(lines.len(), 1, "{args:?}: {errors}");
+        assert!(lines[0].ends_with("`collide = true` takes the 2 that it is drawn with"), "{args:?}: {errors}");
+    };
+    for args in [
+        &["rollout", file, "-n", "1"][..],
+        &["step", file],
+        &["inspect", file],
+        &["audit", file, "--states", "1"],
+        &["scene", "new", file, "-o", out.to_str().unwrap()],
+        &["rollout", out.to_str().unwrap(), "-n", "1"],
+    ] {
+        let output = fingertip(args, "");
+        once(args, &String::from_utf8(output.stderr).unwrap());
+    }
+    // The scene that was begun says what to change, and then there is nothing to say.
+    let text = std::fs::read_to_string(&out).unwrap();
+    std::fs::write(&out, text.replace("# collide = true ", "collide = true ")).unwrap();
+    let output = fingertip(&["rollout", out.to_str().unwrap(), "-n", "1"], "");
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A live scene says it before the page is there.
+    let mut view = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+        .args(["view", file, "--no-open"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(view.stdout.take().unwrap()), &mut line).unwrap();
+    view.kill().unwrap();
+    let output = view.wait_with_output().unwrap();
+    assert!(line.starts_with("page"), "{line}");
+    once(&["view"], &String::from_utf8(output.stderr).unwrap());
+}
+
+/// A scene that is begun for a robot of an MJCF has its gravity, the ground across it, and a script of a joint that has
+/// some way to go.
+#[test]
+fn a_new_scene_is_the_files() {
+    let (file, out) = (scratch("y_up.xml"), scratch("y_up.toml"));
+    let _ = std::fs::remove_file(&out);
+    let text = "<mujoco><option gravity=\"0 -9.81 0\"/><worldbody><body name=\"p\">\
+                <joint name=\"palm\" type=\"slide\" axis=\"1 0 0\" range=\"-0.00001 0\"/><geom type=\"box\" size=\".04 .01 .06\"/>\
+                <body name=\"f\" pos=\"0 0 .06\"><joint name=\"finger\" axis=\"1 0 0\" range=\"0 2\"/>\
+                <geom type=\"capsule\" fromto=\"0 0 0.01 0 0 .06\" size=\".008\"/></body></body></worldbody>\
+                <actuator><position joint=\"finger\" kp=\"2\"/></actuator></mujoco>";
+    std::fs::write(&file, text).unwrap();
+    let output = fingertip(&["scene", "new", file.to_str().unwrap(), "-o", out.to_str().unwrap()], "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let scene = fingertip::description::Scene::load(&out).unwrap();
+    assert_eq!(scene.gravity, [0.0, -9.81, 0.0]);
+    let ground = scene.objects.iter().find(|object| object.name == "ground").unwrap();
+    let fingertip::description::ObjectBody::Rigid { collisions, .. } = &ground.body else { panic!("{ground:?}") };
+    let up = collisions[0].pose.rotation * nalgebra::Vector3::z();
+    assert!((up - nalgebra::Vector3::y()).norm() < 1e-12, "{up}");
+    assert!(scene.script.iter().all(|keyframe| keyframe.u.keys().eq(["finger"])), "{:?}", scene.script);
+    // What hangs in the air falls onto the ground, and not past the robot.
+    let output = fingertip(&["rollout", out.to_str().unwrap(), "-n", "200"], "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

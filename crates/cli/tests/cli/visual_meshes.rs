@@ -62,7 +62,7 @@ fn record(visuals: &[(&str, [f64; 3])]) -> (Recording, Vec<String>) {
     };
     let visuals: String = visuals.iter().map(visual).collect();
     let ball = "<collision><geometry><sphere radius=\"0.05\"/></geometry></collision>";
-    let inertia = "<mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>";
+    let inertia = "<mass value=\"1\"/><inertia ixx=\"1e-3\" iyy=\"1e-3\" izz=\"1e-3\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>";
     let link = format!("<link name=\"arm\"><inertial>{inertia}</inertial>{visuals}{ball}</link>");
     let joint = "<joint name=\"turn\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/><axis xyz=\"0 0 1\"/></joint>";
     let name = format!("robot-{}.urdf", visuals.len());

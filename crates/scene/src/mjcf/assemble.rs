@@ -8,8 +8,7 @@ use super::actuator::Actuator;
 use super::body::{Body, Joint as FileJoint, WORLD};
 use super::geom::{Form, Geom};
 use super::relation::Coupling;
-use super::{Mjcf, springs};
-use crate::articulation::MISSING_SHAPE;
+use super::{Mjcf, lost, springs};
 use crate::{
     Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Site, Spring, Surface, Visual,
 };
@@ -41,7 +40,7 @@ impl Mjcf<'_> {
         };
         let is_alone = |root: usize| bodies[root].joints.iter().all(|joint| joint.kind == JointKind::Floating);
         match roots {
-            &[root] if is_alone(root) => {
+            &[root] if is_alone(root) && (bodies[root].joints.is_empty() || !self.is_held(root)) => {
                 assembly.base = bodies[root].pose;
                 assembly.freedom = if bodies[root].joints.is_empty() { Freedom::Fixed } else { Freedom::Free };
             }
@@ -50,18 +49,27 @@ impl Mjcf<'_> {
                 assembly.links.insert(0, 0);
             }
         }
-        let mut missing = Vec::new();
+        let (mut missing, (_, poses)) = (Vec::new(), self.home());
         for (b, body) in bodies.iter().enumerate().skip(1) {
             if roots.contains(&self.tree.root_of(b)) {
-                let link = self.link(body, &mut assembly.articulation.notes, &mut missing)?;
+                let link = self.link(body, &mut assembly.articulation, &mut missing)?;
                 let sites = body.sites.iter().map(|(name, pose)| (name.clone(), *pose));
                 assembly.sites.extend(sites.map(|(name, pose)| Site { name, link: Some(body.name.clone()), pose }));
-                assembly.add(b, body, link);
+                let keeps = assembly.links.contains_key(&0);
+                assembly
+                    .articulation
+                    .warnings
+                    .extend(body.joints.iter().filter_map(|joint| lost::of_free(joint, keeps)));
+                let is_free = body.joints.iter().any(|joint| joint.kind == JointKind::Floating);
+                let start = poses.get(&b).filter(|_| is_free && assembly.freedom == Freedom::Fixed);
+                assembly.add(b, body, start.copied().unwrap_or(body.pose), link);
             }
         }
-        let notes = &mut assembly.articulation.notes;
         if let Some(first) = missing.first() {
-            notes.push(format!("visual meshes: {} left out: there is no file {first}", missing.len()));
+            assembly
+                .articulation
+                .notes
+                .push(format!("visual meshes: {} left out: there is no file {first}", missing.len()));
         }
         couple(&mut assembly.articulation, &self.couplings, self);
         self.pair(&mut assembly);
@@ -69,7 +77,7 @@ impl Mjcf<'_> {
             &[root] if assembly.freedom == Freedom::Fixed => Some(root),
             _ => None,
         };
-        self.connect(&assembly.links, fixed_root, &mut assembly.articulation)?;
+        self.connect(&assembly.links, fixed_root, &mut assembly.articulation);
         for joint in &mut assembly.articulation.joints {
             let acts = |actuator: &&Actuator| actuator.length.iter().any(|(name, _)| *name == joint.name);
             let efforts = self.actuators.iter().filter(acts).map(|actuator| actuator.effort);
@@ -79,19 +87,20 @@ impl Mjcf<'_> {
     }
 
     /// A body's link, without its joint.
-    fn link(&self, body: &Body, notes: &mut Vec<String>, missing: &mut Vec<String>) -> Result<Link> {
+    fn link(&self, body: &Body, said: &mut Articulation, missing: &mut Vec<String>) -> Result<Link> {
         let mut link = Link { inertia: body.inertia.clone(), ..bare(&body.name) };
         for geom in &body.geoms {
             let place = |what: &str| format!("link \"{}\": {what}", body.name);
             if let Some(note) = self.absent(geom) {
                 if body.by_geoms && geom.has_mass() {
-                    notes.push(place(&format!("its mass lacks that of a geom: {note}")));
+                    said.warnings.push(place(&format!("its mass lacks that of a geom: {note}")));
                 }
                 match &geom.form {
                     Form::Mesh(mesh) if !self.is_solid(geom) => {
                         missing.extend(self.meshes.get(*mesh).missing().map(|path| path.display().to_string()));
                     }
-                    _ => notes.push(place(&note)),
+                    _ if self.is_solid(geom) => said.warnings.push(place(&note)),
+                    _ => said.notes.push(place(&note)),
                 }
                 continue;
             }
@@ -141,7 +150,7 @@ impl Mjcf<'_> {
         match &geom.form {
             Form::Mesh(mesh) => {
                 let path = self.meshes.get(*mesh).missing()?.display();
-                let what = if self.is_solid(geom) { MISSING_SHAPE } else { "visual mesh" };
+                let what = if self.is_solid(geom) { "collision mesh" } else { "visual mesh" };
                 Some(format!("{what} {path} left out: there is no such file"))
             }
             Form::Shape(_) => None,
@@ -173,31 +182,24 @@ impl Mjcf<'_> {
     pub(super) fn robot(&self, name: &str, roots: &[usize]) -> Result<Robot> {
         let Assembly { articulation, freedom, base, sites, .. } = self.assemble(roots)?;
         let mut robot = Robot { freedom, base, sites, ..Robot::new(name, articulation) };
-        let joints = &robot.articulation.joints;
         let springs = springs::springs(&robot.articulation, &self.actuators);
         robot.stiffness = springs.stiffness;
         robot.passive = springs.passive;
         robot.tendons = springs.tendons;
         robot.actuators = springs.actuators;
         let (home, root) = self.home();
-        let commandable = joints.iter().filter(|joint| joint.is_commandable());
-        let mut notes = springs.notes;
-        for joint in commandable {
-            let Some(&value) = home.get(joint.name.as_str()) else { continue };
-            let within = joint.limits.map_or(value, |limits| value.max(limits.lower).min(limits.upper));
-            // Without a keyframe a joint starts at the value nearest to 0 by itself.
-            if value != 0.0 && (within - value).abs() > 1e-9 {
-                notes.push(format!("joint \"{}\": home {value} is beyond its limits, here it is {within}", joint.name));
-            }
-            if value != 0.0 {
-                robot.home.insert(joint.name.clone(), within);
-            }
-        }
+        robot.home = self.start_of(&mut robot.articulation, &home);
         if let (Freedom::Free, [only]) = (robot.freedom, roots) {
             robot.base = root.get(only).copied().unwrap_or(robot.base);
         }
-        robot.articulation.notes.extend(notes);
+        robot.articulation.warnings.extend(springs.warnings);
         Ok(robot)
+    }
+
+    /// Does a keyframe say where all joints start?
+    pub(super) fn has_home(&self) -> bool {
+        let n: usize = self.tree.joints().map(|(_, joint)| joint.kind.nq()).sum();
+        self.key.as_ref().is_some_and(|key| key.qpos.len() == n)
     }
 
     /// q by joint, and the poses of free bodies, in the keyframe, or else as the file describes them.
@@ -205,8 +207,7 @@ impl Mjcf<'_> {
         let (mut home, mut poses) = (HashMap::new(), HashMap::new());
         let qpos = self.key.as_ref().map_or(&[][..], |key| &key.qpos);
         let mut at = 0;
-        let n: usize = self.tree.joints().map(|(_, joint)| joint.kind.nq()).sum();
-        let qpos = if qpos.len() == n { qpos } else { &[] };
+        let qpos = if self.has_home() { qpos } else { &[] };
         for (body, joint) in self.tree.joints() {
             let numbers = qpos.get(at..at + joint.kind.nq());
             at += joint.kind.nq();
@@ -240,7 +241,7 @@ fn bare(name: &str) -> Link {
 impl Assembly {
     /// Adds a body's link with its joints: one after the other, with a massless link between two, and where the axis does not pass
     /// through the body's origin.
-    fn add(&mut self, b: usize, body: &Body, link: Link) {
+    fn add(&mut self, b: usize, body: &Body, pose: Isometry3<f64>, link: Link) {
         let Articulation { links, joints, .. } = &mut self.articulation;
         let parent = self.links.get(&body.parent).copied();
         let Some(mut at) = parent else {
@@ -249,7 +250,7 @@ impl Assembly {
             links.push(link);
             return;
         };
-        let mut origin = body.pose;
+        let mut origin = pose;
         let mut left = body.joints.len();
         let mut shift = Vector3::zeros();
         for joint in &body.joints {
@@ -329,7 +330,7 @@ fn fixed(body: &str, parent: usize, child: usize, origin: Isometry3<f64>) -> Joi
 
 /// Makes joints follow others. Of two that are coupled, the one with an actuator of its own leads.
 fn couple(articulation: &mut Articulation, couplings: &[Coupling], file: &Mjcf) {
-    let Articulation { joints, notes, .. } = articulation;
+    let Articulation { joints, warnings, .. } = articulation;
     let index =
         |joints: &[Joint], name: &str| joints.iter().position(|joint| joint.name == name && joint.kind.is_single());
     let reference =
@@ -355,7 +356,7 @@ fn couple(articulation: &mut Articulation, couplings: &[Coupling], file: &Mjcf) 
             offset: multiplier * at.offset + offset,
         });
         if joints[f].mimic.is_some() || through.joint == f {
-            notes
+            warnings
                 .push(format!("equality of joints \"{follower}\" and \"{leader}\" left out: they are coupled already"));
             continue;
         }

@@ -53,6 +53,8 @@ pub(super) struct Body {
     pub(super) by_geoms: bool,
     /// Is it moved from outside, so that it is fixed here?
     pub(super) is_mocap: bool,
+    /// The part of its weight that is compensated for.
+    pub(super) weightless: f64,
 }
 
 /// All bodies, the world first, then in the order of the file.
@@ -125,8 +127,8 @@ impl Tree {
 impl<'a> Reader<'a, '_> {
     fn add(&mut self, name: String, parent: usize, pose: Isometry3<f64>) -> usize {
         let (joints, geoms, sites) = (Vec::new(), Vec::new(), Vec::new());
-        let (inertia, by_geoms, is_mocap) = (None, false, false);
-        self.bodies.push(Body { name, parent, pose, joints, geoms, sites, inertia, by_geoms, is_mocap });
+        let (inertia, by_geoms, is_mocap, weightless) = (None, false, false, 0.0);
+        self.bodies.push(Body { name, parent, pose, joints, geoms, sites, inertia, by_geoms, is_mocap, weightless });
         self.given.push(None);
         self.bodies.len() - 1
     }
@@ -170,6 +172,7 @@ impl<'a> Reader<'a, '_> {
         let name = unique(node, around, &mut self.names, &format!("body{}", self.bodies.len()))?;
         let body = self.add(name, around.body, around.frame * self.compiler.pose(node)?);
         self.bodies[body].is_mocap = node.flag("mocap")?.unwrap_or(false);
+        self.bodies[body].weightless = node.number("gravcomp")?.unwrap_or(0.0);
         let childclass = node.own("childclass").or(around.childclass);
         let suffix = around.suffix.clone();
         self.children(node, &Around { body, frame: Isometry3::identity(), childclass, suffix })

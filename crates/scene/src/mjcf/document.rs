@@ -4,12 +4,124 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::left_out::Said;
 use fingertip_shapes::{Error, Result, file, xml};
 
 /// Files that one may include.
 const MOST_FILES: usize = 1000;
 /// Elements within elements, those of included files counted.
 const DEEPEST: usize = 200;
+
+/// Elements and attributes that nothing has read: by tag, and by whether they matter, the number of elements and their
+/// attributes.
+type Unread<'a> = BTreeMap<(String, bool), (usize, BTreeSet<&'a str>)>;
+
+/// Sections and elements that move nothing, or are said to be left out where something uses them.
+const IDLE: [&str; 16] = [
+    "visual",
+    "statistic",
+    "size",
+    "custom",
+    "sensor",
+    "light",
+    "camera",
+    "material",
+    "texture",
+    "skin",
+    "hfield",
+    "site",
+    "key",
+    "lengthrange",
+    "spatial",
+    "tendon",
+];
+
+/// Attributes that move nothing: looks, sizes of memory, numerics; the softness of contacts and equalities, in whose
+/// place this library's parameters are; and damping and delay of a command's own controller, which the step takes for
+/// made up for.
+const IDLE_ATTRIBUTES: [&str; 56] = [
+    "name",
+    "class",
+    "user",
+    "rgba",
+    "material",
+    "group",
+    "texcoord",
+    "normal",
+    "texdir",
+    "texturedir",
+    "maxhullvert",
+    "smoothnormal",
+    "content_type",
+    "octree_maxdepth",
+    "needsdf",
+    "hfield",
+    "solref",
+    "solimp",
+    "solmix",
+    "solreflimit",
+    "solimplimit",
+    "solreffriction",
+    "solimpfriction",
+    "margin",
+    "gap",
+    "torquescale",
+    "fluidshape",
+    "fluidcoef",
+    "timestep",
+    "integrator",
+    "solver",
+    "iterations",
+    "ls_iterations",
+    "tolerance",
+    "ls_tolerance",
+    "noslip_iterations",
+    "noslip_tolerance",
+    "ccd_iterations",
+    "ccd_tolerance",
+    "sdf_iterations",
+    "sdf_initpoints",
+    "jacobian",
+    "apirate",
+    "magnetic",
+    "discardvisual",
+    "fusestatic",
+    "coordinate",
+    "convexhull",
+    "alignfree",
+    "align",
+    "saveinertial",
+    "kv",
+    "dampratio",
+    "timeconst",
+    "dyntype",
+    "dynprm",
+];
+
+/// What `<flag>` disables that moves or touches something.
+const FORCES: [&str; 12] = [
+    "constraint",
+    "equality",
+    "frictionloss",
+    "limit",
+    "contact",
+    "gravity",
+    "passive",
+    "spring",
+    "damper",
+    "clampctrl",
+    "actuation",
+    "filterparent",
+];
+
+/// Does an attribute that is not read move or touch something?
+fn attribute_matters(tag: &str, name: &str, value: &str) -> bool {
+    if tag == "flag" {
+        return value.trim() == "disable" && FORCES.contains(&name);
+    }
+    let is_nothing = || value.split_ascii_whitespace().all(|word| word.parse() == Ok(0.0) || word == "false");
+    !IDLE.contains(&tag) && !IDLE_ATTRIBUTES.contains(&name) && !is_nothing()
+}
 
 /// An element with those in it.
 pub(super) struct Element {
@@ -58,19 +170,22 @@ impl Document {
         }
     }
 
-    /// Notes on elements and attributes that nothing has read: a line for each tag, with its attributes or, if none of them was asked for, the whole element.
-    pub(super) fn left_out(&self) -> Vec<String> {
+    /// What is said of elements and attributes that nothing has read: a line for each tag, with its attributes or, if
+    /// none of them was asked for, the whole element. Warnings are of those that move or touch something in MuJoCo.
+    pub(super) fn left_out(&self) -> Said {
         let read = self.read.borrow();
-        let mut unread: BTreeMap<String, (usize, BTreeSet<&str>)> = BTreeMap::new();
+        let mut unread = Unread::new();
         self.collect(&self.root, &read, "", &mut unread);
-        let line = |(name, (n, attributes)): (String, (usize, BTreeSet<&str>))| {
+        let mut said = Said::default();
+        for ((name, matters), (n, attributes)) in unread {
             let attributes: Vec<&str> = attributes.into_iter().collect();
-            match &attributes[..] {
+            let line = match &attributes[..] {
                 [] => format!("<{name}>: {n} left out"),
                 all => format!("<{name}>: {} left out", all.join(", ")),
-            }
-        };
-        unread.into_iter().map(line).collect()
+            };
+            if matters { &mut said.warnings } else { &mut said.notes }.push(line);
+        }
+        said
     }
 
     fn collect<'a>(
@@ -78,23 +193,23 @@ impl Document {
         element: &'a Element,
         read: &BTreeSet<(String, String)>,
         within: &str,
-        unread: &mut BTreeMap<String, (usize, BTreeSet<&'a str>)>,
+        unread: &mut Unread<'a>,
     ) {
         for child in &element.children {
             let is_known = |name: &str| read.contains(&(child.tag.clone(), name.to_owned()));
             let is_read = |(tag, _): &&(String, String)| *tag == child.tag;
             // An element is known if some attribute of its tag is asked for, or it stands for itself.
-            if !read.iter().any(|entry| is_read(&entry)) {
+            if child.tag != "flag" && !read.iter().any(|entry| is_read(&entry)) {
                 let name = if within.is_empty() { child.tag.clone() } else { format!("{within}/{}", child.tag) };
-                unread.entry(name).or_default().0 += 1;
+                let matters = !name.split('/').any(|part| IDLE.contains(&part));
+                unread.entry((name, matters)).or_default().0 += 1;
                 continue;
             }
-            let missed: Vec<&str> =
-                child.attributes.iter().map(|(name, _)| name.as_str()).filter(|name| !is_known(name)).collect();
-            if !missed.is_empty() {
-                let entry = unread.entry(child.tag.clone()).or_default();
+            for (name, value) in child.attributes.iter().filter(|(name, _)| !is_known(name)) {
+                let key = (child.tag.clone(), attribute_matters(&child.tag, name, value));
+                let entry = unread.entry(key).or_default();
                 entry.0 += 1;
-                entry.1.extend(missed);
+                entry.1.insert(name);
             }
             let within = if element.tag == self.root.tag { child.tag.as_str() } else { within };
             self.collect(child, read, within, unread);

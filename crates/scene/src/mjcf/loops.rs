@@ -16,45 +16,58 @@ const ARM: f64 = 0.05;
 type Point = (usize, Point3<f64>);
 
 impl Mjcf<'_> {
-    /// Checks that the bodies and sites of joinings are there. Those between different things are left out, with a note.
-    pub(super) fn check_joinings(&self) -> Result<Vec<String>> {
-        let mut apart = Vec::new();
-        for joining in &self.joinings {
-            let [a, b] = self.bodies_of(joining)?;
-            if !self.are_of_one([a, b]) {
-                apart.push(format!("equality {} left out: not of one thing", joining.title()));
+    /// Finds the bodies of joinings; those of a body with itself are left out, with a warning.
+    pub(super) fn find_joinings(&mut self) -> Result<()> {
+        for joining in std::mem::take(&mut self.joinings) {
+            let bodies = self.bodies_of(&joining)?;
+            if bodies[0] == bodies[1] {
+                self.said.warnings.push(format!("equality {} left out: both are one body", joining.title()));
+                continue;
             }
+            self.joinings.push(joining);
+            self.joined.push(bodies);
         }
-        Ok(apart)
+        Ok(())
     }
 
-    /// Are they two bodies of one thing, or of one and the world?
-    fn are_of_one(&self, [a, b]: [usize; 2]) -> bool {
-        let roots = [a, b].map(|body| self.tree.root_of(body));
-        let is_of_robot = |(body, root): (usize, usize)| body == 0 || self.is_robot(root);
-        a != b && (roots[0] == roots[1] || [a, b].into_iter().zip(roots).all(is_of_robot))
+    /// The trees that make up each thing, by their roots: those of robots are one, and so are trees that equalities
+    /// join.
+    pub(super) fn things(&self, coupled: &[[usize; 2]]) -> Vec<Vec<usize>> {
+        let mut things: Vec<Vec<usize>> = self.tree.roots().map(|root| vec![root]).collect();
+        let mut unite = |a: usize, b: usize| {
+            let of = |root: usize| things.iter().position(|thing| thing.contains(&root));
+            if let (Some(a), Some(b)) = (of(a), of(b))
+                && a != b
+            {
+                let other = things.remove(a.max(b));
+                things[a.min(b)].extend(other);
+                things[a.min(b)].sort_unstable();
+            }
+        };
+        let robots: Vec<usize> = self.tree.roots().filter(|&root| self.is_driven(root)).collect();
+        robots.windows(2).for_each(|pair| unite(pair[0], pair[1]));
+        for [a, b] in self.joined.iter().chain(coupled).filter(|both| !both.contains(&0)) {
+            unite(self.tree.root_of(*a), self.tree.root_of(*b));
+        }
+        things
     }
 
-    /// The connections among these links of bodies. The world is the root link if nothing moves that; else a note says what is left out.
+    /// Does an equality hold a body of this tree in the world?
+    pub(super) fn is_held(&self, root: usize) -> bool {
+        let holds = |[a, b]: &[usize; 2]| *a.min(b) == 0 && self.tree.root_of(*a.max(b)) == root;
+        self.joined.iter().any(holds)
+    }
+
+    /// The connections among these links of bodies. The world is the link of body 0, or the root link if nothing moves
+    /// that.
     pub(super) fn connect(
         &self,
         links: &HashMap<usize, usize>,
         fixed_root: Option<usize>,
         articulation: &mut Articulation,
-    ) -> Result<()> {
-        for joining in &self.joinings {
-            let [a, b] = self.bodies_of(joining)?;
-            if !self.are_of_one([a, b]) {
-                continue;
-            }
-            let is_beside = |body: usize| body == 0 && !links.contains_key(&0) && fixed_root.is_none();
-            if [a, b].into_iter().any(is_beside) && [a, b].iter().any(|body| links.contains_key(body)) {
-                articulation
-                    .notes
-                    .push(format!("equality {} left out: nothing fixes its root to the world", joining.title()));
-                continue;
-            }
-            for pair in self.points(joining, [a, b]) {
+    ) {
+        for (joining, &bodies) in self.joinings.iter().zip(&self.joined) {
+            for pair in self.points(joining, bodies) {
                 let place = |(body, point): Point| match (links.get(&body), fixed_root) {
                     (Some(&link), _) => Some((link, point)),
                     (None, Some(root)) if body == 0 => {
@@ -74,7 +87,6 @@ impl Mjcf<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     /// The bodies of a joining, as indices.

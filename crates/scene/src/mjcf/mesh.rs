@@ -1,7 +1,7 @@
 //! Mesh assets: where their vertices are, their hulls, and their mass.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::cell::{Cell, OnceCell};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use nalgebra::{Isometry3, Matrix3, Point3, UnitQuaternion, Vector3};
@@ -40,6 +40,8 @@ pub(super) struct Mesh<'a> {
     rotation: UnitQuaternion<f64>,
     filling: Filling,
     hull: OnceCell<Shape>,
+    /// Faces that stand twice, of a mesh whose mass is exact; known once that has been asked for.
+    doubled: Cell<usize>,
 }
 
 /// All mesh assets.
@@ -65,6 +67,14 @@ impl<'a> Meshes<'a> {
     pub(super) fn find(&self, node: &Node, name: &str) -> Result<usize> {
         let message = || unknown("mesh", name, self.by_name.keys().map(String::as_str));
         self.by_name.get(name).copied().ok_or_else(|| node.invalid("mesh", message()))
+    }
+
+    /// A warning for each mesh whose exact mass is that of fewer faces than it has.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        let doubled = self.meshes.iter().filter(|mesh| mesh.doubled.get() > 0);
+        doubled.map(|mesh| {
+            format!("mesh \"{}\": {} faces stand twice and count once in its mass", mesh.name, mesh.doubled.get())
+        })
     }
 
     pub(super) fn get(&self, index: usize) -> &Mesh<'a> {
@@ -106,6 +116,7 @@ impl<'a> Mesh<'a> {
             rotation: turned.transpose()?.unwrap_or_default(),
             filling,
             hull: OnceCell::new(),
+            doubled: Cell::new(0),
             node,
         })
     }
@@ -173,7 +184,10 @@ impl<'a> Mesh<'a> {
             Source::Inline(vertices, faces) => Some(Triangles { vertices: vertices.clone(), faces: faces.clone() }),
         };
         let solid = match triangles {
-            Some(mesh) => {
+            Some(mut mesh) => {
+                if self.filling == Filling::Exact {
+                    self.doubled.set(without_doubles(&mut mesh));
+                }
                 let vertices: Vec<Point3<f64>> = mesh.vertices.iter().map(|&v| self.placed(v).into()).collect();
                 enclosed(&vertices, &mesh.faces, self.filling == Filling::Legacy)
             }
@@ -203,6 +217,19 @@ fn faces(node: &Node) -> Result<Vec<[usize; 3]>> {
     let face = |face: [f64; 3]| Some([corner(face[0])?, corner(face[1])?, corner(face[2])?]);
     let message = || node.invalid("face", format!("expected indices of the {n} vertices"));
     faces.into_iter().map(face).collect::<Option<_>>().ok_or_else(message)
+}
+
+/// Leaves out faces that look the same way as one before them with the same corners. Returns how many they were.
+fn without_doubles(mesh: &mut Triangles) -> usize {
+    let before = mesh.faces.len();
+    let Triangles { vertices, faces } = mesh;
+    let mut seen = HashSet::new();
+    faces.retain(|face| {
+        let corners = face.map(|corner| vertices[corner].map(f64::to_bits));
+        let first = (0..3).min_by_key(|&k| corners[k]).unwrap_or(0);
+        seen.insert([0, 1, 2].map(|k| corners[(first + k) % 3]))
+    });
+    before - mesh.faces.len()
 }
 
 /// The body of density 1 within triangles, from tetrahedra with their tips in the middle of the surface; with `legacy`, all of them

@@ -11,6 +11,7 @@ mod defaults;
 mod document;
 mod geom;
 mod loops;
+mod lost;
 mod mesh;
 mod node;
 mod relation;
@@ -25,8 +26,10 @@ use self::body::Tree;
 use self::compiler::Compiler;
 use self::defaults::Defaults;
 use self::document::Document;
+use self::geom::Geom;
 use self::mesh::Meshes;
 use self::relation::{Coupling, Equalities, Exclusion, GeomPair, Joining, Key};
+use crate::left_out::Said;
 use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};
 use fingertip_shapes::{Error, Result, unknown};
 
@@ -38,13 +41,17 @@ struct Mjcf<'a> {
     actuators: Vec<Actuator>,
     couplings: Vec<Coupling>,
     joinings: Vec<Joining>,
+    /// The bodies of each joining.
+    joined: Vec<[usize; 2]>,
+    /// The trees that make up each thing, by their roots.
+    things: Vec<Vec<usize>>,
     exclusions: Vec<Exclusion>,
     geom_pairs: Vec<GeomPair>,
     key: Option<Key>,
     gravity: Option<[f64; 3]>,
     /// Of elliptic friction cones; MuJoCo's pyramids have none.
     impratio: Option<f64>,
-    notes: Vec<String>,
+    said: Said,
 }
 
 impl Robot {
@@ -60,12 +67,15 @@ impl Robot {
         let document = Document::load(path.as_ref())?;
         let file = Mjcf::read(&document)?;
         let belongs = |&root: &usize| file.is_robot(root) || file.is_static(root);
-        let mut roots: Vec<usize> = file.tree.roots().filter(belongs).collect();
+        let mut roots: Vec<usize> =
+            file.things.iter().filter(|of| of.iter().any(&belongs)).flatten().copied().collect();
+        roots.sort_unstable();
         if roots.is_empty() {
             roots = file.tree.roots().collect();
         }
         let mut robot = file.robot(&name.into(), &roots)?;
-        robot.articulation.notes.splice(0..0, file.notes.iter().cloned());
+        robot.articulation.notes.splice(0..0, file.said.notes.iter().cloned());
+        robot.articulation.warnings.splice(0..0, file.said.warnings.iter().cloned());
         let others: Vec<&str> = file
             .tree
             .roots()
@@ -75,12 +85,15 @@ impl Robot {
         if !others.is_empty() {
             robot
                 .articulation
-                .notes
+                .warnings
                 .push(format!("bodies that are no part of the robot left out: {}", others.join(", ")));
         }
         let still = file.tree.bodies[0].geoms.iter().filter(|geom| file.is_solid(geom)).count();
+        if let Some(gravity) = file.gravity.filter(|gravity| *gravity != Scene::new().gravity) {
+            robot.articulation.notes.push(format!("gravity {gravity:?} left out: it is the scene's to say"));
+        }
         if still > 0 {
-            robot.articulation.notes.push(format!("geoms of the world: {still} left out"));
+            robot.articulation.warnings.push(format!("geoms of the world: {still} left out"));
         }
         robot.articulation.validate().map_err(|error| error.within(path.as_ref().display()))?;
         Ok(robot)
@@ -88,14 +101,15 @@ impl Robot {
 }
 
 impl Object {
-    /// All bodies of an MJCF file as one object, and notes on what was left out. It is free if its only root body is.
-    pub(crate) fn from_mjcf(name: &str, path: &Path) -> Result<(Self, Vec<String>)> {
+    /// All bodies of an MJCF file as one object, and what is said of it. It is free if its only root body is. Bodies
+    /// that touch nothing have the shapes that they are drawn with if they are to `collide`.
+    pub(crate) fn from_mjcf(name: &str, path: &Path, collide: bool) -> Result<(Self, Said)> {
         let document = Document::load(path)?;
         let file = Mjcf::read(&document)?;
         let roots: Vec<usize> = file.tree.roots().collect();
-        let mut notes = file.notes.clone();
-        let object = file.object(name, &roots, &mut notes).map_err(|error| error.within(path.display()))?;
-        Ok((object, notes))
+        let mut said = file.said.clone();
+        let object = file.object(name, &roots, collide, &mut said).map_err(|error| error.within(path.display()))?;
+        Ok((object, said))
     }
 }
 
@@ -141,7 +155,8 @@ impl<'a> Mjcf<'a> {
         let joints: Vec<&str> = tree.joints().map(|(_, joint)| joint.name.as_str()).collect();
         let main = document.files[0].display();
         actuator::check_joints(&actuators, joints.iter().copied()).map_err(|error| error.within(main))?;
-        let Equalities { couplings, joinings, mut notes } = relation::equalities(document)?;
+        let Equalities { couplings, joinings, said: Said { mut notes, mut warnings } } =
+            relation::equalities(document)?;
         let (exclusions, geom_pairs) = relation::contacts(document, &defaults)?;
         let key = relation::key(document)?;
         let (mut gravity, mut impratio, mut cone) = (None, None, None);
@@ -153,39 +168,35 @@ impl<'a> Mjcf<'a> {
         let impratio = impratio.filter(|_| cone == Some("elliptic"));
         let range = 1.0..=Params::MOST_IMPRATIO;
         if let Some(ratio) = impratio.filter(|ratio| !range.contains(ratio)) {
-            notes.push(format!("option: impratio {ratio} left out: it is from 1 to {} here", Params::MOST_IMPRATIO));
+            warnings.push(format!("option: impratio {ratio} left out: it is from 1 to {} here", Params::MOST_IMPRATIO));
         }
         let impratio = impratio.filter(|ratio| range.contains(ratio));
         let given = document.root().own("model").map(str::to_owned);
         let stem =
             || document.files[0].file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         if !spatial.is_empty() {
-            notes.push(format!("tendons that are not fixed: {} left out: {}", spatial.len(), spatial.join(", ")));
+            warnings.push(format!("tendons that are not fixed: {} left out: {}", spatial.len(), spatial.join(", ")));
         }
-        for Actuator { name, kind, .. } in actuators.iter().filter(|actuator| actuator.length.is_empty()) {
-            notes.push(format!("{kind} \"{name}\" left out: it acts on neither a joint nor a fixed tendon"));
+        let idle = actuators.iter().filter(|actuator| actuator.length.is_empty());
+        let idle: Vec<String> = idle.map(|Actuator { name, kind, .. }| format!("{name} ({kind})")).collect();
+        if !idle.is_empty() {
+            let names = idle.join(", ");
+            warnings.push(format!("actuators left out, which act on neither a joint nor a fixed tendon: {names}"));
         }
         let nq: usize = tree.joints().map(|(_, joint)| joint.kind.nq()).sum();
         if let Some(Key { name, qpos, .. }) = key.as_ref().filter(|key| ![0, nq].contains(&key.qpos.len())) {
-            notes.push(format!("key \"{name}\": home left out: it has {} numbers, the joints have {nq}", qpos.len()));
+            warnings
+                .push(format!("key \"{name}\": home left out: it has {} numbers, the joints have {nq}", qpos.len()));
         }
-        let of_angles = |joint: &body::Joint| {
-            joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0)
-        };
-        let angles: Vec<&str> =
-            tree.joints().filter(|(_, joint)| of_angles(joint)).map(|(_, joint)| joint.name.as_str()).collect();
-        if !angles.is_empty() {
-            notes.push(format!("range and spring of ball joints left out: {}", angles.join(", ")));
-        }
-        let mocap: Vec<&str> = tree.bodies.iter().filter(|body| body.is_mocap).map(|body| body.name.as_str()).collect();
-        if !mocap.is_empty() {
-            notes.push(format!("bodies that are moved from outside (mocap) are fixed here: {}", mocap.join(", ")));
-        }
+        warnings.extend(lost::of_tree(&tree, key.as_ref()));
         let sites: Vec<&str> = tree.bodies[0].sites.iter().map(|(name, _)| name.as_str()).collect();
         if !sites.is_empty() {
             notes.push(format!("sites of the world left out: {}", sites.join(", ")));
         }
-        notes.extend(document.left_out());
+        warnings.extend(meshes.warnings());
+        let unread = document.left_out();
+        notes.extend(unread.notes);
+        warnings.extend(unread.warnings);
         let name = given.filter(|name| !name.is_empty()).unwrap_or_else(stem);
         let mut file = Self {
             name,
@@ -194,26 +205,25 @@ impl<'a> Mjcf<'a> {
             actuators,
             couplings,
             joinings,
+            joined: Vec::new(),
+            things: Vec::new(),
             exclusions,
             geom_pairs,
             key,
             gravity,
             impratio,
-            notes,
+            said: Said { notes, warnings },
         };
         file.check_names().map_err(|error| error.within(document.files[0].display()))?;
         Ok(file)
     }
 
-    /// Are exclusions, pairs and couplings between things that are there? What joins different things is left out, with a note.
+    /// Are exclusions, pairs and couplings between things that are there? Finds what is one thing.
     fn check_names(&mut self) -> Result<()> {
+        self.find_joinings()?;
         let bodies = &self.tree.bodies;
         let place = |kind: &str, [a, b]: &[String; 2], name: &str, known: Vec<&str>| {
             Error::invalid(format!("{kind} of \"{a}\" and \"{b}\""), unknown(kind, name, known.into_iter()))
-        };
-        let together = |a: usize, b: usize| {
-            let [a, b] = [a, b].map(|body| self.tree.root_of(body));
-            a == b || (self.is_robot(a) && self.is_robot(b))
         };
         for both in &self.exclusions {
             for name in both {
@@ -227,27 +237,17 @@ impl<'a> Mjcf<'a> {
             bodies.iter().position(|body| body.geoms.iter().any(|geom| geom.name.as_ref() == Some(name)))
         };
         let of_joint = |name: &String| self.tree.joints().find(|(_, joint)| joint.name == *name).map(|(body, _)| body);
-        let mut apart = Vec::new();
         for GeomPair { geoms, .. } in &self.geom_pairs {
-            match geoms.each_ref().map(of_geom) {
-                [Some(a), Some(b)] if together(a, b) => {}
-                [Some(_), Some(_)] => {
-                    apart.push(format!("pair of geoms {} left out: not of one thing", geoms.join(" and ")))
-                }
-                found => {
-                    let name = &geoms[usize::from(found[0].is_some())];
-                    let known = bodies.iter().flat_map(|body| &body.geoms).filter_map(|geom| geom.name.as_deref());
-                    return Err(place("geom", geoms, name, known.collect()).within("pair"));
-                }
+            if let Some(name) = geoms.iter().find(|name| of_geom(name).is_none()) {
+                let known = bodies.iter().flat_map(|body| &body.geoms).filter_map(|geom| geom.name.as_deref());
+                return Err(place("geom", geoms, name, known.collect()).within("pair"));
             }
         }
+        let mut coupled = Vec::new();
         for Coupling { follower, leader, .. } in &self.couplings {
             let joints = [follower.clone(), leader.clone()];
             match joints.each_ref().map(of_joint) {
-                [Some(a), Some(b)] if together(a, b) => {}
-                [Some(_), Some(_)] => {
-                    apart.push(format!("equality of joints {} left out: not of one thing", joints.join(" and ")));
-                }
+                [Some(a), Some(b)] => coupled.push([a, b]),
                 found => {
                     let name = &joints[usize::from(found[0].is_some())];
                     let known = self.tree.joints().map(|(_, joint)| joint.name.as_str()).collect();
@@ -255,8 +255,9 @@ impl<'a> Mjcf<'a> {
                 }
             }
         }
-        apart.extend(self.check_joinings()?);
-        self.notes.splice(0..0, apart);
+        self.things = self.things(&coupled);
+        let weighted = self.weighted();
+        self.said.warnings.extend(weighted);
         Ok(())
     }
 
@@ -266,8 +267,14 @@ impl<'a> Mjcf<'a> {
         bodies.all(|b| self.tree.bodies[b].joints.is_empty() && !self.tree.bodies[b].is_mocap)
     }
 
-    /// Is the tree a robot rather than an object: do actuators move it, or has it joints where nothing has actuators?
+    /// Is the tree part of a robot rather than of an object?
     fn is_robot(&self, root: usize) -> bool {
+        let of = self.things.iter().find(|thing| thing.contains(&root));
+        of.is_some_and(|thing| thing.iter().any(|&root| self.is_driven(root)))
+    }
+
+    /// Do actuators move the tree, or has it joints where nothing has actuators?
+    fn is_driven(&self, root: usize) -> bool {
         let mut joints = self
             .tree
             .joints()
@@ -283,51 +290,88 @@ impl<'a> Mjcf<'a> {
         let mut scene = Scene {
             gravity: self.gravity.unwrap_or(default.gravity),
             params: Params { impratio: self.impratio.unwrap_or(default.params.impratio), ..default.params },
-            notes: self.notes.clone(),
+            notes: self.said.notes.clone(),
+            warnings: self.said.warnings.clone(),
             ..default
         };
         let mut names = Names::default();
         let robots: Vec<usize> = self.tree.roots().filter(|&root| self.is_robot(root)).collect();
-        // The thing and the link of each body, for rules of pairs between things.
-        let mut things: HashMap<usize, String> = HashMap::new();
+        // What each body is called in rules of pairs between things, and each geom of the world.
+        let mut called: HashMap<usize, String> = HashMap::new();
+        let mut still: HashMap<&str, String> = HashMap::new();
         if !robots.is_empty() {
             let robot = self.robot(&names.unique(&self.name), &robots)?;
             for b in (1..self.tree.bodies.len()).filter(|&b| robots.contains(&self.tree.root_of(b))) {
-                things.insert(b, format!("{}/{}", robot.name, self.tree.bodies[b].name));
+                called.insert(b, format!("{}/{}", robot.name, self.tree.bodies[b].name));
             }
             scene.script.extend(self.start(&robot));
             scene.robots.push(robot);
         }
         for geom in self.tree.bodies[0].geoms.iter().filter(|geom| self.is_solid(geom)) {
             if let Some(note) = self.absent(geom) {
-                scene.notes.push(format!("world: {note}"));
+                scene.warnings.push(format!("world: {note}"));
                 continue;
             }
             let kind = if let geom::Form::Shape(shape) = &geom.form { shape.name() } else { "mesh" };
             let name = names.unique(geom.name.as_deref().unwrap_or(kind));
+            geom.name.as_deref().map(|geom| still.insert(geom, name.clone()));
             let body = ObjectBody::Rigid { inertia: None, collisions: self.collision(geom)?.into_iter().collect() };
             let (freedom, pose) = (Freedom::Fixed, nalgebra::Isometry3::identity());
             scene.objects.push(Object { name, body, freedom, pose, sites: Vec::new() });
         }
-        for root in self.tree.roots().filter(|root| !robots.contains(root)) {
-            let name = names.unique(&self.tree.bodies[root].name);
-            let object = self.object(&name, &[root], &mut scene.notes)?;
-            for b in (1..self.tree.bodies.len()).filter(|&b| self.tree.root_of(b) == root) {
+        for roots in self.things.iter().filter(|roots| !self.is_robot(roots[0])) {
+            let name = names.unique(&self.tree.bodies[roots[0]].name);
+            let mut said = Said::default();
+            let object = self.object(&name, roots, false, &mut said)?;
+            scene.notes.extend(said.notes);
+            scene.warnings.extend(said.warnings);
+            for b in (1..self.tree.bodies.len()).filter(|&b| roots.contains(&self.tree.root_of(b))) {
                 let is_rigid = matches!(object.body, ObjectBody::Rigid { .. });
-                things.insert(b, if is_rigid { name.clone() } else { format!("{name}/{}", self.tree.bodies[b].name) });
+                called.insert(b, if is_rigid { name.clone() } else { format!("{name}/{}", self.tree.bodies[b].name) });
             }
             scene.objects.push(object);
         }
-        let thing = |body: &str| things.get(&self.tree.bodies.iter().position(|other| other.name == body)?);
+        self.rules(&mut scene, &called, &still);
+        Ok(scene)
+    }
+
+    /// Rules for exclusions and pairs of geoms between things. `called` are the names of bodies, `still` those of the
+    /// world's geoms.
+    fn rules(&self, scene: &mut Scene, called: &HashMap<usize, String>, still: &HashMap<&str, String>) {
         let owner = |name: &str| name.split_once('/').map_or(name, |(owner, _)| owner).to_owned();
+        let body = |name: &str| self.tree.bodies.iter().position(|body| body.name == name);
         for [a, b] in &self.exclusions {
-            if let (Some(a), Some(b)) = (thing(a), thing(b))
+            if let [Some(a), Some(b)] = [a, b].map(|name| called.get(&body(name)?))
                 && owner(a) != owner(b)
             {
                 scene.pairs.push(PairRule::exclude(a, b));
             }
         }
-        Ok(scene)
+        for pair in &self.geom_pairs {
+            let place = |name: &String| {
+                let is = |geom: &&Geom| geom.name.as_ref() == Some(name);
+                self.tree.bodies.iter().enumerate().find_map(|(b, body)| Some((b, body.geoms.iter().find(is)?)))
+            };
+            let name = |(b, geom): (usize, &Geom)| {
+                let own = geom.name.as_deref().and_then(|name| still.get(name));
+                called.get(&b).or(own.filter(|_| b == 0)).cloned()
+            };
+            let [Some(a), Some(b)] = pair.geoms.each_ref().map(place) else { continue };
+            let [Some(first), Some(second)] = [a, b].map(name) else { continue };
+            if owner(&first) == owner(&second) {
+                continue;
+            }
+            let solids = |b: usize| self.tree.bodies[b].geoms.iter().filter(|geom| self.is_solid(geom)).count();
+            if [a.0, b.0].iter().any(|&b| b != 0 && solids(b) > 1) {
+                scene.notes.push(format!(
+                    "pair of geoms {}: it holds for all shapes of their bodies",
+                    pair.geoms.join(" and ")
+                ));
+            }
+            let [mu, torsion] = pair.friction(&a.1.surface, &b.1.surface);
+            let rule = PairRule::include(first, second);
+            scene.pairs.push(PairRule { mu: Some(mu), torsion: Some(torsion), ..rule });
+        }
     }
 
     /// The commands at the start: those of the keyframe's controls, if it has some.
@@ -338,9 +382,12 @@ impl<'a> Mjcf<'a> {
         (!u.is_empty()).then_some(Keyframe { time: 0.0, u })
     }
 
-    /// Some trees as an object.
-    fn object(&self, name: &str, roots: &[usize], notes: &mut Vec<String>) -> Result<Object> {
+    /// Some trees as an object. `said` gets what is said of it if it is one rigid body.
+    fn object(&self, name: &str, roots: &[usize], collide: bool, said: &mut Said) -> Result<Object> {
         let Assembly { mut articulation, freedom, mut base, mut sites, .. } = self.assemble(roots)?;
+        if collide {
+            articulation.collide()?;
+        }
         let (home, poses) = self.home();
         if let (Freedom::Free, [only]) = (freedom, roots) {
             base = poses.get(only).copied().unwrap_or(base);
@@ -348,20 +395,35 @@ impl<'a> Mjcf<'a> {
         if let ([link], []) = (&mut articulation.links[..], &articulation.joints[..]) {
             let body =
                 ObjectBody::Rigid { inertia: link.inertia.take(), collisions: std::mem::take(&mut link.collisions) };
-            notes.extend(articulation.notes.iter().map(|note| format!("{name}: {note}")));
+            let own = |lines: &[String]| lines.iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>();
+            said.notes.extend(own(&articulation.notes));
+            said.warnings.extend(own(&articulation.warnings));
             sites.iter_mut().for_each(|site| site.link = None);
             return Ok(Object { name: name.to_owned(), body, freedom, pose: base, sites });
         }
-        let home = commandable_home(&articulation, &home);
+        let home = self.start_of(&mut articulation, &home);
         let body = ObjectBody::Articulated { articulation, home };
         Ok(Object { name: name.to_owned(), body, freedom, pose: base, sites })
     }
-}
 
-fn commandable_home(articulation: &Articulation, home: &HashMap<&str, f64>) -> BTreeMap<String, f64> {
-    let joints = articulation.joints.iter().filter(|joint| joint.is_commandable());
-    let within = |joint: &crate::Joint, value: f64| joint.limits.map_or(value, |l| value.max(l.lower).min(l.upper));
-    joints.filter_map(|joint| Some((joint.name.clone(), within(joint, *home.get(joint.name.as_str())?)))).collect()
+    /// Starting values of joints within their limits; a warning names those that the file has beyond them.
+    fn start_of(&self, articulation: &mut Articulation, home: &HashMap<&str, f64>) -> BTreeMap<String, f64> {
+        let Articulation { joints, warnings, .. } = articulation;
+        let mut start = BTreeMap::new();
+        for joint in joints.iter().filter(|joint| joint.is_commandable()) {
+            let Some(&value) = home.get(joint.name.as_str()) else { continue };
+            let within = joint.limits.map_or(value, |limits| value.max(limits.lower).min(limits.upper));
+            // Without a keyframe a joint starts at the value nearest to 0 by itself.
+            if (value != 0.0 || self.has_home()) && (within - value).abs() > 1e-9 {
+                warnings
+                    .push(format!("joint \"{}\": home {value} is beyond its limits, here it is {within}", joint.name));
+            }
+            if value != 0.0 {
+                start.insert(joint.name.clone(), within);
+            }
+        }
+        start
+    }
 }
 
 /// Colours by material.

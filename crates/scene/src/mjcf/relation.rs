@@ -4,6 +4,7 @@ use super::body::WORLD;
 use super::defaults::Defaults;
 use super::document::Document;
 use super::node::Node;
+use crate::left_out::Said;
 use fingertip_shapes::Result;
 
 /// q of one joint is multiplier · q of another + offset, with the joints' references counted in later.
@@ -52,13 +53,13 @@ fn children<'a>(document: &'a Document, section: &'a str) -> impl Iterator<Item 
 pub(super) struct Equalities {
     pub(super) couplings: Vec<Coupling>,
     pub(super) joinings: Vec<Joining>,
-    /// Notes on equalities that were left out.
-    pub(super) notes: Vec<String>,
+    /// What is said of equalities that were left out.
+    pub(super) said: Said,
 }
 
-/// The couplings of joints and the bodies that are held together, with notes on what is left out.
+/// The couplings of joints and the bodies that are held together, and what is left out of them.
 pub(super) fn equalities(document: &Document) -> Result<Equalities> {
-    let Equalities { mut couplings, mut joinings, mut notes } = Equalities::default();
+    let Equalities { mut couplings, mut joinings, said: Said { mut notes, mut warnings } } = Equalities::default();
     for node in children(document, "equality") {
         let named = |node: &Node| node.named("name").map_or_else(String::new, |name| format!(" \"{name}\""));
         if matches!(node.tag(), "connect" | "weld") {
@@ -75,7 +76,7 @@ pub(super) fn equalities(document: &Document) -> Result<Equalities> {
                 .filter_map(|&end| node.named(end))
                 .collect();
             let (tag, name) = (node.tag(), named(&node));
-            notes.push(format!(
+            warnings.push(format!(
                 "equality {tag}{name} of {} left out: nothing holds them together here",
                 ends.join(" and ")
             ));
@@ -86,10 +87,10 @@ pub(super) fn equalities(document: &Document) -> Result<Equalities> {
         let follower = node.required("joint1")?.to_owned();
         match node.own("joint2") {
             _ if !active => notes.push(format!("equality of joint \"{follower}\" left out: it is not active")),
-            None => notes.push(format!("equality that holds joint \"{follower}\" left out")),
+            None => warnings.push(format!("equality that holds joint \"{follower}\" left out")),
             Some(leader) => {
                 if polynomial[2..].iter().any(|&coefficient| coefficient != 0.0) {
-                    notes
+                    warnings
                         .push(format!("equality of joint \"{follower}\": its polynomial's linear part is taken alone"));
                 }
                 let (leader, line) = (leader.to_owned(), [polynomial[0], polynomial[1]]);
@@ -97,7 +98,7 @@ pub(super) fn equalities(document: &Document) -> Result<Equalities> {
             }
         }
     }
-    Ok(Equalities { couplings, joinings, notes })
+    Ok(Equalities { couplings, joinings, said: Said { notes, warnings } })
 }
 
 fn joining(node: &Node) -> Result<Joining> {

@@ -16,13 +16,13 @@ struct Pull {
     others: Vec<(usize, f64)>,
 }
 
-/// Stiffness by joint, controls of commands, notes.
+/// Stiffness by joint, controls of commands, warnings.
 pub(super) struct Springs {
     pub(super) stiffness: BTreeMap<String, f64>,
     pub(super) passive: BTreeSet<String>,
     pub(super) tendons: Vec<Tendon>,
     pub(super) actuators: Vec<ActuatorMap>,
-    pub(super) notes: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// An actuator that is a spring on several joints: coefficients by joint, and the length where all are at zero.
@@ -53,7 +53,7 @@ fn in_loops(articulation: &Articulation) -> BTreeSet<usize> {
 pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Springs {
     let joints = &articulation.joints;
     let mut pulls: Vec<Pull> = joints.iter().map(|_| Pull::default()).collect();
-    let (mut bundles, mut driven, mut notes) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let (mut bundles, mut driven, mut warnings, mut forced) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
     let index = |name: &str| joints.iter().position(|joint| joint.name == name);
     let names = |slopes: &[(usize, f64)]| {
         let names: Vec<&str> = slopes.iter().map(|&(j, _)| joints[j].name.as_str()).collect();
@@ -76,10 +76,7 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
         }
         if *stiffness == 0.0 {
             driven.extend(slopes.iter().map(|&(j, _)| j));
-            notes.push(format!(
-                "{kind} \"{name}\" is no spring; joint {} is commanded by position here",
-                names(&slopes)
-            ));
+            forced.push(format!("{name} ({kind}, {})", names(&slopes)));
             continue;
         }
         if let [(j, slope)] = slopes[..] {
@@ -89,6 +86,10 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
         } else {
             bundles.push(Bundle { actuator: a, slopes, constant });
         }
+    }
+    if !forced.is_empty() {
+        let which = forced.join(", ");
+        warnings.push(format!("actuators that are no springs, whose joints are commanded by position here: {which}"));
     }
     let mut pulled = BTreeSet::new();
     for Bundle { actuator: a, slopes, constant } in bundles {
@@ -111,14 +112,14 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
         for &(j, slope) in &slopes {
             pulls[j].stiffness += stiffness * slope * slope;
         }
-        notes.push(format!(
+        warnings.push(format!(
             "{kind} \"{name}\" pulls the sum of joints {}, which have neither springs, damping nor armature; here each has a \
              spring and a command of its own",
             names(&slopes)
         ));
     }
     let (stiffness, passive, tendons) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
-    let mut springs = Springs { stiffness, passive, tendons, actuators: Vec::new(), notes };
+    let mut springs = Springs { stiffness, passive, tendons, actuators: Vec::new(), warnings };
     let in_loops = in_loops(articulation);
     let mut free = Vec::new();
     for (j, (joint, pull)) in joints.iter().zip(pulls).enumerate().filter(|(_, (joint, _))| joint.is_commandable()) {
@@ -153,7 +154,7 @@ pub(super) fn springs(articulation: &Articulation, actuators: &[Actuator]) -> Sp
     if !free.is_empty() {
         let names = free.join(", ");
         springs
-            .notes
+            .warnings
             .push(format!("joints without an actuator that is a spring, here with the default stiffness: {names}"));
     }
     springs.actuators.sort_by_key(|map| actuators.iter().position(|actuator| actuator.name == map.name));

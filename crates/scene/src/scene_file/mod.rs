@@ -12,6 +12,7 @@ use serde::Deserialize;
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
 use super::{Friction, Keyframe, PairRule, Params, Scene, Settings};
+use crate::left_out::Said;
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -229,12 +230,12 @@ impl SceneFile {
             let place = format!("robot \"{}\"", file.name);
             scene.robots.extend(findings.take(file.robot(folder).map_err(|error| error.within(place))));
         }
+        let mut said = Said::default();
         for file in self.object {
             let place = format!("object \"{}\"", file.name);
-            scene
-                .objects
-                .extend(findings.take(file.object(folder, &mut scene.notes).map_err(|error| error.within(place))));
+            scene.objects.extend(findings.take(file.object(folder, &mut said).map_err(|error| error.within(place))));
         }
+        (scene.notes, scene.warnings) = (said.notes, said.warnings);
         scene
     }
 }

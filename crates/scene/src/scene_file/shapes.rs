@@ -195,6 +195,10 @@ impl ShapeKeys<'_> {
             (None, true) => {
                 fingertip_shapes::hulls(path, scale)?.into_iter().map(|hull| Shape::Hull(hull.into())).collect()
             }
+            (None, false) if self.grid.is_none() => {
+                let hull = Collision::centred(fingertip_shapes::hull(path, scale)?);
+                return Ok(vec![Collision { mesh: Some(file), ..hull }]);
+            }
             (None, false) => vec![fingertip_shapes::hull(path, scale)?],
         };
         match self.grid {

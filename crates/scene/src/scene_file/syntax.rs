@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer};
 
-use fingertip_shapes::{Error, Findings};
+use fingertip_shapes::{Error, Findings, check};
 
 /// Errors that are looked for, at most.
 const MOST: usize = 50;
@@ -57,7 +57,7 @@ fn read_table<T: DeserializeOwned>(table: &Spanned<DeTable>) -> Result<T, toml::
 
 /// The parser's message, on one line and with its place.
 fn located(error: &toml::de::Error, text: &str) -> Error {
-    let message = error.message().replace('\n', ", ");
+    let message = check::of_parser(error.message());
     let place = error.span().map_or("TOML".to_owned(), |span| {
         let before = &text[..span.start.min(text.len())];
         let line = 1 + before.matches('\n').count();

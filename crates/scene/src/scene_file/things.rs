@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
 use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, pose};
+use crate::left_out::{Said, hollows};
 use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
@@ -41,6 +42,8 @@ pub(super) struct RobotFile {
     #[serde(default)]
     connections: Vec<ConnectionFile>,
     mount: Option<Mount>,
+    #[serde(default)]
+    collide: bool,
     decompose: Option<DecomposeFile>,
     grid: Option<GridFile>,
     #[serde(default)]
@@ -88,6 +91,8 @@ pub(super) struct ObjectFile {
     mesh: Option<String>,
     scale: Option<Scale>,
     parts: Option<bool>,
+    #[serde(default)]
+    collide: bool,
     decompose: Option<DecomposeFile>,
     grid: Option<GridFile>,
     halfspace: Option<[f64; 4]>,
@@ -127,7 +132,7 @@ impl RobotFile {
             (Some(_), Some(_)) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got both")),
             (None, None) => return Err(Error::invalid("urdf", "expected urdf or mjcf, got none")),
         };
-        replace_collisions(&mut robot.articulation, folder, self.collision.as_deref())?;
+        replace_collisions(&mut robot.articulation, folder, self.collision.as_deref(), self.collide)?;
         self.grid.map_or(Ok(()), |grid| grid.apply(&mut robot.articulation))?;
         if let Some(how) = self.decompose {
             robot.articulation.decompose(&how.settings(), None)?;
@@ -168,13 +173,15 @@ impl RobotFile {
 }
 
 impl ObjectFile {
-    /// The object; what is left out of its MJCF is noted.
-    pub(super) fn object(self, folder: &Folder, notes: &mut Vec<String>) -> Result<Object> {
+    /// The object. `said` gets what is said of its MJCF.
+    pub(super) fn object(self, folder: &Folder, said: &mut Said) -> Result<Object> {
         let pose = pose(self.position, self.rpy, self.quaternion)?;
         if let Some(mjcf) = &self.mjcf {
             self.alone("mjcf", folder)?;
-            let (mut object, left_out) = Object::from_mjcf(&self.name, &folder.join(mjcf))?;
-            notes.extend(left_out.into_iter().map(|note| format!("{}: {note}", self.name)));
+            let (mut object, own) = Object::from_mjcf(&self.name, &folder.join(mjcf), self.collide)?;
+            let named = |line: String| format!("{}: {line}", self.name);
+            said.notes.extend(own.notes.into_iter().map(named));
+            said.warnings.extend(own.warnings.into_iter().map(named));
             object.pose = pose * object.pose;
             object.freedom = self.freedom.unwrap_or(object.freedom);
             let given = self.joint_keys().given();
@@ -206,7 +213,7 @@ impl ObjectFile {
         }
         let body = match &self.urdf {
             Some(urdf) => self.articulated(folder, urdf)?,
-            None => self.rigid(folder)?,
+            None => self.rigid(folder, said)?,
         };
         let sites = self.sites.iter().map(SiteFile::site).collect::<Result<_>>()?;
         Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose, sites })
@@ -270,7 +277,7 @@ impl ObjectFile {
     fn articulated(&self, folder: &Folder, urdf: &str) -> Result<ObjectBody> {
         self.alone("urdf", folder)?;
         let mut articulation = read_urdf(folder, urdf, &self.packages)?;
-        replace_collisions(&mut articulation, folder, self.collision.as_deref())?;
+        replace_collisions(&mut articulation, folder, self.collision.as_deref(), self.collide)?;
         self.grid.as_ref().map_or(Ok(()), |grid| grid.apply(&mut articulation))?;
         if let Some(how) = self.decompose {
             articulation.decompose(&how.settings(), None)?;
@@ -279,9 +286,12 @@ impl ObjectFile {
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
-    fn rigid(&self, folder: &Folder) -> Result<ObjectBody> {
+    fn rigid(&self, folder: &Folder, said: &mut Said) -> Result<ObjectBody> {
         if !self.packages.is_empty() {
             return Err(Error::invalid("packages", "expected with a urdf only"));
+        }
+        if self.collide {
+            return Err(Error::invalid("collide", "expected with a urdf or an mjcf only"));
         }
         if self.home.is_some() {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
@@ -298,6 +308,7 @@ impl ObjectFile {
             }
             (None, None) => return Err(ShapeKeys::missing()),
         };
+        said.warnings.extend(collisions.iter().filter_map(hollows).map(|hollows| format!("{}: {hollows}", self.name)));
         Ok(ObjectBody::Rigid { inertia: self.mass_distribution(&collisions)?, collisions })
     }
 
@@ -346,8 +357,20 @@ fn read_urdf(folder: &Folder, urdf: &str, packages: &[String]) -> Result<Articul
     Articulation::from_urdf_in(folder, urdf, &packages)
 }
 
-/// Puts the shapes of a `collision` list, if there is one, in place of those of the links.
-fn replace_collisions(articulation: &mut Articulation, folder: &Folder, list: Option<&[CollisionFile]>) -> Result<()> {
+/// Puts the shapes of a `collision` list, if there is one, in place of those of the links, or, if they are to
+/// `collide`, those that they are drawn with in place of none.
+fn replace_collisions(
+    articulation: &mut Articulation,
+    folder: &Folder,
+    list: Option<&[CollisionFile]>,
+    collide: bool,
+) -> Result<()> {
+    if collide && list.is_some() {
+        return Err(Error::invalid("collide", "expected without a list of collision shapes, which has them all"));
+    }
+    if collide {
+        return articulation.collide();
+    }
     let Some(list) = list else { return Ok(()) };
     let mut collisions = Vec::with_capacity(list.len());
     for (i, file) in list.iter().enumerate() {

@@ -18,7 +18,7 @@ struct Open<'a> {
 /// - `<limit>` without a velocity, which is not read in any case;
 /// - `<axis>` without a direction in a fixed joint;
 /// - `<origin>` within `<geometry>`, where it has no meaning;
-/// - `<visual>` and `<collision>` without a `<geometry>`;
+/// - `<visual>` and `<collision>` without a shape in a `<geometry>`;
 /// - a second `<material>` of a shape, and `<texture>` without a file;
 /// - elements of a namespace that nobody has declared, unless it is xacro's.
 ///
@@ -29,8 +29,10 @@ pub(super) fn mend(text: &str) -> (String, Vec<String>) {
     for (begin, tag) in tags(text) {
         let (element, end) = match tag {
             Tag::Open(tag, is_whole) => {
-                if tag_name(tag) == "geometry"
-                    && let Some(outer) = open.last_mut()
+                // What has a shape in a <geometry>; an <origin> there is none.
+                if let [.., outer, geometry] = &mut open[..]
+                    && tag_name(geometry.tag) == "geometry"
+                    && tag_name(tag) != "origin"
                 {
                     outer.has_geometry = true;
                 }
@@ -91,7 +93,7 @@ fn edit(text: &str, element: &Open, within: &[Open], end: usize) -> Option<((Ran
             Some(((whole, ""), format!("{place}: <origin> left out: it stands within <geometry>, not beside it")))
         }
         ("link", name @ ("visual" | "collision")) if !element.has_geometry => {
-            Some(((whole, ""), format!("{place}: <{name}> without a <geometry> left out")))
+            Some(((whole, ""), format!("{place}: <{name}> without a shape left out")))
         }
         _ => None,
     }

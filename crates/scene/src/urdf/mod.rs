@@ -3,11 +3,13 @@
 //! Read are: links with their inertia; joints of every standard kind with limits, dynamics and mimic; spheres, boxes,
 //! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). A collision mesh is replaced
 //! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
-//! [`Articulation::notes`].
+//! [`Articulation::notes`], and what moves otherwise for it in [`Articulation::warnings`].
 //!
 //! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` or `velocity`
-//! means no limit, and infinite limits are no limits. Shapes without a size and what [`habits`] lists are left out.
+//! means no limit, negative damping or friction none, and infinite limits are no limits. Shapes without a size and what
+//! [`habits`] lists are left out.
 
+mod errors;
 mod habits;
 mod top_level;
 
@@ -16,8 +18,9 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
+use self::errors::{check_expanded, locate};
 use self::top_level::{Element, top_level};
-use super::articulation::MISSING_SHAPE;
+use super::left_out::Said;
 use super::{
     Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Spring, Visual,
     check,
@@ -80,92 +83,22 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
         let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
         return Err(Error::invalid("root element", format!("expected <robot>, got {found}")));
     }
-    if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
-        return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
-    }
+    check_expanded(&elements)?;
     let mut robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements, &text))?;
-    let mut notes = notes(&elements);
-    notes.extend(mended);
+    let mut said = Said { notes: notes(&elements), warnings: Vec::new() };
+    said.notes.extend(mended);
     let mut hangs_on_world = robot.joints.iter().filter(|joint| joint.parent.link == WORLD);
     if let Some(joint) = hangs_on_world.next().filter(|_| robot.links.iter().all(|link| link.name != WORLD)) {
-        notes.push(format!("link \"{WORLD}\": added, as joint \"{}\" hangs on it", joint.name));
+        said.notes.push(format!("link \"{WORLD}\": added, as joint \"{}\" hangs on it", joint.name));
         let alone = format!("<robot name=\"r\"><link name=\"{WORLD}\"/></robot>");
         robot.links.extend(urdf_rs::read_from_string(&alone).map_err(|error| locate(&error, &elements, &text))?.links);
     }
-    let links = links(&robot, places, &mut notes)?;
-    let joints = joints(&robot, &elements, &mut notes)?;
-    let articulation = Articulation { links, joints, notes, ..Articulation::default() };
+    let links = links(&robot, places, &mut said)?;
+    let joints = joints(&robot, &elements, &mut said)?;
+    let Said { notes, warnings } = said;
+    let articulation = Articulation { links, joints, notes, warnings, ..Articulation::default() };
     articulation.validate()?;
     Ok(articulation)
-}
-
-/// The elements that urdf-rs cannot read even alone, and why; without such, where the text is no XML.
-fn locate(error: &urdf_rs::UrdfError, elements: &[Element], text: &str) -> Error {
-    let alone = |element: &Element| {
-        let error = urdf_rs::read_from_string(&format!("<robot name=\"r\">{}</robot>", element.text)).err()?;
-        let place = format!("line {}: {} \"{}\"", element.line, element.tag, element.name);
-        Some(match no_number(element.text) {
-            Some(error) => error.within(place),
-            None => Error::invalid(place, sentence(&error)),
-        })
-    };
-    let known = |element: &&Element| ["link", "joint", "material"].contains(&element.tag);
-    let mut findings = Findings::default();
-    elements.iter().filter(known).filter_map(alone).for_each(|error| findings.note(error));
-    let whole = || match roxmltree::Document::parse(text) {
-        Err(error) => Error::invalid("XML", error.to_string()),
-        Ok(_) => Error::invalid("XML", sentence(error)),
-    };
-    findings.result().err().unwrap_or_else(whole)
-}
-
-/// Attributes that hold numbers.
-const NUMBERS: [&str; 22] = [
-    "xyz",
-    "rpy",
-    "size",
-    "radius",
-    "length",
-    "scale",
-    "rgba",
-    "value",
-    "ixx",
-    "ixy",
-    "ixz",
-    "iyy",
-    "iyz",
-    "izz",
-    "lower",
-    "upper",
-    "effort",
-    "velocity",
-    "damping",
-    "friction",
-    "multiplier",
-    "offset",
-];
-
-/// The first attribute of an element that should be numbers and is not, of which urdf-rs says neither the name nor the value.
-fn no_number(element: &str) -> Option<Error> {
-    let document = roxmltree::Document::parse(element).ok()?;
-    let is_wrong = |attribute: &roxmltree::Attribute| {
-        let mut numbers = attribute.value().split_whitespace();
-        NUMBERS.contains(&attribute.name()) && numbers.any(|number| number.parse::<f64>().is_err())
-    };
-    document.descendants().find_map(|node| {
-        let wrong = node.attributes().find(is_wrong)?;
-        let place = format!("<{}> {}", node.tag_name().name(), wrong.name());
-        Some(Error::invalid(
-            place,
-            format!("expected numbers alone, in m, rad, kg, N or N·m, got \"{}\"", wrong.value()),
-        ))
-    })
-}
-
-/// The message of urdf-rs, on one line.
-fn sentence(error: &urdf_rs::UrdfError) -> String {
-    let message = error.to_string();
-    message.trim_start_matches("custom: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One line for each kind of thing that is not read.
@@ -177,7 +110,7 @@ fn notes(elements: &[Element]) -> Vec<String> {
     skipped.iter().map(|(tag, n)| format!("<{tag}>: {n} left out")).collect()
 }
 
-fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String>) -> Result<Vec<Link>> {
+fn links(robot: &urdf_rs::Robot, places: Option<&Places>, said: &mut Said) -> Result<Vec<Link>> {
     let mut colors = HashMap::new();
     let materials = robot.links.iter().flat_map(|link| &link.visual).filter_map(|visual| visual.material.as_ref());
     for material in materials.chain(&robot.materials) {
@@ -189,10 +122,10 @@ fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String
     let mut missing = Vec::new();
     let matrices = robot.links.iter().map(|link| matrix(&link.inertial).amax());
     let negligible = NEGLIGIBLE * matrices.fold(0.0, f64::max);
-    let mut read = |link| findings.take(read_link(link, places, negligible, &colors, notes, &mut missing));
+    let mut read = |link| findings.take(read_link(link, places, negligible, &colors, said, &mut missing));
     let links = robot.links.iter().filter_map(&mut read).collect();
     if let Some(first) = missing.first() {
-        notes.push(format!("visual meshes: {} left out: {first}", missing.len()));
+        said.notes.push(format!("visual meshes: {} left out: {first}", missing.len()));
     }
     findings.result().map(|()| links)
 }
@@ -202,7 +135,7 @@ fn read_link(
     places: Option<&Places>,
     negligible: f64,
     colors: &HashMap<&str, [f64; 4]>,
-    notes: &mut Vec<String>,
+    Said { notes, warnings }: &mut Said,
     missing: &mut Vec<String>,
 ) -> Result<Link> {
     let name = &link.name;
@@ -218,7 +151,7 @@ fn read_link(
             notes.push(format!("link \"{name}\": no solid has this inertia, as {c:.3e} > {a:.3e} + {b:.3e} kg m^2"));
         }
     } else if link.inertial.inertia.ixx != 0.0 {
-        notes.push(format!("link \"{name}\": inertia without a mass left out"));
+        warnings.push(format!("link \"{name}\": inertia without a mass left out"));
     }
     let without = || Err("a URDF's text alone has no files beside it".to_owned());
     let find = |filename: &str| places.map_or_else(without, |places| places.find(filename));
@@ -237,7 +170,7 @@ fn read_link(
                     (hull, Some(MeshFile { path, scale }))
                 }
                 Err(why) => {
-                    notes.push(format!("link \"{name}\": {MISSING_SHAPE} {filename} left out: {why}"));
+                    warnings.push(format!("link \"{name}\": collision mesh {filename} left out: {why}"));
                     continue;
                 }
             },
@@ -330,13 +263,14 @@ fn pose(pose: &urdf_rs::Pose) -> Isometry3<f64> {
     Isometry3::from_parts(Translation3::from(pose.xyz.0), UnitQuaternion::from_euler_angles(roll, pitch, yaw))
 }
 
-fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>) -> Result<Vec<Joint>> {
+fn joints(robot: &urdf_rs::Robot, elements: &[Element], said: &mut Said) -> Result<Vec<Joint>> {
     let link_of: HashMap<&str, usize> = robot.links.iter().enumerate().map(|(i, link)| (&*link.name, i)).collect();
     let find = |role: &str, name: &str| {
         link_of.get(name).copied().ok_or_else(|| {
             Error::invalid(role, check::unknown("link", name, robot.links.iter().map(|link| link.name.as_str())))
         })
     };
+    let Said { notes, warnings } = said;
     let mut findings = Findings::default();
     let mut text_of = HashMap::new();
     for element in elements.iter().rev().filter(|element| element.tag == "joint") {
@@ -348,6 +282,8 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
         // urdf-rs gives zeros where there is no <limit>.
         let text = text_of.get(joint.name.as_str());
         let has_limit = text.is_none_or(|joint| top_level(joint.text).1.iter().any(|element| element.tag == "limit"));
+        let [damping, friction] =
+            joint.dynamics.as_ref().map_or([0.0; 2], |dynamics| [dynamics.damping, dynamics.friction]);
         let read = || {
             let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
             let kind = kind(&joint.joint_type)?;
@@ -361,8 +297,8 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 limits: limits(joint, kind, has_limit)?,
                 effort: limit(joint.limit.effort),
                 velocity: limit(joint.limit.velocity),
-                damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
-                friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
+                damping: without_negative(damping),
+                friction: without_negative(friction),
                 spring: Spring::default(),
                 armature: 0.0,
                 mimic: mimic(robot, &joint_of, joint, kind)?,
@@ -378,9 +314,14 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 notes.push(format!("joint \"{}\": {key} {given} taken for no limit", joint.name));
             }
         }
+        for (key, given) in [("damping", damping), ("friction", friction)] {
+            if given < 0.0 {
+                notes.push(format!("joint \"{}\": {key} {given} taken for none", joint.name));
+            }
+        }
         let is_bounded = matches!(read.kind, JointKind::Revolute | JointKind::Prismatic);
         if is_bounded && joint.limit.lower > joint.limit.upper {
-            notes.push(format!("joint \"{}\": lower limit > upper limit, taken for no limits", joint.name));
+            warnings.push(format!("joint \"{}\": lower limit > upper limit, taken for no limits", joint.name));
         }
         if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
             notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));
@@ -393,6 +334,11 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
 /// The largest effort or velocity: urdf-rs gives zero where there is none.
 fn limit(given: f64) -> f64 {
     if given <= 0.0 { f64::INFINITY } else { given }
+}
+
+/// Damping or friction: exporters write negative numbers where there is none.
+fn without_negative(given: f64) -> f64 {
+    if given < 0.0 { 0.0 } else { given }
 }
 
 fn kind(joint_type: &urdf_rs::JointType) -> Result<JointKind> {

@@ -103,6 +103,22 @@ fn of_q(tree: &Tree, q: &[f64]) -> Option<String> {
         .or_else(|| Some(format!("q: expected a quaternion other than zero for \"{}\"", without_length()?.name)))
 }
 
+impl Parameters {
+    /// Checks the numbers that hold for all worlds; those of one are left to
+    /// [`Status::BadInput`](crate::solve::Status::BadInput).
+    ///
+    /// # Errors
+    /// The first that is not finite or out of its range, by its name.
+    pub fn check_shared(&self) -> Result<()> {
+        let of_worlds = Self::NAMES.iter().zip(self.tensors()).filter(|(_, t)| t.dims()[0] > 1);
+        let of_worlds: Vec<&str> = of_worlds.map(|(name, _)| *name).collect();
+        match of_parameters(self, 0, &of_worlds)? {
+            Some(reason) => Err(fingertip_shapes::Error::invalid("parameters", reason).into()),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The first number out of range of the parameters that are used.
 fn of_parameters(parameters: &Parameters, world: usize, unused: &[&str]) -> Result<Option<String>> {
     for (name, t) in Parameters::NAMES.iter().zip(parameters.tensors()).filter(|(name, _)| !unused.contains(name)) {

@@ -102,6 +102,16 @@ pub(crate) fn storage(data: Vec<f64>, dtype: DType) -> Result<CpuStorage> {
     }
 }
 
+/// Makes NaN of the gradients of each of so many worlds whose given gradient is not finite: kernels clear what is not.
+pub(crate) fn pass_on_no_numbers<const N: usize>(given: &Rows, worlds: usize, gradients: [&mut Vec<f64>; N]) {
+    let is_number = |world: &usize| given.row(*world).iter().all(|x| x.is_finite());
+    let wrong: Vec<usize> = (0..worlds).filter(|world| !is_number(world)).collect();
+    for rows in gradients {
+        let width = rows.len() / worlds.max(1);
+        wrong.iter().for_each(|world| rows[world * width..][..width].fill(f64::NAN));
+    }
+}
+
 /// Rows of `width` numbers, one for each world, as a gradient for an operand with `rows` rows: see [`gradient`].
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::mpc::robust::Variation;
 use fingertip_scene::Friction;
-use fingertip_shapes::{Error, Result};
+use fingertip_shapes::{Error, Result, check};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -511,7 +511,13 @@ impl TaskFile {
         toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let place = line.map_or_else(|| "TOML".to_owned(), |line| format!("line {line}"));
-            Error::invalid(place, error.message().lines().collect::<Vec<_>>().join(", "))
+            let message = match error.message() {
+                message if message.starts_with("missing field `scene`") => {
+                    "expected scene = \"file.toml\", the scene of the task, got none".to_owned()
+                }
+                message => check::of_parser(message),
+            };
+            Error::invalid(place, message)
         })
     }
 }

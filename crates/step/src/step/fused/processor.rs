@@ -3,7 +3,7 @@
 use candle_core::{DType, Result, Shape, Storage, Tensor};
 
 use crate::solve::INFO;
-use crate::tensor::rows::{TensorGuard, from_tensor, gradient, storage, worlds};
+use crate::tensor::rows::{TensorGuard, from_tensor, gradient, pass_on_no_numbers, storage, worlds};
 
 use fingertip_lanes::rows::Rows;
 
@@ -88,7 +88,8 @@ pub(super) fn adjoint(plan: &Plan, operands: Operands, result: Rows, grad: Rows,
     let program = Backward { plan, operands, result, grad };
     let Backward { operands: Operands { q, u, par, .. }, result, grad, .. } = &program;
     let (rows, width) = ([q, u, par, result, grad], plan.n_gradient());
-    let [data] = plan.run_kernel(Kernel::Adjoint, plan.set.into(), &program, &rows, (worlds, 1), [width])?;
+    let [mut data] = plan.run_kernel(Kernel::Adjoint, plan.set.into(), &program, &rows, (worlds, 1), [width])?;
+    pass_on_no_numbers(grad, worlds, [&mut data]);
     Ok(data)
 }
 

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use super::{GradientNumbers, StepCotangent, StepNumbers, columns, count, expect, split};
+use super::{GradientNumbers, StepCotangent, StepNumbers, columns, count, expect, mark, split};
 use crate::solve::Report;
 use crate::step::Dynamic;
 use crate::step::fused;
@@ -72,7 +72,7 @@ impl Dynamic {
         expect("warm", warm, b, self.plan.row().warm.len(), true)?;
         let par = TensorGuard::new(&self.par);
         let rows = fused::step_rows(&self.plan, [q, &motion, warm], par.rows()?, b)?;
-        Ok(StepNumbers::of_rows(&self.plan, rows))
+        Ok(StepNumbers { mark: mark([q, &motion]), ..StepNumbers::of_rows(&self.plan, rows) })
     }
 
     /// Gradients by q, by v and τ side by side, and by all parameters, as [`Quasidynamic::vjp`](crate::step::Quasidynamic::vjp).
@@ -83,6 +83,7 @@ impl Dynamic {
         let (b, motion) = self.motion(q, v, tau)?;
         let model = self.model();
         expect("step: rows of this model", &step.rows, b, self.plan.row().info.end, false)?;
+        step.check_mark([q, &motion])?;
         by.check([model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()], b)?;
         let par = TensorGuard::new(&self.par);
         let plan = &self.plan;

@@ -46,6 +46,8 @@ pub struct StepNumbers {
     pub reports: Vec<Report>,
     /// The raw result rows of the step, which its adjoint reads. Empty if the tensor program computed the step.
     rows: Vec<f64>,
+    /// The mark of q and u, whose step this is.
+    mark: u64,
 }
 
 /// Gradients of a cost by the results of a step.
@@ -79,6 +81,8 @@ pub struct RolloutNumbers {
     /// Further results that the adjoint sweep reads: forces with torques, limit forces, reports. Empty if the tensor program computed the
     /// rollout.
     kept: [Vec<f64>; 3],
+    /// The mark of u, under which this rollout is.
+    mark: u64,
 }
 
 /// Gradients of a cost by what a step or a rollout was given.
@@ -90,6 +94,21 @@ pub struct GradientNumbers {
     pub u: Vec<f64>,
     /// Gradients of the cost by each of [`Parameters::NAMES`]: rows (1 or B, as the parameter has) times its columns.
     pub parameters: Vec<Vec<f64>>,
+}
+
+/// A number that differs between inputs that differ, for the check that a result is that of its inputs.
+fn mark<const N: usize>(inputs: [&[f64]; N]) -> u64 {
+    /// An odd number without a pattern, as of the golden ratio.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    // Four chains side by side, each of which a processor runs while it waits for the others.
+    let mut chains = [0_u64; 4];
+    for input in inputs {
+        for (k, x) in input.iter().enumerate() {
+            let chain = &mut chains[k % 4];
+            *chain = (*chain ^ x.to_bits()).wrapping_mul(SPREAD).rotate_left(23);
+        }
+    }
+    chains.iter().fold(0, |sum, chain| (sum ^ chain).wrapping_mul(SPREAD))
 }
 
 /// Checks that a slice has `rows` × `width` numbers, or none if it is `optional`. The error says what was expected.
@@ -140,6 +159,7 @@ impl StepNumbers {
             warm: of(at.warm.clone()),
             reports: Report::of(&of(at.info.clone())).collect(),
             rows,
+            mark: 0,
         }
     }
 
@@ -159,7 +179,16 @@ impl StepNumbers {
             warm: of(&step.warm)?,
             reports: step.reports.clone(),
             rows: Vec::new(),
+            mark: 0,
         })
+    }
+
+    /// Checks that this is the step at these inputs.
+    fn check_mark(&self, inputs: [&[f64]; 2]) -> Result<()> {
+        if self.mark == mark(inputs) {
+            return Ok(());
+        }
+        bail!("step: expected the step at these inputs, got that at others")
     }
 }
 
@@ -217,7 +246,7 @@ fn dot<const N: usize>(parts: [(&[f64], &Tensor); N], like: &Tensor) -> Result<T
 
 impl GradientNumbers {
     /// Splits gradients by all parameters side by side (B, n) into single parameters. Where a parameter has one row for all worlds, the
-    /// finite gradients of all worlds are summed.
+    /// gradients of all worlds are summed.
     fn new(q: Vec<f64>, u: Vec<f64>, by_parameters: &[f64], parameters: &Parameters) -> Result<Self> {
         let tensors = parameters.tensors();
         let shapes = tensors.iter().map(|t| t.dims2()).collect::<Result<Vec<_>>>()?;
@@ -242,7 +271,7 @@ impl GradientNumbers {
 fn summed(rows: &[f64], width: usize) -> Vec<f64> {
     let mut sum = vec![0.0; width];
     for row in rows.chunks_exact(width.max(1)) {
-        sum.iter_mut().zip(row).filter(|(_, x)| x.is_finite()).for_each(|(sum, x)| *sum += x);
+        sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
     }
     sum
 }
@@ -267,21 +296,25 @@ impl Quasidynamic {
         if let Some((plan, par)) = self.fused_parts() {
             let par = TensorGuard::new(par);
             let rows = fused::step_rows(plan, [q, u, warm], par.rows()?, b)?;
-            return Ok(StepNumbers::of_rows(plan, rows));
+            return Ok(StepNumbers { mark: mark([q, u]), ..StepNumbers::of_rows(plan, rows) });
         }
+        let mark = mark([q, u]);
         let (q, u, warm) = self.tensors(q, u, warm, b)?;
-        StepNumbers::of_step(&self.step_from(&q, &u, warm.as_ref())?)
+        Ok(StepNumbers { mark, ..StepNumbers::of_step(&self.step_from(&q, &u, warm.as_ref())?)? })
     }
 
     /// Gradients by q, u and all parameters of a cost whose gradient by a step's results is given (vector-Jacobian product). `step` is
-    /// that of [`Quasidynamic::step_numbers`] at the same q (B, nq) and u (B, nu).
+    /// that of [`Quasidynamic::step_numbers`] at the same q (B, nq) and u (B, nu). Where a world's given gradient is
+    /// not finite, all of its gradients are NaN.
     ///
     /// # Errors
-    /// As [`Quasidynamic::step_numbers`], or if a cotangent has another length than it should.
+    /// As [`Quasidynamic::step_numbers`], if a cotangent has another length than it should, or if `step` is that at
+    /// another q or u.
     pub fn vjp(&self, q: &[f64], u: &[f64], step: &StepNumbers, by: &StepCotangent) -> Result<GradientNumbers> {
         let model = self.model();
         let b = self.worlds(q, u, &[])?;
         expect("step", &step.q_next, b, model.nq(), false)?;
+        step.check_mark([q, u])?;
         by.check([model.nq(), 0, model.nc(), model.pairs.torsional.len()], b)?;
         if let Some((plan, par)) = self.fused_parts().filter(|_| !step.rows.is_empty()) {
             expect("step: rows of this model", &step.rows, b, plan.row().info.end, false)?;
@@ -303,8 +336,10 @@ impl Quasidynamic {
             let [q, forces, limit_force, info] = fused::rollout_rows(plan, [q0, u], par.rows()?, (b, n_steps))?;
             let [force, torque] = plan.split_forces(forces.clone());
             let reports = Report::of(&info).collect();
-            return Ok(RolloutNumbers { q, force, torque, reports, n_steps, kept: [forces, limit_force, info] });
+            let (kept, mark) = ([forces, limit_force, info], mark([u]));
+            return Ok(RolloutNumbers { q, force, torque, reports, n_steps, kept, mark });
         }
+        let mark = mark([u]);
         let (q0, u) = self.rollout_tensors(q0, u, b, n_steps)?;
         let all = rollout::rollout(self, &q0, &u)?;
         let of = crate::tensor::numbers;
@@ -316,6 +351,7 @@ impl Quasidynamic {
             reports,
             n_steps,
             kept: [const { Vec::new() }; 3],
+            mark,
         })
     }
 
@@ -324,7 +360,7 @@ impl Quasidynamic {
     /// u.
     ///
     /// # Errors
-    /// As [`Quasidynamic::vjp`].
+    /// As [`Quasidynamic::vjp`], and if the rollout is under another u.
     pub fn rollout_vjp(
         &self,
         u: &[f64],
@@ -337,6 +373,9 @@ impl Quasidynamic {
         let n_steps = rollout.n_steps;
         let b = count("rollout: q", &rollout.q, (n_steps + 1) * nq)?;
         expect("rollout: u", u, b, n_steps * nu, false)?;
+        if rollout.mark != mark([u]) {
+            bail!("rollout: expected the rollout under this u, got that under another");
+        }
         expect("gradient by q", by_q, b, (n_steps + 1) * nq, true)?;
         expect("gradient by force", by_force, b, n_steps * 3 * nc, true)?;
         if let Some((plan, par)) = self.fused_parts().filter(|_| !rollout.kept[2].is_empty()) {

@@ -9,7 +9,7 @@ pub(super) mod forward;
 use candle_core::{DType, Device, Error, Result, Shape, Storage, Tensor};
 
 use crate::solve::INFO;
-use crate::tensor::rows::{TensorGuard, storage, whole_gradient, worlds};
+use crate::tensor::rows::{TensorGuard, pass_on_no_numbers, storage, whole_gradient, worlds};
 
 use fingertip_lanes::rows::Rows;
 
@@ -71,7 +71,11 @@ pub(super) fn adjoint(
     let Backward { states, force, limit_force, info, grad, .. } = &program;
     let rows = [states, u, par, force, limit_force, info, grad];
     let widths = [q.width(), n_steps * plan.nu, plan.at.n];
-    plan.run_kernel(cost.kernel(), plan.set.into(), &program, &rows, (grad.rows(), n_steps), widths)
+    let worlds = grad.rows();
+    let [mut q, mut u, mut par] =
+        plan.run_kernel(cost.kernel(), plan.set.into(), &program, &rows, (worlds, n_steps), widths)?;
+    pass_on_no_numbers(grad, worlds, [&mut q, &mut u, &mut par]);
+    Ok([q, u, par])
 }
 
 /// The gradients of a rollout's operands, of those that are asked for, from its states, forces, limit forces, reports and a gradient.

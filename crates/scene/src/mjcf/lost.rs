@@ -1,0 +1,62 @@
+//! What bodies and joints of a file have that links and joints here have not.
+
+use super::Mjcf;
+use super::body::{Body, Joint, Tree};
+use super::relation::Key;
+use crate::JointKind;
+
+/// Warnings on joints and bodies of a file's trees.
+pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut list = |what: &str, names: Vec<&str>| {
+        if !names.is_empty() {
+            warnings.push(format!("{what}: {}", names.join(", ")));
+        }
+    };
+    let has_angles =
+        |joint: &Joint| joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0);
+    let of = |is: &dyn Fn(&Joint) -> bool| -> Vec<&str> {
+        tree.joints().filter(|(_, joint)| is(joint)).map(|(_, joint)| joint.name.as_str()).collect()
+    };
+    list("range and spring of ball joints left out", of(&has_angles));
+    let mut at = 0;
+    let qpos = key.map_or(&[][..], |key| &key.qpos);
+    let starts = tree.joints().filter_map(|(_, joint)| {
+        let numbers = qpos.get(at..at + joint.kind.nq());
+        at += joint.kind.nq();
+        let turns = numbers.is_some_and(|q| q.iter().skip(1).any(|x| *x != 0.0));
+        (joint.kind == JointKind::Spherical && turns).then_some(joint.name.as_str())
+    });
+    let starts: Vec<&str> = starts.collect();
+    list("home of ball joints left out", starts);
+    let mocap = tree.bodies.iter().filter(|body| body.is_mocap).map(|body| body.name.as_str()).collect();
+    list("bodies that are moved from outside (mocap) are fixed here", mocap);
+    warnings
+}
+
+/// A warning on what a free joint has and a free body here has not. One of several trees `keeps` its damping, friction
+/// and armature.
+pub(super) fn of_free(joint: &Joint, keeps: bool) -> Option<String> {
+    if joint.kind != JointKind::Floating {
+        return None;
+    }
+    let Joint { name, damping, friction, armature, spring, .. } = joint;
+    let resistance = [("damping", *damping), ("frictionloss", *friction), ("armature", *armature)];
+    let has = resistance.into_iter().filter(|_| !keeps).chain([("stiffness", spring.stiffness)]);
+    let has: Vec<String> = has.filter(|(_, x)| *x != 0.0).map(|(key, x)| format!("{key} {x}")).collect();
+    (!has.is_empty()).then(|| format!("free joint \"{name}\": {} left out", has.join(", ")))
+}
+
+impl Mjcf<'_> {
+    /// A warning on bodies without weight in the file that have it here. That of a fixed robot's links is compensated
+    /// for in any case.
+    pub(super) fn weighted(&self) -> Option<String> {
+        let is_compensated = |root: usize| {
+            self.is_robot(root) && self.tree.bodies[root].joints.iter().all(|joint| joint.kind != JointKind::Floating)
+        };
+        let bodies = self.tree.bodies.iter().enumerate().skip(1);
+        let has_weight = |(b, body): &(usize, &Body)| body.weightless != 0.0 && !is_compensated(self.tree.root_of(*b));
+        let names: Vec<&str> = bodies.filter(has_weight).map(|(_, body)| body.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("gravcomp left out, weight acts on {}", names.join(", ")))
+    }
+}
