@@ -20,7 +20,7 @@ use super::shapes::{BodyShape, Pair};
 
 /// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts of
 /// `contact_distance`, or of the diameter of the smaller one if that is less.
-const DETAIL: [f64; 2] = [0.5, 1.0];
+const DETAIL: [f64; 2] = [1.0, 2.0];
 /// The same for links of one robot, and how many points they have at most. They close in on each other as commands move them, and their
 /// joints hold them upright; what is free falls and rests on all its corners.
 const OWN_DETAIL: [f64; 2] = [0.0625, 0.125];

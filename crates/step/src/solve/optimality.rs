@@ -169,7 +169,8 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
-    for (state, contact) in present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
+    for (state, contact) in
+        present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),

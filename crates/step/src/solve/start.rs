@@ -297,7 +297,8 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
     for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (state, contact) in present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
+    for (state, contact) in
+        present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),

@@ -27,7 +27,7 @@ use crate::solve::{CONTACT_OPERAND, Cone, Law, MU, Report, Slip, Solution, Statu
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
 use fingertip_lanes::lane::{Lane, Real, Zip, copy};
-use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
+use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, select, vec3_at, zero};
 
 /// Factor on the barrier weight: each of two twins has half of the contact's weight.
 const HALF: f64 = 0.5;
@@ -123,8 +123,14 @@ impl Torsion {
     #[inline(always)]
     pub(super) fn forces<R: Real>(&self, contacts: &[R], eta: &[R], forces: &mut [R]) {
         let (forces, turning) = forces.split_at_mut(3 * self.nc);
+        // No −0 of contacts without weight: lanes pass over those that are nowhere.
         for c in R::parts(0..self.nc) {
-            put_vec3(forces, 3 * c, Cone::read(contacts, c).scaled(vec3_at(eta, 3 * c)));
+            let mut force = zero();
+            if !is_nowhere(contacts, c) {
+                let cone = Cone::read(contacts, c);
+                force = select(cone.is_there(), cone.scaled(vec3_at(eta, 3 * c)), force);
+            }
+            put_vec3(forces, 3 * c, force);
         }
         for ((twin, Turning { contact, .. }), of) in self.twins().zip(turning.as_chunks_mut::<TURNING>().0) {
             let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
@@ -229,6 +235,12 @@ impl Function<3> for Totals {
         copy(&mut forces[..grad.len()], grad);
         self.0.vjp_forces(contacts, eta, forces, (normals, CONTACT_OPERAND));
     }
+}
+
+/// Has a contact of the solver no weight in any world of the lane? Then nothing that belongs to it is computed. Never in a recording.
+#[inline(always)]
+pub(super) fn is_nowhere<R: Real>(contacts: &[R], contact: usize) -> bool {
+    R::is_nowhere(contacts[CONTACT_OPERAND * contact + WEIGHT].gt(R::zero()))
 }
 
 /// The lengths of the groups of the solver's contacts that belong together: those of each pair, then the twins of each pair.

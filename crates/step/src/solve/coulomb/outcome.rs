@@ -24,7 +24,8 @@ pub(super) fn report<R: Real>(
 ) {
     write_forces(s, problem, work);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(are_in_range(s, work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
+    let settled =
+        found.and(are_in_range(s, work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
     zero_unless(settled, work.eta);
     let code = |status: Status| R::splat(status.code());

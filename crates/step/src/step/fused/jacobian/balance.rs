@@ -13,7 +13,7 @@ use fingertip_lanes::vector::{
 };
 
 use super::super::super::strand::{Strand, times};
-use super::super::super::torsion::Turning;
+use super::super::super::torsion::{Turning, is_nowhere};
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
@@ -77,7 +77,7 @@ impl Stage for Balance<'_> {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
         }
         for contact in R::parts(0..s.nc()) {
-            if plan.is_nowhere(m.contacts, contact) {
+            if is_nowhere(m.contacts, contact) {
                 continue;
             }
             let of = &s.contacts[contact];
@@ -105,7 +105,7 @@ impl Stage for Balance<'_> {
         }
         // The part of a normal force that goes with turning is one of the contact's own.
         for (twin, Turning { contact, .. }) in plan.turning() {
-            if plan.is_nowhere(m.contacts, twin) {
+            if is_nowhere(m.contacts, twin) {
                 continue;
             }
             let [own, twin] = [contact, twin].map(|contact| &s.contacts[contact]);
@@ -116,7 +116,7 @@ impl Stage for Balance<'_> {
             }
         }
         for contact in R::parts(0..s.nc()) {
-            if plan.is_nowhere(m.contacts, contact) {
+            if is_nowhere(m.contacts, contact) {
                 continue;
             }
             let of = &s.contacts[contact];

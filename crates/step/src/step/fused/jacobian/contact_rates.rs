@@ -14,7 +14,7 @@ use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
 use fingertip_lanes::vector::{Vec3, add_vec3, cross, dot, select, vec3_at};
 
-use super::super::super::torsion::Turning;
+use super::super::super::torsion::{Turning, is_nowhere};
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
 
@@ -61,7 +61,7 @@ impl Stage for ContactRates<'_> {
             );
         }
         for (twin, Turning { contact, .. }) in plan.turning() {
-            if plan.is_nowhere(m.contacts, twin) {
+            if is_nowhere(m.contacts, twin) {
                 continue;
             }
             let [from, twin] = [contact, twin].map(|contact| &plan.structure.contacts[contact]);
@@ -135,12 +135,6 @@ impl Plan {
         of.first().map_or(0, |first| first.first)..of.last().map_or(0, after)
     }
 
-    /// Has a contact no weight in any world of the lane? Then nothing that belongs to it is computed. Never in a recording.
-    #[inline(always)]
-    pub(super) fn is_nowhere<R: Lane>(&self, contacts: &[R], contact: usize) -> bool {
-        R::is_nowhere(contacts[CONTACT_OPERAND * contact + WEIGHT].gt(R::zero()))
-    }
-
     /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
     #[inline(always)]
     fn heaviest<R: Lane>(&self, pair: &PairKernel, contacts: &[R]) -> R {
@@ -173,7 +167,7 @@ impl Plan {
                 let motion = OneMoves { velocity: screw.velocity(origin), omega: screw.omega, own };
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
-                    if self.is_nowhere(contacts, contact) {
+                    if is_nowhere(contacts, contact) {
                         continue;
                     }
                     let at = &contacts[CONTACT_OPERAND * contact..];

@@ -7,6 +7,7 @@ use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
 use fingertip_lanes::vector::{Mat3, dot, vec3_at};
 
+use super::super::super::torsion::is_nowhere;
 use super::super::memory::Memory;
 use super::super::paths::BLOCK;
 use super::super::plan::Plan;
@@ -106,7 +107,7 @@ impl Stage for StoreForces<'_> {
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (contact, of) in plan.structure.contacts.iter().enumerate() {
-            if plan.is_nowhere(m.contacts, contact) {
+            if is_nowhere(m.contacts, contact) {
                 continue;
             }
             for b in R::parts(0..plan.paths.reach.len()) {
