@@ -327,8 +327,8 @@ fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feat
     for [i, j] in faces().flat_map(crate::HullFace::edges).filter(|[i, j]| i < j) {
         let (from, edge) = (p - vertex(i), vertex(j) - vertex(i));
         let squared = edge.norm_squared();
-        // Farther from one end than the edge is long, by more than the tolerance: (x + y)² ≤ 2 x² + 2 y².
-        if from.norm_squared() > 2.1 * (squared + tolerance * tolerance) {
+        // What is near is no farther from one end than (l + t)² + t² ≤ 2 l² + 3 t².
+        if from.norm_squared() > 2.1 * squared + 3.1 * tolerance * tolerance {
             continue;
         }
         let length = squared.sqrt();

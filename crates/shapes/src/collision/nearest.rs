@@ -92,28 +92,36 @@ impl Simplex {
 
     /// The corners that the point nearest to the origin is between, and that point. `None` if the origin is inside.
     fn nearest(&self) -> Option<(Vector3<f64>, Self)> {
-        let at = |k: usize| self.all[k].between;
-        match self.n {
-            1 => Some((at(0), *self)),
+        let (point, set) = self.nearest_of(&[0, 1, 2, 3][..self.n])?;
+        Some((point, self.some(set)))
+    }
+
+    /// The same for some of its points, by their indices in ascending order. The corners are those whose bits are set.
+    fn nearest_of(&self, some: &[usize]) -> Option<(Vector3<f64>, usize)> {
+        let at = |k: usize| self.all[some[k]].between;
+        let all = || some.iter().fold(0, |set, i| set | 1 << i);
+        match some.len() {
+            1 => Some((at(0), all())),
             2 => {
                 let edge = at(1) - at(0);
                 let part = -at(0).dot(&edge) / edge.norm_squared();
                 if part > 0.0 && part < 1.0 {
-                    return Some((at(0) + edge * part, *self));
+                    return Some((at(0) + edge * part, all()));
                 }
                 // A short edge is a point.
                 let end = usize::from(part >= 1.0);
-                Some((at(end), self.some(1 << end)))
+                Some((at(end), 1 << some[end]))
             }
             3 => {
                 let n = (at(1) - at(0)).cross(&(at(2) - at(0)));
                 let parts = [(1, 2), (2, 0), (0, 1)].map(|(j, k)| n.dot(&at(j).cross(&(at(k) - at(j)))));
                 if parts.iter().all(|&part| part > 0.0) {
-                    return Some((n * (at(0).dot(&n) / n.norm_squared()), *self));
+                    return Some((n * (at(0).dot(&n) / n.norm_squared()), all()));
                 }
                 // Beyond the sides whose part is negative.
-                let beyond = (0..3).filter(|&k| parts[k] <= 0.0).map(|k| self.some(7 & !(1 << k)));
-                closer(beyond)
+                let sides = [[1, 2], [0, 2], [0, 1]].map(|side| side.map(|k| some[k]));
+                let beyond = (0..3).filter(|&k| parts[k] <= 0.0);
+                closer(beyond.filter_map(|k| self.nearest_of(&sides[k])))
             }
             _ => {
                 // The origin is outside of a face if it and the fourth corner are not on the same side.
@@ -122,16 +130,17 @@ impl Simplex {
                     let n = (j - i).cross(&(l - i));
                     n.dot(&i) * n.dot(&(i - at(k))) <= 0.0
                 });
-                closer(outside.map(|k| self.some(15 & !(1 << k))))
+                let faces = [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]];
+                closer(outside.filter_map(|k| self.nearest_of(&faces[k])))
             }
         }
     }
 }
 
-/// The nearest point of several simplices, and its corners.
-fn closer(all: impl Iterator<Item = Simplex>) -> Option<(Vector3<f64>, Simplex)> {
-    let mut best: Option<(Vector3<f64>, Simplex)> = None;
-    for found in all.filter_map(|simplex| simplex.nearest()) {
+/// The nearest of several points, with its corners.
+fn closer(all: impl Iterator<Item = (Vector3<f64>, usize)>) -> Option<(Vector3<f64>, usize)> {
+    let mut best: Option<(Vector3<f64>, usize)> = None;
+    for found in all {
         if best.is_none_or(|(point, _)| found.0.norm_squared() < point.norm_squared()) {
             best = Some(found);
         }

@@ -359,7 +359,7 @@ impl View<'_, f64> {
         // A hull has many corners, of which few are near: the others need not be looked at.
         let mut corners = BinaryHeap::with_capacity(of_a + of_b);
         for (of, first) in [(0, 1), (1, 1 + of_a)] {
-            self.most(of, |k, most| corners.push(Most { most, number: first + k, of, k }));
+            self.most(of, best[room], |k, most| corners.push(Most { most, number: first + k, of, k }));
         }
         while let Some(Most { most, number, of, k }) = corners.pop() {
             if most * (1.0 + ROUNDING) < best[room] {
@@ -391,10 +391,10 @@ impl View<'_, f64> {
         self.edges[of].iter().enumerate().filter_map(seen).collect()
     }
 
-    /// Calls `give` for each corner of a body that may matter, with the most that it may: as if it were over the other's side, and that no
-    /// higher than the other's closest point. It does not matter if its share is too small, or if it is not over the other's side, or
+    /// Calls `give` for each corner of a body that may matter by at least `least`, with the most that it may: as if it were over the other's
+    /// side, and that no higher than the other's closest point. It does not matter if its share is too small, or if it is not over the other's side, or
     /// beyond it by more than contacts fade.
-    fn most(&self, of: usize, mut give: impl FnMut(usize, f64)) {
+    fn most(&self, of: usize, least: f64, mut give: impl FnMut(usize, f64)) {
         let (body, n) = (self.bodies[of], &self.out[of]);
         let closest = [self.distance.point_b, self.distance.point_a][of];
         let other = self.sides[1 - of].as_ref();
@@ -409,9 +409,8 @@ impl View<'_, f64> {
         let is_there = |window: &Window, k: usize, from: &Vector3<f64>, aside: f64| {
             aside <= beyond(window.radius, wide) && {
                 let inside = |&(inward, at): &(Vector3<f64>, f64)| inward.dot(from) - at;
-                let least = window.lines.iter().map(inside).fold(f64::INFINITY, f64::min);
-                let is_inside = least >= -slack && aside <= beyond(window.radius, slack);
-                is_inside || (least >= -wide && is_own(k))
+                let within = |by: f64| window.lines.iter().all(|line| inside(line) >= -by);
+                (aside <= beyond(window.radius, slack) && within(slack)) || (is_own(k) && within(wide))
             }
         };
         if let Core::Hull(hull) = body.core {
@@ -420,14 +419,20 @@ impl View<'_, f64> {
             if let Some(window) = &mut window {
                 window.lines.iter_mut().for_each(|(inward, _)| *inward = body.seen(inward));
             }
+            // Higher ones than this matter less, whatever their share.
+            let low = self.fading.map_or(1.0, |length| length * LOW);
+            let highest = self.phi + low * (hull.largest_share() / least - 1.0).max(0.0) * (1.0 + ROUNDING);
+            let lowest = n.dot(&middle) + height - reach.min(highest);
+            let lowest = lowest - ROUNDING * (lowest.abs() + hull.reach());
             for (k, (&vertex, &share)) in hull.vertices().iter().zip(hull.shares()).enumerate() {
-                let from = Vector3::from(vertex) - middle;
+                let vertex = Vector3::from(vertex);
+                if n.dot(&vertex) < lowest || share < NONE {
+                    continue;
+                }
+                let from = vertex - middle;
                 let along = n.dot(&from);
                 let aside = from.norm_squared() - along * along;
-                if share >= NONE
-                    && height - along < reach
-                    && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside))
-                {
+                if height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
                     give(k, share * self.lowness(height - along));
                 }
             }
@@ -580,7 +585,7 @@ mod tests {
             let view = View::new([&a, &b], distance.normal, distance.phi, &distance, Detail::ALL);
             for of in [0, 1] {
                 let mut bounds = vec![None; view.n_corners()[of]];
-                view.most(of, |k, most| bounds[k] = Some(most));
+                view.most(of, 0.0, |k, most| bounds[k] = Some(most));
                 for (k, most) in bounds.into_iter().enumerate() {
                     let place = Place::Corner(of, k);
                     looked_at[usize::from(most.is_some())] += 1;
