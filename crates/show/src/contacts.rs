@@ -43,9 +43,10 @@ impl StepContacts {
         load: impl Fn(usize) -> (f64, [f64; 3]),
         place: impl Fn(usize) -> [[f64; 3]; 2],
     ) -> Self {
+        let reach = reach.min(UNUSED);
         let one = |contact: usize| {
             let (phi, force) = load(contact);
-            let takes_part = phi < reach.min(UNUSED) || force != [0.0; 3];
+            let takes_part = phi < reach || force[0] != 0.0 || force[1] != 0.0 || force[2] != 0.0;
             let record = |[normal, point]: [[f64; 3]; 2]| ContactRecord { contact, phi, normal, point, force };
             takes_part.then(|| record(place(contact)))
         };

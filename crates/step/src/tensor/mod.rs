@@ -59,7 +59,10 @@ impl<'a, const W: usize> Groups<'a, W> {
     #[inline]
     pub fn get(&self, k: usize) -> [f64; W] {
         let from = &self.all[self.start + self.stride * k..][..W];
-        std::array::from_fn(|i| from[i])
+        std::array::from_fn(
+            #[inline(always)]
+            |i| from[i],
+        )
     }
 
     /// The groups of a view of a tensor of double precision on the CPU, if they are as far from each other everywhere.
