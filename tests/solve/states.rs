@@ -25,7 +25,12 @@ fn numbers(of: &Recording) -> [Vec<f64>; 4] {
     let rows = |one: fn(&show::StepRecord) -> Vec<f64>| of.steps.iter().flat_map(one).collect::<Vec<_>>();
     let q = [of.start.q.clone(), rows(|step| step.end.q.clone())].concat();
     let time = [vec![0.0], rows(|step| vec![step.time])].concat();
-    [q, time, rows(|step| step.u.clone()), rows(|step| step.force.concat())]
+    [
+        q,
+        time,
+        rows(|step| step.u.clone()),
+        rows(|step| (0..step.contacts.nc()).flat_map(|i| step.contacts.force(i)).collect()),
+    ]
 }
 
 fn near(a: &[f64], b: &[f64]) -> bool {
@@ -40,9 +45,13 @@ fn states_are_the_recording() {
     assert_eq!(again.start, made.start);
     assert_eq!((&again.bodies, &again.contacts), (&made.bodies, &made.contacts));
     for (found, step) in again.steps.iter().zip(&made.steps) {
-        assert_eq!((found.time, &found.u, &found.end, &found.force), (step.time, &step.u, &step.end, &step.force));
-        assert!(near(&found.phi, &step.phi) && near(&found.normal.concat(), &step.normal.concat()));
-        assert!(near(&found.point.concat(), &step.point.concat()));
+        assert_eq!((found.time, &found.u, &found.end), (step.time, &step.u, &step.end));
+        assert_eq!(found.contacts.iter().count(), step.contacts.iter().count());
+        for (a, b) in found.contacts.iter().zip(&step.contacts) {
+            assert_eq!((a.contact, a.force), (b.contact, b.force));
+            let place = |of: &show::ContactRecord| [&[of.phi][..], &of.normal, &of.point].concat();
+            assert!(near(&place(a), &place(b)));
+        }
         let scalars: Vec<f64> = found.scalars.keys().map(|name| step.scalars[name]).collect();
         assert!(near(&found.scalars.values().copied().collect::<Vec<_>>(), &scalars) && scalars.len() == 2);
     }
@@ -51,7 +60,7 @@ fn states_are_the_recording() {
     let joint = step.model().joint("hand/slider_z").unwrap();
     let last = plain.steps.last().unwrap();
     assert_eq!(last.u[joint.u.unwrap()], last.end.q[joint.q]);
-    assert!(last.force.concat().iter().all(|f| *f == 0.0));
+    assert!(last.contacts.iter().all(|one| one.force == [0.0; 3]));
     for (states, says) in [
         (States { q: &q[1..], time: &time, ..States::default() }, "q: expected 1464 numbers for 60 steps, got 1463"),
         (States { q: &q, time: &time, u: &u[1..], ..States::default() }, "u: expected 1260 numbers"),

@@ -37,8 +37,10 @@ pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
     let empty = ",".repeat(names.len() - start.len());
     let _ = writeln!(text, "{}{empty}", start.join(","));
     for step in &recording.steps {
-        let contacts =
-            step.force.iter().enumerate().flat_map(|(contact, f)| [step.distance(contact), f[0], f[1], f[2]]);
+        let contacts = (0..step.contacts.nc()).flat_map(|contact| {
+            let [x, y, z] = step.contacts.force(contact);
+            [step.contacts.distance(contact), x, y, z]
+        });
         let numbers = std::iter::once(step.time)
             .chain(step.end.q.iter().copied())
             .chain(step.u.iter().copied())
@@ -70,17 +72,16 @@ pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
     };
     let (nq, nu, nc) = (recording.q_names.len(), recording.u_names.len(), recording.contacts.len());
     let (start, n_bodies) = (&recording.start, recording.bodies.len());
-    let distances = |s: &StepRecord| (0..nc).map(|contact| s.distance(contact)).collect();
     let status = std::iter::once(String::new()).chain(steps.iter().map(|step| step.status.clone())).collect();
     let arrays = [
         ("time", rows(&[], Some(vec![0.0]), &|s| vec![s.time])),
         ("q", rows(&[nq], Some(start.q.clone()), &|s| s.end.q.clone())),
         ("poses", rows(&[n_bodies, 7], Some(start.poses.concat()), &|s| s.end.poses.concat())),
         ("u", rows(&[nu], None, &|s| s.u.clone())),
-        ("phi", rows(&[nc], None, &distances)),
-        ("normal", rows(&[nc, 3], None, &|s| s.normal.concat())),
-        ("point", rows(&[nc, 3], None, &|s| s.point.concat())),
-        ("force", rows(&[nc, 3], None, &|s| s.force.concat())),
+        ("phi", rows(&[nc], None, &|s| s.contacts.distances(f64::NAN))),
+        ("normal", rows(&[nc, 3], None, &|s| s.contacts.vectors(|one| one.normal).concat())),
+        ("point", rows(&[nc, 3], None, &|s| s.contacts.vectors(|one| one.point).concat())),
+        ("force", rows(&[nc, 3], None, &|s| s.contacts.vectors(|one| one.force).concat())),
         ("iterations", rows(&[], None, &|s| vec![s.iterations as f64])),
         ("residual", rows(&[], None, &|s| vec![s.residual])),
         ("seconds", rows(&[], None, &|s| vec![s.seconds])),

@@ -3,6 +3,7 @@
 
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
 
+use super::contacts::ContactRecord;
 use super::protobuf::{Message, Value, fields};
 use super::recording::{BodyRecord, Configuration, Recording, Role, ShapeRecord, StepRecord};
 
@@ -96,7 +97,7 @@ pub fn shapes(recording: &Recording) -> Vec<u8> {
 pub fn markers(step: &StepRecord, world: &str, time: u64) -> Vec<u8> {
     let red = numbers(RED);
     let (mut arrows, mut points) = (Vec::new(), Vec::new());
-    for (point, force) in step.point.iter().zip(&step.force) {
+    for ContactRecord { point, force, .. } in &step.contacts {
         let force = Vector3::from(*force);
         let size = force.norm();
         if size < LEAST_FORCE {

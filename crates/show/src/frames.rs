@@ -110,9 +110,11 @@ impl Layout {
         copy(&mut row[HEAD..], &scalars);
         copy(&mut row[self.u..], &step.u);
         self.place(&mut row, &step.end);
-        for (i, contact) in row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).enumerate() {
-            copy(contact, &[step.distance(i)]);
-            copy(&mut contact[1..], &[step.normal[i], step.point[i], step.force[i]].concat());
+        row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).for_each(|contact| contact[0] = f32::NAN);
+        for one in &step.contacts {
+            let to = &mut row[self.contacts + DRAWN_CONTACT * one.contact..][..DRAWN_CONTACT];
+            copy(to, &[one.phi]);
+            copy(&mut to[1..], &[one.normal, one.point, one.force].concat());
         }
         row[self.plan..].fill(f32::NAN);
         let fits = |plan: &&PlanRecord| plan.bodies == self.plan_size.bodies;

@@ -11,6 +11,7 @@ mod cast;
 mod channels;
 #[cfg(feature = "full")]
 mod chart;
+mod contacts;
 mod energy;
 #[cfg(feature = "full")]
 mod export;
@@ -51,6 +52,7 @@ mod verdict;
 
 #[cfg(feature = "full")]
 pub use chart::{Chart, Panel};
+pub use contacts::{ContactRecord, StepContacts};
 #[cfg(feature = "full")]
 pub use export::{write_csv, write_npz};
 #[cfg(feature = "full")]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::channels::{ContactsMessage, ForcesMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
+use super::contacts::StepContacts;
 use super::foxglove::{isometry, read_transforms, relative};
 use super::mcap;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord, VERSION};
@@ -123,6 +124,12 @@ impl Reader {
         let scene = self.scene.as_ref().ok_or_else(|| missing("/scene"))?;
         let contacts = self.contacts.take().ok_or_else(|| missing("/contacts"))?;
         let forces = self.forces.take().ok_or_else(|| missing("/forces"))?;
+        let nc = contacts.phi.len();
+        for (name, list) in [("normal", &contacts.normal), ("point", &contacts.point), ("force", &forces.force)] {
+            if list.len() != nc {
+                return Err(format!("step {n}: {name}: expected {nc} entries, got {}", list.len()));
+            }
+        }
         let mut poses = vec![scene.start.poses[0]];
         for (body, relative) in scene.bodies.iter().skip(1).zip(&self.relative) {
             let Isometry3 { rotation: r, translation: t } = isometry(&poses[body.parent]) * relative;
@@ -132,10 +139,12 @@ impl Reader {
             time: status.time,
             u: std::mem::take(&mut self.u),
             end: Configuration { q: std::mem::take(&mut self.q), poses },
-            phi: contacts.phi,
-            normal: contacts.normal,
-            point: contacts.point,
-            force: forces.force,
+            contacts: StepContacts::of_all(
+                nc,
+                f64::INFINITY,
+                |i| (contacts.phi[i], forces.force[i]),
+                |i| [contacts.normal[i], contacts.point[i]],
+            ),
             status: status.status,
             iterations: status.iterations,
             residual: status.residual,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::chart::{Chart, Panel};
+use super::contacts::ContactRecord;
 use super::recording::{PairRecord, Recording};
 use fingertip_shapes::Result;
 use fingertip_shapes::largest::largest;
@@ -44,13 +45,18 @@ fn weights(recording: &Recording, panel: Panel) -> Panel {
 /// forces.
 fn forces(recording: &Recording) -> Vec<Series> {
     let mut lines: Vec<(&PairRecord, Vec<[f64; 3]>)> = Vec::new();
-    for (contact, pair) in recording.contacts.iter().enumerate() {
-        let forces = recording.steps.iter().map(|step| step.force[contact]);
-        match lines.iter_mut().find(|(known, _)| (known.a, known.b) == (pair.a, pair.b)) {
-            Some((_, sum)) => {
-                sum.iter_mut().zip(forces).for_each(|(sum, force)| *sum = std::array::from_fn(|k| sum[k] + force[k]));
-            }
-            None => lines.push((pair, forces.collect())),
+    let mut line_of = Vec::new();
+    for pair in &recording.contacts {
+        let known = lines.iter().position(|(known, _)| (known.a, known.b) == (pair.a, pair.b));
+        line_of.push(known.unwrap_or(lines.len()));
+        if known.is_none() {
+            lines.push((pair, vec![[0.0; 3]; recording.steps.len()]));
+        }
+    }
+    for (k, step) in recording.steps.iter().enumerate() {
+        for ContactRecord { contact, force, .. } in &step.contacts {
+            let sum = &mut lines[line_of[*contact]].1[k];
+            (0..3).for_each(|i| sum[i] += force[i]);
         }
     }
     let most = |forces: &[[f64; 3]]| largest(forces.iter().map(size));

@@ -6,8 +6,9 @@ use std::time::Instant;
 use candle_core::{Result, Tensor};
 
 use super::cast::cast;
+use super::contacts::{ContactRecord, StepContacts};
 use super::energy::energy;
-use super::observe::{Observer, vectors};
+use super::observe::Observer;
 use super::plan::{self, COST, Expected, PLANNING};
 use super::recording::{PlanRecord, Recording, StepRecord};
 use super::source::Source;
@@ -214,14 +215,13 @@ impl Recorder {
 
     fn write_down(&self, u: Vec<f64>, next: &StepResult, seconds: f64) -> Result<StepRecord> {
         let StepResult { q_next, contacts, force, report } = next;
+        let reach = self.recording.params.contact_distance.unwrap_or(f64::INFINITY);
+        let (taking_part, gap) = StepContacts::of_step(contacts, force, reach)?;
         let mut record = StepRecord {
             time: self.time,
             u,
             end: self.observer.configuration(q_next)?,
-            phi: numbers(&contacts.phi)?,
-            normal: vectors(&contacts.normal)?,
-            point: vectors(&contacts.point_b)?,
-            force: vectors(force)?,
+            contacts: taking_part,
             status: report.status.name().to_owned(),
             iterations: report.iterations,
             residual: report.residual,
@@ -229,7 +229,7 @@ impl Recorder {
             scalars: self.notes.clone(),
             plan: None,
         };
-        record.scalars.extend(scalars(&self.recording, &record));
+        record.scalars.extend(scalars(&self.recording, &record, gap));
         Ok(record)
     }
 }
@@ -255,15 +255,16 @@ impl<'a> From<&'a DynamicStep> for StepResult<'a> {
     }
 }
 
-/// The scalars that are usually plotted first.
-pub(super) fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
+/// The scalars that are usually plotted first, given the least distance of all contacts, m.
+pub(super) fn scalars(recording: &Recording, step: &StepRecord, gap: Option<f64>) -> BTreeMap<String, f64> {
     let mut scalars = BTreeMap::new();
-    if let Some(gap) = step.phi.iter().copied().min_by(f64::total_cmp) {
+    if let Some(gap) = gap {
         scalars.insert("gap".to_owned(), gap);
     }
     for object in &recording.objects {
         let mut sum = [0.0; 3];
-        for (pair, force) in recording.contacts.iter().zip(&step.force).filter(|(_, force)| **force != [0.0; 3]) {
+        for ContactRecord { contact, force, .. } in &step.contacts {
+            let pair = &recording.contacts[*contact];
             let [a, b] = [pair.a, pair.b].map(|body| f64::from(u8::from(recording.hangs(body, object.body))));
             let sign = b - a;
             (0..3).for_each(|k| sum[k] += sign * force[k]);

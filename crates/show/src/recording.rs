@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use fingertip_scene::Friction;
 #[cfg(feature = "full")]
 use fingertip_shapes::{Error, Result};
-use fingertip_step::contact::UNUSED;
+
+use super::contacts::StepContacts;
 
 /// Increased when the meaning of a field changes.
 pub(super) const VERSION: u32 = 2;
@@ -211,14 +212,8 @@ pub struct StepRecord {
     pub u: Vec<f64>,
     /// Configuration and poses at the step's end.
     pub end: Configuration,
-    /// Signed distance of each contact at the step's start, m.
-    pub phi: Vec<f64>,
-    /// Unit normal of each contact from A to B at the step's start.
-    pub normal: Vec<[f64; 3]>,
-    /// Witness point of each contact on B at the step's start, m.
-    pub point: Vec<[f64; 3]>,
-    /// Force of each contact on B during the step, N.
-    pub force: Vec<[f64; 3]>,
+    /// The contacts that take part.
+    pub contacts: StepContacts,
     /// Outcome of the step's contact solve: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"frictionless"`,
     /// `"infeasible"` or `"bad_input"`.
     pub status: String,
@@ -240,15 +235,6 @@ pub struct StepRecord {
 /// A number that was not finite, for which JSON has none but writes `null`, is read as NaN.
 pub(super) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
-}
-
-impl StepRecord {
-    /// The signed distance of a contact at the step's start, m; NaN if the contact takes no part, as a point that the
-    /// pair does not have now.
-    pub fn distance(&self, contact: usize) -> f64 {
-        let phi = self.phi[contact];
-        if phi < UNUSED { phi } else { f64::NAN }
-    }
 }
 
 impl Recording {
@@ -309,10 +295,7 @@ impl Recording {
             let place = format!("step {}", i + 1);
             configuration(&place, &step.end)?;
             count(format!("{place}: u"), nu, step.u.len())?;
-            let lists = [step.phi.len(), step.normal.len(), step.point.len(), step.force.len()];
-            for (name, n) in ["phi", "normal", "point", "force"].into_iter().zip(lists) {
-                count(format!("{place}: {name}"), nc, n)?;
-            }
+            count(format!("{place}: contacts"), nc, step.contacts.nc())?;
             if let Some(plan) = &step.plan {
                 let place = format!("{place}: plan");
                 count(format!("{place}: poses"), plan.q.len(), plan.poses.len())?;

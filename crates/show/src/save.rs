@@ -10,10 +10,12 @@ use super::channels::{
     CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, PLAN, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
     StatusMessage, TF, TF_STATIC, U, UMessage, channels,
 };
+use super::contacts::ContactRecord;
 use super::foxglove;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
 use super::{file, mcap};
 use fingertip_shapes::{Error, Result};
+use fingertip_step::contact::UNUSED;
 
 /// Messages wait for a chunk of this size, bytes: half a second of a hand. A crash loses no more.
 const CHUNK: usize = 1 << 19;
@@ -82,13 +84,13 @@ impl<W: Write> RecordingWriter<W> {
     pub fn step(&mut self, step: &StepRecord) -> Result<()> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are not negative")]
         let time = (step.time * NANOSECONDS).round() as u64;
-        let vectors = |list: &[[f64; 3]]| list.iter().map(|v| v.map(brief)).collect();
+        let vectors = |of: fn(&ContactRecord) -> [f64; 3]| step.contacts.vectors(|one| of(one).map(brief));
         self.send(Q, time, &QMessage { q: step.end.q.clone() })?;
         self.send(U, time, &UMessage { u: step.u.clone() })?;
-        let phi = step.phi.iter().copied().map(brief).collect();
-        let (normal, point) = (vectors(&step.normal), vectors(&step.point));
+        let phi = step.contacts.distances(UNUSED).into_iter().map(brief).collect();
+        let (normal, point) = (vectors(|one| one.normal), vectors(|one| one.point));
         self.send(CONTACTS, time, &ContactsMessage { phi, normal, point })?;
-        self.send(FORCES, time, &ForcesMessage { force: vectors(&step.force) })?;
+        self.send(FORCES, time, &ForcesMessage { force: vectors(|one| one.force) })?;
         self.send(SCALARS, time, &step.scalars)?;
         if let Some(plan) = &step.plan {
             self.send(PLAN, time, &brief_plan(plan))?;

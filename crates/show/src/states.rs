@@ -3,6 +3,7 @@
 use candle_core::{Result, bail};
 
 use super::cast::cast;
+use super::contacts::StepContacts;
 use super::observe::{Observer, vectors};
 use super::plan::{COST, Expected, PLANNING, note_errors};
 use super::record::scalars;
@@ -63,17 +64,18 @@ impl Recording {
         let contacts = step.contacts(&q)?;
         let (phi, normal, point) = (numbers(&contacts.phi)?, vectors(&contacts.normal)?, vectors(&contacts.point_b)?);
         let joints: Vec<usize> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q).collect();
+        let reach = model.params.contact_distance.unwrap_or(f64::INFINITY);
         for k in 0..n {
             let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
+            let load = |i: usize| (phi[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis]));
+            let contacts = StepContacts::of_all(nc, reach, load, |i| [normal[k * nc + i], point[k * nc + i]]);
+            let gap = phi[k * nc..(k + 1) * nc].iter().copied().min_by(f64::total_cmp);
             let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
             let mut record = StepRecord {
                 time: states.time[k + 1] - states.time[0],
                 u: u.unwrap_or_else(|| joints.iter().map(|&at| rows[k + 1][at]).collect()),
                 end: configuration(k + 1),
-                phi: phi[k * nc..(k + 1) * nc].to_vec(),
-                normal: normal[k * nc..(k + 1) * nc].to_vec(),
-                point: point[k * nc..(k + 1) * nc].to_vec(),
-                force: (0..nc).map(|i| [force(i)[0], force(i)[1], force(i)[2]]).collect(),
+                contacts,
                 status: Status::Solved.name().to_owned(),
                 iterations: 0,
                 residual: 0.0,
@@ -81,7 +83,7 @@ impl Recording {
                 scalars: Default::default(),
                 plan: None,
             };
-            record.scalars = scalars(&recording, &record);
+            record.scalars = scalars(&recording, &record, gap);
             recording.steps.push(record);
         }
         Ok(recording)

@@ -1,5 +1,6 @@
 //! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and steps that raise the energy.
 
+use super::contacts::ContactRecord;
 use super::recording::{Recording, Role, ShapeRecord, StepRecord};
 use fingertip_shapes::largest::{larger, largest};
 use fingertip_step::solve::Status;
@@ -117,7 +118,8 @@ pub fn still_moving(recording: &Recording) -> Vec<Mover> {
 fn gaps(recording: &Recording, step: &StepRecord) -> Vec<f64> {
     let n = recording.bodies.len();
     let mut least = vec![f64::INFINITY; n * n];
-    for (pair, &phi) in recording.contacts.iter().zip(&step.phi) {
+    for one in &step.contacts {
+        let (pair, phi) = (&recording.contacts[one.contact], one.phi);
         let place = n * pair.a + pair.b;
         least[place] = least[place].min(phi);
     }
@@ -194,7 +196,8 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
         for (k, step) in recording.steps.iter().enumerate() {
             let motion = Motion::between(before, &step.end.poses[body]);
             before = &step.end.poses[body];
-            let others = recording.contacts.iter().zip(&step.force).filter_map(|(pair, force)| {
+            let others = step.contacts.iter().filter_map(|ContactRecord { contact, force, .. }| {
+                let pair = &recording.contacts[*contact];
                 let other = if pair.a == body { pair.b } else { pair.a };
                 ([pair.a, pair.b].contains(&body) && norm(force) > least).then_some(other)
             });

@@ -1,5 +1,6 @@
 //! Verdicts on a recording's objects: is an object held, and by what?
 
+use super::contacts::ContactRecord;
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
 use super::unrest::{Motion, alternates, motion_per_step};
 use fingertip_shapes::largest::largest;
@@ -91,14 +92,13 @@ pub fn touching_gap(recording: &Recording) -> f64 {
 
 /// Contacts of a step with at least this force, N. The strongest come first.
 pub fn contact_forces(step: &StepRecord, least: f64) -> Vec<ContactForce> {
-    let touch = |(contact, force): (usize, &[f64; 3])| {
-        let n = step.normal[contact];
+    let touch = |&ContactRecord { contact, phi, normal: n, force, .. }: &ContactRecord| {
+        let force = &force;
         let normal = dot(force, &n);
         let friction = norm(&std::array::from_fn(|k| force[k] - normal * n[k]));
-        ContactForce { contact, normal, friction, phi: step.phi[contact], force: *force }
+        ContactForce { contact, normal, friction, phi, force: *force }
     };
-    let mut all: Vec<ContactForce> =
-        step.force.iter().enumerate().filter(|(_, f)| norm(f) >= least).map(touch).collect();
+    let mut all: Vec<ContactForce> = step.contacts.iter().filter(|one| norm(&one.force) >= least).map(touch).collect();
     all.sort_by(|a, b| norm(&b.force).total_cmp(&norm(&a.force)));
     all
 }
@@ -202,8 +202,8 @@ impl Forces {
         let near = touching_gap(recording);
         let [robots, afar, others] = [[0.0; 3]; 3];
         let mut sum = Self { robots, fixed: 0.0, fixed_nearby: 0.0, afar, others, squeeze: 0.0, n_pressing: 0 };
-        let all = recording.contacts.iter().zip(&step.force).zip(&step.phi);
-        for ((pair, force), phi) in all.filter(|((_, force), _)| **force != [0.0; 3]) {
+        for ContactRecord { contact, phi, force, .. } in step.contacts.iter().filter(|one| one.force != [0.0; 3]) {
+            let pair = &recording.contacts[*contact];
             let (other, sign) = match (recording.hangs(pair.a, object.body), recording.hangs(pair.b, object.body)) {
                 (false, true) => (pair.a, 1.0),
                 (true, false) => (pair.b, -1.0),

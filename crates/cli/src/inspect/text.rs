@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use fingertip::contact::UNUSED;
+
 use super::contents::{Actuator, Body, Connection, Contents, Mass, Motion, Pair, Side, Site};
 use crate::table::{short, table};
 
@@ -138,7 +140,7 @@ fn pairs(all: &[Pair]) -> String {
             short(pair.mu),
         ];
         row.extend(has_torsion.then(|| short(1e3 * pair.torsion)));
-        row.push(format!("{:.3}", 1e3 * pair.gap));
+        row.push(if pair.gap < UNUSED { format!("{:.3}", 1e3 * pair.gap) } else { "out of reach".to_owned() });
         table.add_row(row);
     }
     if all.len() > ROWS {

@@ -182,8 +182,8 @@ fn contacts_are_summed_by_pair_and_listed() {
     let of = |i: usize| run.sides(i) == ["ground", "block"];
     let ours: Vec<usize> = (0..run.contacts.len()).filter(|&i| of(i)).collect();
     assert!(ours.len() > 1);
-    let sum: [f64; 3] = std::array::from_fn(|k| ours.iter().map(|&i| last.force[i][k]).sum());
-    let least = ours.iter().map(|&i| last.distance(i)).fold(f64::NAN, f64::min);
+    let sum: [f64; 3] = std::array::from_fn(|k| ours.iter().map(|&i| last.contacts.force(i)[k]).sum());
+    let least = ours.iter().map(|&i| last.contacts.distance(i)).fold(f64::NAN, f64::min);
     let at = |group: &str| {
         number(&browser.run(&format!(
             "return fingertip.series.find((s) => s.group === '{group}' && s.name === 'ground on block').at(60)"

@@ -151,7 +151,7 @@ fn what_stays_deep_is_named() {
     let mut recording = recorded(BALL, 50);
     assert_eq!(deep_again(&recording), []);
     let deep = |recording: &mut Recording, steps: std::ops::Range<usize>, phi: f64| {
-        recording.steps[steps].iter_mut().for_each(|step| step.phi.fill(phi));
+        recording.steps[steps].iter_mut().for_each(|step| step.contacts.iter_mut().for_each(|one| one.phi = phi));
     };
     // Once is what a start in overlap is, or a turn; then the step leaves it.
     deep(&mut recording, 10..11, -2e-3);

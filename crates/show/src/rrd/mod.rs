@@ -97,8 +97,8 @@ fn write(recording: &Recording, stream: &mut Stream<impl io::Write>) -> io::Resu
     }
     for contact in 0..recording.contacts.len() {
         let name = format!("{contact}: {}", recording.sides(contact).join(" > "));
-        plot("gap", &name, &|step| step.phi[contact])?;
-        plot("force", &name, &|step| Vector3::from(step.force[contact]).norm())?;
+        plot("gap", &name, &|step| step.contacts.distance(contact))?;
+        plot("force", &name, &|step| Vector3::from(step.contacts.force(contact)).norm())?;
     }
     plot("solver", "iterations", &|step| step.iterations as f64)?;
     plot("solver", "residual", &|step| step.residual)?;
@@ -180,8 +180,8 @@ fn mesh(shape: &ShapeRecord, rgba: [f64; 4]) -> Table {
 /// Points and arrows of the contacts that carry force.
 fn contacts(recording: &Recording) -> Table {
     let loaded = |step: &StepRecord| -> Vec<([f64; 3], Vector3<f64>)> {
-        let forces = step.force.iter().map(|force| Vector3::from(*force));
-        step.point.iter().copied().zip(forces).filter(|(_, force)| force.norm() > LEAST_FORCE).collect()
+        let all = step.contacts.iter().map(|one| (one.point, Vector3::from(one.force)));
+        all.filter(|(_, force)| force.norm() > LEAST_FORCE).collect()
     };
     let steps: Vec<_> = recording.steps.iter().map(loaded).collect();
     let lengths = || steps.iter().map(Vec::len);

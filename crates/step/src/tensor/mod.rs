@@ -7,6 +7,8 @@ pub(crate) mod known;
 pub(crate) mod operation;
 pub(crate) mod rows;
 
+use std::ops::Deref;
+
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Storage, Tensor};
 use fingertip_lanes::lane::Precision;
@@ -36,15 +38,87 @@ pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }
 
-/// The numbers of a view, row after row. Of parts of rows, as results are, candle copies number by number.
-fn run_by_run(all: &[f64], layout: &Layout) -> Vec<f64> {
+/// The numbers of a tensor in groups, as three numbers of a vector, where they are: see [`read`].
+#[derive(Clone, Copy, Debug)]
+pub struct Groups<'a, const W: usize> {
+    all: &'a [f64],
+    start: usize,
+    /// How far the next group is from one.
+    stride: usize,
+    len: usize,
+}
+
+impl<'a, const W: usize> Groups<'a, W> {
+    /// The number of groups.
+    #[expect(clippy::len_without_is_empty, reason = "there are as many as there are contacts")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The numbers of a group.
+    #[inline]
+    pub fn get(&self, k: usize) -> [f64; W] {
+        let from = &self.all[self.start + self.stride * k..][..W];
+        std::array::from_fn(
+            #[inline(always)]
+            |i| from[i],
+        )
+    }
+
+    /// The groups of a view of a tensor of double precision on the CPU, if they are as far from each other everywhere.
+    fn in_place(storage: &'a Storage, layout: &Layout) -> Option<Self> {
+        let Storage::Cpu(CpuStorage::F64(all)) = storage else { return None };
+        let (outer, run) = runs(layout);
+        let mut many = layout.dims()[..outer].iter().zip(layout.stride()).filter(|(n, _)| **n != 1);
+        let stride = match (many.next(), many.next()) {
+            (None, None) if run.is_multiple_of(W) => W,
+            (Some((_, &stride)), None) if run == W => stride,
+            _ => return None,
+        };
+        Some(Self { all, start: layout.start_offset(), stride, len: layout.shape().elem_count() / W })
+    }
+}
+
+/// The numbers of a tensor, to be [read in groups](Reader::groups): in place where candle has them as a part of rows.
+#[derive(Debug)]
+pub struct Reader<'a, G> {
+    guard: (G, &'a Layout),
+    copy: Vec<f64>,
+}
+
+/// Opens a tensor for reading, in double precision.
+///
+/// # Errors
+/// If numbers cannot be copied to the CPU.
+pub fn read<const W: usize>(tensor: &Tensor) -> Result<Reader<'_, impl Deref<Target = Storage>>> {
+    let guard = tensor.storage_and_layout();
+    let is_there = Groups::<W>::in_place(&guard.0, guard.1).is_some();
+    Ok(Reader { copy: if is_there { Vec::new() } else { numbers(tensor)? }, guard })
+}
+
+impl<G: Deref<Target = Storage>> Reader<'_, G> {
+    /// The numbers in groups of as many as [`read`] was told.
+    pub fn groups<const W: usize>(&self) -> Groups<'_, W> {
+        let copy = Groups { all: &self.copy, start: 0, stride: W, len: self.copy.len() / W };
+        Groups::in_place(&self.guard.0, self.guard.1).unwrap_or(copy)
+    }
+}
+
+/// The number of dimensions before the last ones whose numbers follow each other, and how many these are.
+fn runs(layout: &Layout) -> (usize, usize) {
     let (dims, strides) = (layout.dims(), layout.stride());
-    // The last dimensions whose numbers follow each other.
     let (mut outer, mut run) = (dims.len(), 1);
     while outer > 0 && (strides[outer - 1] == run || dims[outer - 1] == 1) {
         outer -= 1;
         run *= dims[outer];
     }
+    (outer, run)
+}
+
+/// The numbers of a view, row after row. Of parts of rows, as results are, candle copies number by number.
+fn run_by_run(all: &[f64], layout: &Layout) -> Vec<f64> {
+    let (dims, strides) = (layout.dims(), layout.stride());
+    let (outer, run) = runs(layout);
     let mut numbers = Vec::with_capacity(layout.shape().elem_count());
     for k in 0..dims[..outer].iter().product() {
         let (mut start, mut rest) = (layout.start_offset(), k);
