@@ -36,32 +36,36 @@ impl StepContacts {
     }
 
     /// Out of all contacts, of which are given distance and force, normal and point: those that are nearer than `reach`, m, or carry
-    /// force.
+    /// force; and the least distance of all.
+    #[inline]
     pub(super) fn of_all(
         nc: usize,
         reach: f64,
         load: impl Fn(usize) -> (f64, [f64; 3]),
         place: impl Fn(usize) -> [[f64; 3]; 2],
-    ) -> Self {
-        let reach = reach.min(UNUSED);
-        let one = |contact: usize| {
+    ) -> (Self, Option<f64>) {
+        let (reach, mut least, mut list) = (reach.min(UNUSED), f64::INFINITY, Vec::new());
+        for contact in 0..nc {
             let (phi, force) = load(contact);
-            let takes_part = phi < reach || force[0] != 0.0 || force[1] != 0.0 || force[2] != 0.0;
-            let record = |[normal, point]: [[f64; 3]; 2]| ContactRecord { contact, phi, normal, point, force };
-            takes_part.then(|| record(place(contact)))
-        };
-        Self::new(nc, (0..nc).filter_map(one).collect())
+            if phi < least {
+                least = phi;
+            }
+            if phi < reach || force[0] != 0.0 || force[1] != 0.0 || force[2] != 0.0 {
+                let [normal, point] = place(contact);
+                list.push(ContactRecord { contact, phi, normal, point, force });
+            }
+        }
+        (Self::new(nc, list), (nc > 0).then_some(least))
     }
 
-    /// The contacts of one world's step, those that are nearer than `reach`, m, and the least distance of all.
+    /// [`StepContacts::of_all`] of one world's step.
     pub(super) fn of_step(contacts: &Contacts, force: &Tensor, reach: f64) -> Result<(Self, Option<f64>)> {
         let [normal, point, force] = [read::<3>(&contacts.normal)?, read::<3>(&contacts.point_b)?, read::<3>(force)?];
         let [normal, point, force] = [normal.groups::<3>(), point.groups(), force.groups()];
         let phi = read::<1>(&contacts.phi)?;
         let phi = phi.groups::<1>();
         let load = |i: usize| (phi.get(i)[0], force.get(i));
-        let all = Self::of_all(phi.len(), reach, load, |i| [normal.get(i), point.get(i)]);
-        Ok((all, (0..phi.len()).map(|i| phi.get(i)[0]).min_by(f64::total_cmp)))
+        Ok(Self::of_all(phi.len(), reach, load, |i| [normal.get(i), point.get(i)]))
     }
 
     /// The number of contacts of the scene.

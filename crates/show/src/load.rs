@@ -144,7 +144,8 @@ impl Reader {
                 f64::INFINITY,
                 |i| (contacts.phi[i], forces.force[i]),
                 |i| [contacts.normal[i], contacts.point[i]],
-            ),
+            )
+            .0,
             status: status.status,
             iterations: status.iterations,
             residual: status.residual,

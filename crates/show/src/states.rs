@@ -68,8 +68,7 @@ impl Recording {
         for k in 0..n {
             let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
             let load = |i: usize| (phi[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis]));
-            let contacts = StepContacts::of_all(nc, reach, load, |i| [normal[k * nc + i], point[k * nc + i]]);
-            let gap = phi[k * nc..(k + 1) * nc].iter().copied().min_by(f64::total_cmp);
+            let (contacts, gap) = StepContacts::of_all(nc, reach, load, |i| [normal[k * nc + i], point[k * nc + i]]);
             let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
             let mut record = StepRecord {
                 time: states.time[k + 1] - states.time[0],

@@ -56,9 +56,10 @@ impl<'a, const W: usize> Groups<'a, W> {
     }
 
     /// The numbers of a group.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, k: usize) -> [f64; W] {
-        let from = &self.all[self.start + self.stride * k..][..W];
+        let at = self.start + self.stride * k;
+        let from = &self.all[at..at + W];
         std::array::from_fn(
             #[inline(always)]
             |i| from[i],
