@@ -240,7 +240,7 @@ impl Formulas<'_> {
     /// Normal, points, gap, μ and weight of each contact (B, 12 n), those that resist turning once more behind all.
     pub fn contacts(&self, contacts: &Contacts) -> Result<Tensor> {
         let Contacts { point_a, point_b, normal, phi, weight: part } = contacts;
-        let mut weight = self.weights(phi, part.is_some())?;
+        let mut weight = self.weights(phi)?;
         if let Some(part) = part {
             weight = (weight * part)?;
         }
@@ -253,10 +253,10 @@ impl Formulas<'_> {
     }
 
     /// 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
-    fn weights(&self, phi: &Tensor, has_unused: bool) -> Result<Tensor> {
+    fn weights(&self, phi: &Tensor) -> Result<Tensor> {
         let fade = self.model.params.fade;
         let Some(distance) = self.model.params.contact_distance.map(|distance| distance.min(UNUSED)) else {
-            return if has_unused { phi.lt(UNUSED)?.to_dtype(phi.dtype()) } else { phi.ones_like() };
+            return phi.lt(UNUSED)?.to_dtype(phi.dtype());
         };
         if fade == 0.0 {
             return phi.lt(distance)?.to_dtype(phi.dtype());

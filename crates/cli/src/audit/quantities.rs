@@ -3,6 +3,7 @@
 //! A pair's contacts may exchange places while bodies move, and nothing is wrong then. Their sums over the pair do not know of that.
 
 use candle_core::{Result, Tensor};
+use fingertip::contact::JUMP;
 use fingertip::kinematics::Manifold;
 use fingertip::step::{Quasidynamic, Step};
 use nalgebra::DMatrix;
@@ -62,7 +63,7 @@ impl<'a> Quantities<'a> {
             size[pair] += force;
             point[pair] += force * points[contact];
             if force > side[pair].0 {
-                side[pair] = (force, if normals[contact].z < 0.0 { -1.0 } else { 1.0 });
+                side[pair] = (force, if normals[contact].z < JUMP { -1.0 } else { 1.0 });
             }
         }
         let least = NOTICEABLE * size.iter().sum::<f64>();

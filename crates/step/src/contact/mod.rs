@@ -16,7 +16,7 @@ mod shapes;
 mod table;
 
 pub use contacts::Contacts;
-pub use frame::frame;
+pub use frame::{JUMP, frame};
 pub(crate) use grid::beyond_reach;
 pub(crate) use numbers::OWN_RATES;
 pub use numbers::UNUSED;

@@ -1,6 +1,7 @@
 //! The contact frame of [`crate::contact::frame`] on lanes, and its derivative by the normal.
 
 use super::total::sign;
+use crate::contact::JUMP;
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Mat3, Vec3};
 
@@ -8,7 +9,7 @@ use fingertip_lanes::vector::{Mat3, Vec3};
 #[inline(always)]
 pub(crate) fn frame<R: Real>(n: Vec3<R>) -> Mat3<R> {
     let [x, y, z] = n;
-    let side = sign(z);
+    let side = sign(z - R::splat(JUMP));
     let a = -(R::one() / (side + z));
     let b = a * x * y;
     [n, [(side * a * x).mul_add(x, R::one()), side * b, -(side * x)], [b, (a * y).mul_add(y, side), -y]]
@@ -18,7 +19,7 @@ pub(crate) fn frame<R: Real>(n: Vec3<R>) -> Mat3<R> {
 #[inline(always)]
 pub(crate) fn frame_rates<R: Real>(n: Vec3<R>, f: Vec3<R>) -> Mat3<R> {
     let [x, y, z] = n;
-    let side = sign(z);
+    let side = sign(z - R::splat(JUMP));
     let a = -(R::one() / (side + z));
     let (ax, ay) = (a * x, a * y);
     // Both tangents are a (n_x f_x + n_y f_y) times n_x, n_y, except for linear terms; ∂a/∂n_z = a².
