@@ -11,8 +11,8 @@ use super::convex::isometry;
 use super::grid::GridPair;
 use super::shapes::BodyShape;
 
-/// Overlaps of less than this depth, m, count as touching: rounding of a gap of zero can leave this much.
-const TOUCHING: f64 = 1e-9;
+/// Shapes that are nearer to each other than this, m, touch: files store places with so many digits.
+const TOUCHING: f64 = 1e-6;
 /// Overlaps deeper than this, m, are deep: the first step that removes them moves things visibly.
 const DEEP: f64 = 1e-3;
 /// Overlaps deeper than this share of the thinner shape's thickness are deep, too.
@@ -20,7 +20,7 @@ const DEEP_PART: f64 = 0.05;
 
 /// The depth of the overlap of two shapes.
 pub(super) struct Depth {
-    /// Length of the shortest translation that separates them, m.
+    /// Length of the shortest translation that separates them, m; 0 if they only touch.
     pub(super) depth: f64,
     /// Is the overlap too deep to come from rounded numbers in the scene file?
     pub(super) is_deep: bool,
@@ -54,10 +54,11 @@ impl AtHome {
         Ok(Self(shapes.iter().zip(poses.chunks_exact(POSE)).map(place).collect()))
     }
 
-    /// The overlap of two shapes, by their indices; `None` if they do not overlap.
+    /// The overlap of two shapes, by their indices; `None` if they do not even touch.
     pub(super) fn depth(&self, a: usize, b: usize) -> Option<Depth> {
         let (one, other) = (&self.0[a], &self.0[b]);
-        let apart = |k: usize| one.bounds[0][k] > other.bounds[1][k] || other.bounds[0][k] > one.bounds[1][k];
+        let beyond = |low: &Placed, high: &Placed, k: usize| low.bounds[0][k] > high.bounds[1][k] + TOUCHING;
+        let apart = |k: usize| beyond(one, other, k) || beyond(other, one, k);
         if (0..3).any(apart) {
             return None;
         }
@@ -65,9 +66,12 @@ impl AtHome {
             Some(pair) => pair.deepest([(&one.pose, &one.shape.sizes()), (&other.pose, &other.shape.sizes())])?,
             None => one.collider.distance(&one.pose, &other.collider, &other.pose)?,
         };
-        let depth = -distance.phi;
+        if distance.phi >= TOUCHING {
+            return None;
+        }
+        let depth = (-distance.phi).max(0.0);
         let thickness = one.thickness().min(other.thickness());
-        (depth > TOUCHING).then_some(Depth { depth, is_deep: depth > DEEP.min(DEEP_PART * thickness) })
+        Some(Depth { depth, is_deep: depth > DEEP.min(DEEP_PART * thickness) })
     }
 }
 

@@ -2,14 +2,18 @@
 
 use std::fmt;
 
-/// Two bodies that overlap. As text: `"hand/palm" and "hand/thumb" overlap by 7.000 mm`.
+/// Overlaps of less, m, are 0.000 mm as text: their bodies touch.
+const SEEN: f64 = 5e-7;
+
+/// Two bodies that overlap or touch. As text: `"hand/palm" and "hand/thumb" overlap by 7.000 mm`, or `… touch`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlap {
     /// Name of the body on side A.
     pub a: String,
     /// Name of the body on side B.
     pub b: String,
-    /// The depth of the overlap, m: the length of the shortest translation that separates the shapes.
+    /// The depth of the overlap, m: the length of the shortest translation that separates the shapes. 0 if they only
+    /// touch.
     pub depth: f64,
 }
 
@@ -31,6 +35,9 @@ impl Overlap {
 impl fmt::Display for Overlap {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Self { a, b, depth } = self;
+        if *depth < SEEN {
+            return write!(f, "\"{a}\" and \"{b}\" touch");
+        }
         write!(f, "\"{a}\" and \"{b}\" overlap by {:.3} mm", 1e3 * depth)
     }
 }

@@ -35,8 +35,8 @@ const MOVABLE: u8 = 2;
 pub struct PairTable {
     /// The pairs, grouped by the types of their shapes.
     pub pairs: Vec<Pair>,
-    /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene has `enabled =
-    /// true` for them.
+    /// Bodies of one robot or object that overlap or touch at home. They have no contacts, unless a rule of the scene
+    /// has `enabled = true` for them.
     pub left_out: Vec<Overlap>,
     /// Bodies of other pairs that overlap deeply at home: by more than 1 mm, or by more than a twentieth of the thinner
     /// shape.
@@ -51,7 +51,7 @@ pub struct PairTable {
 impl PairTable {
     /// The pairs of a scene that has passed [`Scene::validate`]. It leaves out shapes that cannot move relative to each
     /// other, links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one
-    /// thing that overlap at home, see [`PairTable::left_out`].
+    /// thing that overlap or touch at home, see [`PairTable::left_out`].
     ///
     /// Kinds of shapes without a formula are handled as convex bodies, see [`fingertip_shapes::collision`]. They have as many
     /// contacts as their [`Manifold`](fingertip_shapes::collision::Manifold) can have.
@@ -132,11 +132,6 @@ impl PairTable {
             format!("{overlap} at the start, which the first step undoes at once: move one, or exclude them by {rule}")
         });
         left_out.chain(deep)
-    }
-
-    /// Do all pairs have a formula that gives no weights?
-    pub(crate) fn has_formulas_only(&self) -> bool {
-        self.pairs.iter().all(|pair| pair.formula.is_some())
     }
 
     /// The number of contacts of all pairs.
@@ -225,8 +220,8 @@ fn articulation(scene: &Scene, owner: usize) -> Option<&Articulation> {
     }
 }
 
-/// Removes the pairs of overlapping bodies of one owner at home, unless a rule keeps them. Returns their overlaps, and the deep
-/// overlaps of other pairs.
+/// Removes the pairs of bodies of one owner that overlap or touch at home, unless a rule keeps them. Returns their
+/// overlaps, and the deep overlaps of other pairs.
 fn leave_out(
     scene: &Scene,
     tree: &Tree,
