@@ -6,8 +6,6 @@ use fingertip_lanes::lane::{Pairs, Parts, Real, Zip};
 use super::cone::{CONTACT_OPERAND, WEIGHT};
 use super::structure::Structure;
 
-/// Contacts in a group, unless a structure is told [which belong together](Structure::with_groups).
-pub(super) const GROUP: usize = 5;
 /// Fewer contacts than this are one group that always is there.
 const FEW: usize = 80;
 

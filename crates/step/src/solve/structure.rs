@@ -8,11 +8,13 @@ use std::ops::Range;
 
 use super::elimination::{Graph, rows};
 use super::law::Law;
-use super::presence::GROUP;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
 use fingertip_scene::{Friction, Settings};
+
+/// Contacts in a group, unless a structure is told [which belong together](Structure::with_groups).
+const GROUP: usize = 5;
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
