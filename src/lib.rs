@@ -77,6 +77,7 @@
 //! | | [`contact`], [`solve`] | which shapes may touch, and their contacts as tensors; the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
 //! | | [`model`], [`parameters`], [`overrides`] | a scene compiled to tables and tensors, its differentiable parameters, and changes of them by name |
 //! | | [`step`], [`rollout`](mod@rollout) | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation; many steps, differentiable end to end |
+//! | | [`touch`] | net contact forces and torques by name, taxels and their distances, with gradients |
 //! | | [`device()`], [`math::tensor`] | devices by name; small vectors as tensors |
 //! | `fingertip-codegen` | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
 //! | `fingertip-plan` | [`mpc`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; closing a hand on an object, the least effort that holds it |
@@ -111,7 +112,7 @@ pub use fingertip_show as show;
 #[doc(inline)]
 pub use fingertip_step::{
     Model, Overrides, Parameters, contact, device, dynamics, kinematics, model, overrides, parameters, rollout, solve,
-    step,
+    step, touch,
 };
 
 pub mod shipped;

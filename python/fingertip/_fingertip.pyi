@@ -49,7 +49,9 @@ __all__ = [
     "Solves",
     "Step",
     "Task",
+    "Taxels",
     "Unsolved",
+    "Wrenches",
     "_CUDA",
     "__version__",
     "_panic",
@@ -587,10 +589,12 @@ class Quasidynamic:
         force_bar: ArrayLike | None = None,
         torque_bar: ArrayLike | None = None,
         phi_bar: ArrayLike | None = None,
+        touch: Sequence[tuple[Wrenches | Taxels, ArrayLike]] | None = None,
         step: Step | None = None,
     ) -> Gradient:
         """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
+        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the gradient by what
+        each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is this object's step at q and u;
         without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN."""
     def rollout(self, q0: ArrayLike, u: ArrayLike, *, out: dict[str, _Array] | None = None) -> Rollout:
         """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
@@ -670,11 +674,13 @@ class Dynamic:
         force_bar: ArrayLike | None = None,
         torque_bar: ArrayLike | None = None,
         phi_bar: ArrayLike | None = None,
+        touch: Sequence[tuple[Wrenches | Taxels, ArrayLike]] | None = None,
         step: DynamicStep | None = None,
     ) -> DynamicGradient:
         """Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-        nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this
-        object's step at q, v and tau; without it, it is computed again."""
+        nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the
+        gradient by what each feels, as in `Quasidynamic.vjp`. `step` is this object's step at q, v and tau; without it, it is computed
+        again."""
     def linearize(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, warm: ArrayLike | None = None
     ) -> DynamicLinearization:
@@ -695,6 +701,57 @@ class Dynamic:
         nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout
         under this `tau`."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
+
+@final
+class Wrenches:
+    """Net contact forces and torques on things, by name: a body (`"hand/tip"`, `"ball"`), or all of a robot or an articulated object
+    (`"hand"`). A pair of names is what the second does to the first alone. Without names: for each body that can move and may touch
+    something, everything on it, and then what each body does that it may touch.
+
+    `axes` are `"world"` or `"link"`, those of the thing's first link, about whose origin torques are. `params` replace the model's by
+    name, as in `Quasidynamic`; offsets count. For gradients see `touch` of `Quasidynamic.vjp`."""
+
+    def __new__(
+        cls,
+        model: Model,
+        of: Sequence[str | tuple[str, str]] | None = None,
+        axes: str = "world",
+        **params: ArrayLike,
+    ) -> Wrenches: ...
+    @property
+    def model(self) -> Model:
+        """The model."""
+    @property
+    def names(self) -> list[tuple[str, str | None]]:
+        """What each wrench acts on, and what does it; None is everything."""
+    def at(self, q: ArrayLike, step: Step) -> _Array:
+        """The wrenches (B, n, 6) that act during a step from q (B, nq): forces, N, then torques, N·m."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Model, list[str | tuple[str, str]], str], dict[str, Any]]: ...
+
+@final
+class Taxels:
+    """The taxels of a scene's pads, `[[taxels]]`: those with these names, or all. Their numbers follow each other pad by pad, N in all.
+
+    `params` replace the model's by name, as in `Quasidynamic`; offsets and sizes count. For gradients see `touch` of `Quasidynamic.vjp`."""
+
+    def __new__(cls, model: Model, names: Sequence[str] | None = None, **params: ArrayLike) -> Taxels: ...
+    @property
+    def model(self) -> Model:
+        """The model."""
+    @property
+    def pads(self) -> dict[str, slice]:
+        """The pads by name, each with the slice of its taxels among all."""
+    @property
+    def count(self) -> int:
+        """The number N of taxels of all pads."""
+    def at(self, q: ArrayLike, step: Step) -> _Array:
+        """The normal force (B, N), N, that each taxel feels during a step from q (B, nq)."""
+    def distances(self, q: ArrayLike) -> _Array:
+        """The signed distance (B, N), m, of each taxel from the nearest shape that its body may touch, at q (B, nq): negative inside, 1000
+        where there is none."""
+    def distances_vjp(self, q: ArrayLike, bar: ArrayLike) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradient by the distances is `bar` (B, N)."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Model, list[str]], dict[str, Any]]: ...
 
 @final
 class Reached:

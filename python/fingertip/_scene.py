@@ -47,6 +47,10 @@ class Scene:
         """Adds commands by the joints' names (`"hand/thumb1"`; rad or m) at a time (s) to the script that `Model.control` follows."""
         return self._with("script", {"time": time, "u": u})
 
+    def taxels(self: _Self, name: str, link: str, **keys: Any) -> _Self:
+        """Adds a pad of taxels to a link: `at`, `rpy`, `rows`, `columns` and `size` (m) of a grid, or a `file` and its `reach` (m)."""
+        return self._with("taxels", {"name": name, "link": link, **keys})
+
     @property
     def text(self) -> str:
         """The scene in TOML, as `Model.from_toml` and files have it."""

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fingertip::Parameters;
 use fingertip::step::{Bound as GapBound, Dynamic as Compiled, DynamicParams, StepCotangent, StepNumbers};
+use fingertip::touch::Cotangent;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,6 +14,7 @@ use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
 use crate::pool::Pool;
 use crate::results::{DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Owner};
+use crate::touch;
 
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -129,10 +131,12 @@ impl Dynamic {
     }
 
     /// Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-    /// nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this
-    /// object's step at q, v and tau; without it, it is computed again.
+    /// nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the
+    /// gradient by what each feels, as in `Quasidynamic.vjp`. `step` is this object's step at q, v and tau; without it, it is computed
+    /// again.
     #[pyo3(signature = (
-        q, v, tau=None, *, q_next_bar=None, v_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None
+        q, v, tau=None, *, q_next_bar=None, v_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, touch=None,
+        step=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn vjp<'py>(
@@ -146,6 +150,7 @@ impl Dynamic {
         force_bar: Given<'_, 'py>,
         torque_bar: Given<'_, 'py>,
         phi_bar: Given<'_, 'py>,
+        touch: touch::Given<'py>,
         step: Option<&Bound<'py, DynamicStep>>,
     ) -> PyResult<DynamicGradient> {
         let state = self.state(q, v, tau)?;
@@ -169,8 +174,10 @@ impl Dynamic {
             force: or_none(&f_bar),
             torque: or_none(&t_bar),
             phi: or_none(&p_bar),
+            ..StepCotangent::default()
         };
-        let all = state.numbers();
+        let felt = touch::Felt::of(touch, worlds)?;
+        let (all, felt) = (state.numbers(), felt.parts());
         let pull = || {
             let again: StepNumbers;
             let of = match step {
@@ -181,7 +188,8 @@ impl Dynamic {
                     &again
                 }
             };
-            self.of.vjp(all, of, &by)
+            let sum = touch::summed(&by, &felt, all[0], of)?;
+            self.of.vjp(all, of, &sum.as_ref().map_or(by, Cotangent::borrowed))
         };
         let of = detached(py, || self.pool.run(worlds.count(), pull))?;
         Ok(DynamicGradient::of_step(of, self.of.parameters(), model, worlds))

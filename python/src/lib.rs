@@ -21,6 +21,7 @@ mod quasidynamic;
 mod results;
 mod rigid;
 mod show;
+mod touch;
 mod xla;
 
 /// A large batch's rows would go back to the system after each call, and come back page by page.
@@ -68,6 +69,8 @@ mod _fingertip {
     use super::rigid::Dynamics;
     #[pymodule_export]
     use super::show::{_replay, Replay};
+    #[pymodule_export]
+    use super::touch::{Taxels, Wrenches};
 
     #[pymodule_export]
     use super::xla::{_xla_function, _xla_handler};

@@ -6,6 +6,7 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use fingertip::Parameters;
 use fingertip::step::{Quasidynamic as Compiled, StepCotangent, StepNumbers};
+use fingertip::touch::Cotangent;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,6 +18,7 @@ use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
 use crate::pool::Pool;
 use crate::results::{Gradient, Hold, Linearization, Owner, Rollout, Step};
+use crate::touch;
 
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -173,9 +175,12 @@ impl Quasidynamic {
     }
 
     /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
+    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the gradient by what
+    /// each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is this object's step at q and u;
     /// without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN.
-    #[pyo3(signature = (q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None))]
+    #[pyo3(signature = (
+        q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, touch=None, step=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn vjp<'py>(
         &self,
@@ -186,6 +191,7 @@ impl Quasidynamic {
         force_bar: Given<'_, 'py>,
         torque_bar: Given<'_, 'py>,
         phi_bar: Given<'_, 'py>,
+        touch: touch::Given<'py>,
         step: Option<&Bound<'py, Step>>,
     ) -> PyResult<Gradient> {
         let (q, u, worlds) = self.state(q, u)?;
@@ -204,11 +210,13 @@ impl Quasidynamic {
         let step = step.transpose()?;
         let by = StepCotangent {
             q_next: or_none(&q_bar),
-            v_next: &[],
             force: or_none(&f_bar),
             torque: or_none(&t_bar),
             phi: or_none(&p_bar),
+            ..StepCotangent::default()
         };
+        let felt = touch::Felt::of(touch, worlds)?;
+        let felt = felt.parts();
         let (q, u) = (q.as_slice(), u.as_slice());
         let pull = || {
             let again: StepNumbers;
@@ -219,7 +227,8 @@ impl Quasidynamic {
                     &again
                 }
             };
-            self.of.vjp(q, u, of, &by)
+            let sum = touch::summed(&by, &felt, q, of)?;
+            self.of.vjp(q, u, of, &sum.as_ref().map_or(by, Cotangent::borrowed))
         };
         let of = detached(py, || self.pool.run(worlds.count(), pull))?;
         let shapes = [worlds.shape(&[model.nq()]), worlds.shape(&[model.nu()])];

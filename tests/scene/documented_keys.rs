@@ -55,6 +55,7 @@ fn of_scenes() {
         ("[[robot]]\nmount = { nonsense = 1 }", &["`mount`"]),
         ("[[pair]]\nnonsense = 1", &["`[[pair]]`"]),
         ("[[script]]\nnonsense = 1", &["`[[script]]`"]),
+        ("[[taxels]]\nnonsense = 1", &["`[[taxels]]`"]),
     ];
     compare("docs/scenes.md", &page, &tables, message);
 }

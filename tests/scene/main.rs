@@ -11,3 +11,4 @@ mod mjcf;
 mod mount;
 mod scenes;
 mod shipped;
+mod taxels;

@@ -8,3 +8,5 @@ mod linearize;
 mod numbers;
 mod physics;
 mod rollout;
+mod taxels;
+mod touch;

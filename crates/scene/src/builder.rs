@@ -24,6 +24,7 @@ impl Default for Scene {
             objects: Vec::new(),
             pairs: Vec::new(),
             script: Vec::new(),
+            taxels: Vec::new(),
             notes: Vec::new(),
             warnings: Vec::new(),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings, Taxels};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub struct Scene {
     pub pairs: Vec<PairRule>,
     /// The commands of a rollout, in order of time. Without any, every joint stays at home.
     pub script: Vec<Keyframe>,
+    /// Pads of taxels, which feel contacts and have no effect on them.
+    pub taxels: Vec<Taxels>,
     /// Notes, one line each, that belong to none of its articulations: see [`Articulation::notes`].
     /// [`Scene::all_notes`] has both.
     pub notes: Vec<String>,

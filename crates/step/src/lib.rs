@@ -17,6 +17,7 @@ pub mod parameters;
 pub mod solve;
 pub mod step;
 pub mod tensor;
+pub mod touch;
 
 pub use device::device;
 pub use model::Model;

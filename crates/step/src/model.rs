@@ -9,7 +9,7 @@ use crate::contact::{BodyShape, Overlap, PairTable, beyond_reach};
 use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
 use crate::tensor::numbers;
-use fingertip_scene::{Collision, ObjectBody, Params, Rest, Scene, unknown};
+use fingertip_scene::{Collision, ObjectBody, Params, Rest, Scene, Taxels, unknown};
 use fingertip_shapes::Error;
 
 /// A scene compiled for one number type and one device. Cheap to clone.
@@ -28,6 +28,8 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
+    /// Pads of taxels on the bodies.
+    pub taxels: Vec<Taxels>,
     /// Warnings for the scene's author, one line each: links of one robot or object that overlap at home and are left
     /// out, and bodies that start deep inside each other.
     pub warnings: Vec<String>,
@@ -81,6 +83,7 @@ impl Model {
             shapes,
             pairs,
             inertial,
+            taxels: scene.taxels.clone(),
             rests: scene.rests(),
             kinematics,
             parameters,

@@ -166,7 +166,13 @@ impl Function {
             Kind::StepVjp => {
                 let (q_next, force) = (next(&[nq])?.of_each(&lead)?, next(&[nc, 3])?.of_each(&lead)?);
                 let (torque, phi) = (next(&[nt])?.of_each(&lead)?, next(&[nc])?.of_each(&lead)?);
-                let by = StepCotangent { q_next: &q_next, v_next: &[], force: &force, torque: &torque, phi: &phi };
+                let by = StepCotangent {
+                    q_next: &q_next,
+                    force: &force,
+                    torque: &torque,
+                    phi: &phi,
+                    ..StepCotangent::default()
+                };
                 let pull = || step.vjp(q, u, &step.step_numbers(q, u, &[])?, &by);
                 self.put_gradient(&mut results, &self.pool.run(worlds, pull).map_err(plain)?)
             }

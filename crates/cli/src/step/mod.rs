@@ -29,7 +29,9 @@ const BLOCK: usize = 256;
 /// point on b), status (solved, iteration_limit, unsettled, frictionless, infeasible, bad_input), iterations and residual. If the
 /// step is not solved, a message names the deepest overlap, if there is one, or the number that is bad. One names bodies
 /// that pass through each other because they are farther apart than contact_distance. If it is unsettled, slip_gap is the gap
-/// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; log, for each iteration of the
+/// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; net_forces, for each body that may touch
+/// something, and for each two bodies, the sum of the contact forces on it, N, and their torque about the origin of its frame, N·m, in
+/// world axes (on, by: null is everything, force, torque); log, for each iteration of the
 /// solve the friction law and the attempt, the length of its step and the error by which it goes on, the residual after it, by how
 /// much δ moved, and the least gap and the largest force if the step ended there; and with "jacobians" dq_next_dq, dq_next_du,
 /// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
@@ -45,8 +47,8 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// The output for lines without "output" [default: everything except gaps, log and Jacobians]. Any of q_next, lambda,
-    /// forces, torques, contacts, status, iterations, residual, gaps, log, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    /// The output for lines without "output" [default: everything except gaps, net_forces, log and Jacobians]. Any of q_next, lambda,
+    /// forces, torques, contacts, status, iterations, residual, gaps, net_forces, log, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
 

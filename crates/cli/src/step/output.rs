@@ -4,12 +4,13 @@ use candle_core::{DType, Result as TensorResult, Tensor};
 use fingertip::description::{Friction, unknown};
 use fingertip::solve::Status;
 use fingertip::step::{Iterate, Linearization, Quasidynamic, Step};
+use fingertip::touch::{Axes, Sensor, Wrenches};
 use serde::Serialize;
 
 use crate::blame::alone;
 
 /// All keys, in the order in which they are put out.
-pub const OUTPUTS: [&str; 14] = [
+pub const OUTPUTS: [&str; 15] = [
     "q_next",
     "lambda",
     "forces",
@@ -19,6 +20,7 @@ pub const OUTPUTS: [&str; 14] = [
     "iterations",
     "residual",
     "gaps",
+    "net_forces",
     "log",
     "dq_next_dq",
     "dq_next_du",
@@ -28,14 +30,14 @@ pub const OUTPUTS: [&str; 14] = [
 /// Index in the list of outputs of the first one that is written only on request; `JACOBIANS` is that of the first one that needs
 /// Jacobians.
 const ON_REQUEST: usize = 8;
-const JACOBIANS: usize = 10;
+const JACOBIANS: usize = 11;
 
 /// The keys that a line out has.
 #[derive(Clone)]
 pub struct Outputs([bool; OUTPUTS.len()]);
 
 impl Default for Outputs {
-    /// All but gaps, the log and Jacobians; torques where contacts have torsional friction.
+    /// All but gaps, net forces, the log and Jacobians; torques where contacts have torsional friction.
     fn default() -> Self {
         Self(std::array::from_fn(|k| k < ON_REQUEST))
     }
@@ -82,6 +84,7 @@ impl Outputs {
                 "iterations" => Part::Count(report.iterations),
                 "residual" => Part::Number(report.residual),
                 "gaps" => Part::Numbers(numbers(&step.gaps(q, &result)?)?),
+                "net_forces" => Part::NetForces(net_forces(step, q, &result)?),
                 "log" => Part::Log(step.iterates(q, u)?.iter().map(Iteration::of).collect()),
                 _ => Part::Rows(rows(&jacobians[k - JACOBIANS])?),
             };
@@ -133,6 +136,7 @@ enum Part<'a> {
     Numbers(Vec<f64>),
     Rows(Vec<Vec<f64>>),
     Contacts(Vec<ContactOutput<'a>>),
+    NetForces(Vec<NetForce>),
     Log(Vec<Iteration>),
     Text(String),
     Count(usize),
@@ -179,6 +183,26 @@ fn contacts<'a>(step: &'a Quasidynamic, result: &Step) -> TensorResult<Vec<Conta
         ContactOutput { a, b, phi, normal, point }
     };
     Ok(places.map(contact).collect())
+}
+
+/// What contacts put on a body in all, or what those with another do.
+#[derive(Serialize)]
+struct NetForce {
+    on: String,
+    by: Option<String>,
+    force: Vec<f64>,
+    /// About the origin of the body's frame.
+    torque: Vec<f64>,
+}
+
+fn net_forces(step: &Quasidynamic, q: &Tensor, result: &Step) -> TensorResult<Vec<NetForce>> {
+    let touch = Wrenches::of_all(step.model(), step.parameters(), Axes::World)?;
+    let sums = rows(&touch.at((q, result))?)?;
+    let of = |((on, by), sum): ((&str, Option<&str>), Vec<f64>)| {
+        let (force, torque) = (sum[..3].to_vec(), sum[3..].to_vec());
+        NetForce { on: on.to_owned(), by: by.map(str::to_owned), force, torque }
+    };
+    Ok(touch.names().zip(sums).map(of).collect())
 }
 
 /// The rows of the one world (1, n, m).

@@ -391,6 +391,15 @@ fn a_step_starts_at_home_and_says_what_is_asked() {
     assert_eq!(gaps.len(), contacts.len());
     assert!(gaps.iter().all(|gap| gap.as_f64().unwrap() > 0.0), "{gaps:?}");
     assert!(answers[0].get("torques").is_none() && answers[0].get("gaps").is_none());
+    // All that is on the ball is the sum of its contacts, and is listed before what each thing does.
+    let felt = some(&["--output", "net_forces,forces"], "{}");
+    let number = |value: &Value| value.as_f64().unwrap();
+    let (ball, table) = (&felt["net_forces"][0], &felt["net_forces"][1]);
+    assert_eq!((&ball["on"], &ball["by"]), (&json!("ball"), &Value::Null));
+    assert_eq!((&table["on"], &table["by"]), (&json!("ball"), &json!("table")));
+    let up: f64 = felt["forces"].as_array().unwrap().iter().map(|force| number(&force[2])).sum();
+    assert!(up > 1.0 && (number(&ball["force"][2]) - up).abs() < 1e-9 * up, "{felt}");
+    assert_eq!(ball["torque"].as_array().unwrap().len(), 3);
     // A log of the solve: as many lines as iterations, each with less left, and the last is the step.
     let logged = some(&["--output", "log,gaps,iterations,residual"], "{}");
     let log = logged["log"].as_array().unwrap();

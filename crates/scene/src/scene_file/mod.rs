@@ -3,12 +3,14 @@
 mod joints;
 mod shapes;
 mod syntax;
+mod taxels;
 mod things;
 
 use std::path::Path;
 
 use serde::Deserialize;
 
+use self::taxels::TaxelsFile;
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
 use super::{Friction, Keyframe, PairRule, Params, Scene, Settings};
@@ -79,6 +81,14 @@ impl Scene {
     /// time = 1.0
     /// u = { slider_z = 0.1 }               # "hand/slider_z" where several robots have a joint of that name; joints
     ///                                      # without an entry keep the command of the keyframe before
+    ///
+    /// [[taxels]]                           # a pad that feels contacts, see docs/touch.md
+    /// name = "pad"
+    /// link = "hand/tip"                    # or an object that is one rigid body
+    /// at = [0.0, 0.0, 0.042]               # the middle of a grid, with rpy or quaternion; z is its outward normal
+    /// rows = 4                             # along y, and columns along x; or file = "pad.csv", six numbers x, y, z, nx, ny, nz a line
+    /// columns = 4
+    /// size = [0.016, 0.016]                # along x and y; reach = 0.008 m: how far from a contact a taxel feels it
     /// ```
     ///
     /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
@@ -185,6 +195,8 @@ struct SceneFile {
     pair: Vec<PairRule>,
     #[serde(default)]
     script: Vec<Keyframe>,
+    #[serde(default)]
+    taxels: Vec<TaxelsFile>,
 }
 
 #[derive(Default, Deserialize)]
@@ -236,6 +248,10 @@ impl SceneFile {
             scene.objects.extend(findings.take(file.object(folder, &mut said).map_err(|error| error.within(place))));
         }
         (scene.notes, scene.warnings) = (said.notes, said.warnings);
+        for file in self.taxels {
+            let place = format!("taxels \"{}\"", file.name);
+            scene.taxels.extend(findings.take(file.taxels(folder).map_err(|error| error.within(place))));
+        }
         scene
     }
 }

@@ -51,7 +51,25 @@ impl Scene {
             findings.take(self.validate_mount(i, robot).map_err(|error| error.within(place)));
         }
         findings.take(self.validate_script());
+        findings.take(check::unique("taxels", self.taxels.iter().map(|pad| pad.name.as_str())));
+        for pad in &self.taxels {
+            let valid = pad.validate().and_then(|()| self.validate_body(&pad.link));
+            findings.take(valid.map_err(|error| error.within(format!("taxels \"{}\"", pad.name))));
+        }
         findings.result()
+    }
+
+    /// Is this the name of one body: a link of a robot or an articulated object, or a rigid object?
+    fn validate_body(&self, name: &str) -> Result<()> {
+        let mut rigid = self.objects.iter().filter(|object| matches!(object.body, ObjectBody::Rigid { .. }));
+        if name.contains('/') || rigid.any(|object| object.name == name) {
+            return self.validate_side(name).map_err(|message| Error::invalid("link", message));
+        }
+        let message = match self.validate_side(name) {
+            Ok(()) => format!("expected one of its links, as \"{name}/tip\", got \"{name}\", which has several"),
+            Err(message) => message,
+        };
+        Err(Error::invalid("link", message))
     }
 
     /// Checks the numbers, objects and robots, each by itself.

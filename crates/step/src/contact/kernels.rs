@@ -10,6 +10,7 @@ use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Zip, clear};
 use fingertip_lanes::vector::{add_vec3, cross, scale, vec3_at};
 use fingertip_scene::Shape;
+use fingertip_shapes::collision::Detail;
 
 use super::contacts::Contacts;
 use super::convex::ConvexPair;
@@ -51,6 +52,17 @@ pub(crate) enum Method {
     Formula(PairFunction),
     /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs of this method.
     Convex(Box<ConvexPair>, usize),
+}
+
+impl Pair {
+    /// The pair of two of these shapes, by their indices, with this friction and torsional friction.
+    pub(super) fn new([a, b]: [usize; 2], shapes: &[BodyShape], [mu, torsion]: [f64; 2], detail: Detail) -> Self {
+        let of = [&shapes[a].shape, &shapes[b].shape];
+        let formula = PairFunction::find(of[0], of[1]);
+        let convex = || ConvexPair::new(of[0], of[1], detail).contacts();
+        let contacts = formula.map_or_else(convex, |formula| formula.contacts());
+        Self { a, b, mu, torsion, contacts, formula, detail }
+    }
 }
 
 impl PairKernel {

@@ -14,7 +14,6 @@ use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::home::{AtHome, Depth};
 use super::kernels::PairKernels;
-use super::kind::PairFunction;
 use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 
@@ -105,11 +104,8 @@ impl PairTable {
             return None;
         }
         let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
-        let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
         let detail = detail(&scene.params, [&shapes[a].shape, &shapes[b].shape], [side_a, side_b]);
-        let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape, detail).contacts();
-        let contacts = formula.map_or_else(convex, |formula| formula.contacts());
-        Some(Pair { a, b, mu, torsion, contacts, formula, detail })
+        Some(Pair::new([a, b], shapes, [mu, torsion], detail))
     }
 
     /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one differentiable

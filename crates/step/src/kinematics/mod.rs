@@ -123,6 +123,11 @@ impl Kinematics {
         &self.offsets
     }
 
+    /// The number of frames.
+    pub(crate) fn n_frames(&self) -> usize {
+        self.paths.len()
+    }
+
     /// The tables that the kernels walk over.
     pub(crate) fn tables(&self) -> &Arc<FrameTables> {
         &self.tables
@@ -135,7 +140,7 @@ impl Kinematics {
     pub fn frames(&self, q: &Tensor, offsets: &Tensor) -> Result<Frames> {
         let packed = q.apply_op2(offsets, Operation::new(op::FramesOp(self.tables.clone()), &self.kernels))?;
         let (b, n) = packed.dims2()?;
-        let n_frames = self.paths.len();
+        let n_frames = self.n_frames();
         let n_poses = POSE * n_frames;
         Ok(Frames {
             poses: packed.narrow(1, 0, n_poses)?.reshape((b, n_frames, POSE))?,

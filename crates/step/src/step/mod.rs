@@ -32,6 +32,7 @@ pub use dynamic::{
 pub use fingertip_lanes::record::{Row, Trace};
 pub use fused::Kernel;
 pub use numbers::{DynamicJacobians, DynamicRollout, GradientNumbers, RolloutNumbers, StepCotangent, StepNumbers};
+pub(crate) use operands::usable;
 pub use programs::Programs;
 pub use quasidynamic::{BeyondEffort, Form, Geometry, Held, Iterate, Jacobians, Quasidynamic};
 pub use result::{Linearization, Rollout, Step};

@@ -234,6 +234,14 @@ pub(super) fn worlds_with_usable_q(model: &Model, kernels: &Kernels, q: &Tensor)
     mask(&q.detach().apply_op1(Operation::rowwise(op, kernels))?)
 }
 
+/// q (B, nq), or the model's home in worlds whose q is not usable.
+pub(crate) fn usable(model: &Model, kernels: &Kernels, q: &Tensor) -> Result<Tensor> {
+    match worlds_with_usable_q(model, kernels, q)? {
+        Some(mask) => mask.broadcast_as(q.shape())?.where_cond(q, &model.home(q.dim(0)?)?),
+        None => Ok(q.clone()),
+    }
+}
+
 /// q → 1 if it is usable, else 0.
 struct UsableState {
     nq: usize,

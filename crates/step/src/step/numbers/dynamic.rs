@@ -88,7 +88,7 @@ impl Dynamic {
         let par = TensorGuard::new(&self.par);
         let plan = &self.plan;
         let rows = fused::step_adjoint(plan, [q, &motion], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
-        split(plan, &rows, self.parameters())
+        split(plan, &rows, self.parameters())?.with_own(by)
     }
 
     /// A step and its Jacobians, for methods that plan with the state (q, v). They cost as much as 2 nv + 3 nc gradients: see

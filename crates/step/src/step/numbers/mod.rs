@@ -6,7 +6,7 @@ mod dynamic;
 
 use candle_core::{DType, Result, Tensor, Var, bail};
 
-use crate::contact::numbers::GEOMETRY;
+use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
 use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::fused::{self, Plan};
@@ -50,9 +50,15 @@ pub struct StepNumbers {
     mark: u64,
 }
 
-/// Gradients of a cost by the results of a step.
+/// Gradients of a cost by the results of a step, and by q, offsets and sizes where the cost depends on them beside these.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepCotangent<'a> {
+    /// Gradient of the cost by q itself (B, nq).
+    pub q: &'a [f64],
+    /// Gradient of the cost by the parameter `offsets` itself (1 or B, n).
+    pub offsets: &'a [f64],
+    /// Gradient of the cost by the parameter `sizes` itself (1 or B, n).
+    pub sizes: &'a [f64],
     /// Gradient of the cost by q₊ (B, nq).
     pub q_next: &'a [f64],
     /// Gradient of the cost by v₊ of a second-order step (B, nv).
@@ -61,6 +67,12 @@ pub struct StepCotangent<'a> {
     pub force: &'a [f64],
     /// Gradient of the cost by the torques of contacts with torsional friction (B, n_torsional).
     pub torque: &'a [f64],
+    /// Gradient of the cost by the contacts' normals (B, nc, 3).
+    pub normal: &'a [f64],
+    /// Gradient of the cost by the contact points on A (B, nc, 3).
+    pub point_a: &'a [f64],
+    /// Gradient of the cost by the contact points on B (B, nc, 3).
+    pub point_b: &'a [f64],
     /// Gradient of the cost by the signed distances φ (B, nc).
     pub phi: &'a [f64],
 }
@@ -194,10 +206,14 @@ impl StepNumbers {
 
 impl StepCotangent<'_> {
     fn check(&self, [nq, nv, nc, n_torsional]: [usize; 4], b: usize) -> Result<()> {
+        expect("gradient by q", self.q, b, nq, true)?;
         expect("gradient by q_next", self.q_next, b, nq, true)?;
         expect("gradient by v_next", self.v_next, b, nv, true)?;
         expect("gradient by force", self.force, b, 3 * nc, true)?;
         expect("gradient by torque", self.torque, b, n_torsional, true)?;
+        for (what, by) in [("normal", self.normal), ("point_a", self.point_a), ("point_b", self.point_b)] {
+            expect(&format!("gradient by {what}"), by, b, 3 * nc, true)?;
+        }
         expect("gradient by phi", self.phi, b, nc, true)
     }
 
@@ -217,7 +233,10 @@ impl StepCotangent<'_> {
             put(self.v_next, at.v_next.start, 1, 1);
             put(self.force, at.force.start, 1, 1);
             put(self.torque, at.turning.start + 1, TURNING, 1);
-            put(self.phi, at.contact.start + 9, GEOMETRY, 1);
+            put(self.normal, at.contact.start + NORMAL, GEOMETRY, 3);
+            put(self.point_a, at.contact.start + POINT_A, GEOMETRY, 3);
+            put(self.point_b, at.contact.start + POINT_B, GEOMETRY, 3);
+            put(self.phi, at.contact.start + PHI, GEOMETRY, 1);
         }
         rows
     }
@@ -228,6 +247,9 @@ impl StepCotangent<'_> {
             (self.q_next, &step.q_next),
             (self.force, &step.force),
             (self.torque, &step.torque),
+            (self.normal, &step.contacts.normal),
+            (self.point_a, &step.contacts.point_a),
+            (self.point_b, &step.contacts.point_b),
             (self.phi, &step.contacts.phi),
         ];
         dot(parts, &step.q_next)
@@ -259,6 +281,21 @@ impl GradientNumbers {
             all.push(if rows == 1 { summed(&own, width) } else { own });
         }
         Ok(Self { q, u, parameters: all })
+    }
+
+    /// Adds what a cost depends on q, offsets and sizes beside a step's results.
+    fn with_own(mut self, by: &StepCotangent) -> Result<Self> {
+        for (own, name) in self.parameters.iter_mut().zip(Parameters::NAMES) {
+            let by = match *name {
+                "offsets" => by.offsets,
+                "sizes" => by.sizes,
+                _ => continue,
+            };
+            expect(&format!("gradient by {name}"), by, 1, own.len(), true)?;
+            own.iter_mut().zip(by).for_each(|(sum, x)| *sum += x);
+        }
+        self.q.iter_mut().zip(by.q).for_each(|(sum, x)| *sum += x);
+        Ok(self)
     }
 
     /// The gradient by the parameter with this name, one of [`Parameters::NAMES`]; none for other names.
@@ -320,9 +357,9 @@ impl Quasidynamic {
             expect("step: rows of this model", &step.rows, b, plan.row().info.end, false)?;
             let par = TensorGuard::new(par);
             let rows = fused::step_adjoint(plan, [q, u], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
-            return split(plan, &rows, self.parameters());
+            return split(plan, &rows, self.parameters())?.with_own(by);
         }
-        self.vjp_by_tensors(q, u, (b, 1), |sim, q, u| by.cost(&sim.step(q, &u.squeeze(1)?)?))
+        self.vjp_by_tensors(q, u, (b, 1), |sim, q, u| by.cost(&sim.step(q, &u.squeeze(1)?)?))?.with_own(by)
     }
 
     /// T steps from q₀ (B, nq) under u (B, T, nu), on plain numbers: see [`rollout`](crate::rollout::rollout).

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::Quasidynamic;
 use crate::contact::Contacts;
 use crate::solve::{self, ContactProblem, Report, Solution, Start, Status};
-use crate::step::operands::{ContactTables, worlds_with_usable_q};
+use crate::step::operands::{ContactTables, usable, worlds_with_usable_q};
 use crate::step::result::Step;
 use crate::tensor::{constant, select};
 
@@ -70,10 +70,7 @@ impl Quasidynamic {
 
     /// q, in worlds where it is finite with nonzero quaternions; the model's home in others.
     pub(super) fn usable(&self, q: &Tensor) -> Result<Tensor> {
-        match worlds_with_usable_q(&self.model, &self.structure.kernels, q)? {
-            Some(mask) => mask.broadcast_as(q.shape())?.where_cond(q, &self.model.home(q.dim(0)?)?),
-            None => Ok(q.clone()),
-        }
+        usable(&self.model, &self.structure.kernels, q)
     }
 
     pub(super) fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
