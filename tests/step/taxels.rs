@@ -107,7 +107,11 @@ fn hand_with_pads() -> Model {
         let turned = UnitQuaternion::from_euler_angles(angles[0], angles[1], angles[2]);
         let pose = Isometry3::from_parts(Translation3::from(Vector3::from(at)), turned);
         let name = format!("pad {}", scene.taxels.len());
-        scene.taxels.push(Pad { reach, ..Pad::grid(name, link, &pose, [3, 2], [0.03, 0.02]) });
+        let mut own = Pad { reach, ..Pad::grid(name, link, &pose, [3, 2], [0.03, 0.02]) };
+        // Round as what they are on: with one normal for all, none would count.
+        let middle = if link == "ball" { Vector3::zeros() } else { Vector3::from(TIP) };
+        own.normals = own.points.iter().map(|&p| (Vector3::from(p) - middle).normalize().into()).collect();
+        scene.taxels.push(own);
     };
     for tip in TIPS {
         pad(&format!("hand/finger_r_link_{tip}"), [TIP[0], TIP[1], TIP[2] + RADIUS], [0.2, 0.1, 0.3], 0.03);
