@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
-use fingertip::contact::{Contacts, UNUSED};
+use fingertip::contact::Contacts;
 use fingertip::description::{Freedom, Inertia, Object, Params, Robot, Scene, Shape};
 use fingertip::mpc::Simulator;
 use fingertip::rollout::rollout;
@@ -237,17 +237,5 @@ fn what_is_not_a_contact_is_an_error_or_bad_input() -> Result<()> {
     };
     let result = with(none).step(&home, &u)?;
     assert!(result.reports.iter().all(|report| report.status == Status::Solved), "{:?}", result.reports);
-    Ok(())
-}
-
-/// A place that is not used has φ = [`UNUSED`] and pulls at nothing, whatever weights its pair has.
-#[test]
-fn unused_contacts_do_not_pull() -> Result<()> {
-    let unused = |own: Contacts| Ok(Contacts { phi: (own.phi.zeros_like()? + UNUSED)?, ..own });
-    let step = step(BALL)?.with_geometry(Arc::new(Changed(Box::new(unused))));
-    let q = step.model().home(1)?;
-    let result = step.step(&q, &step.model().tensor(&[&[-0.01, -0.045]])?)?;
-    assert_eq!(result.reports[0].status, Status::Solved);
-    assert!(numbers(&result.force).iter().chain(&numbers(&result.delta)).all(|x| *x == 0.0), "{}", result.force);
     Ok(())
 }

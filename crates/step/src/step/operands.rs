@@ -62,9 +62,9 @@ pub(super) struct ContactTables {
     /// Index of the pair of shapes of each contact.
     pairs: Vec<usize>,
     n_pairs: usize,
-    /// Distance from which on contacts have weight zero, m: that of unused ones at most. `fade` is the width of the
-    /// window below it over which the weight falls from 1 to 0.
-    distance: f64,
+    /// Distance from which on contacts have weight zero, m, if there is one. `fade` is the width of the window below it over which the
+    /// weight falls from 1 to 0.
+    distance: Option<f64>,
     fade: f64,
     pub(super) torsion: Torsion,
     kernels: Kernels,
@@ -73,10 +73,10 @@ pub(super) struct ContactTables {
 impl ContactTables {
     pub(super) fn new(model: &Model) -> Arc<Self> {
         let Params { contact_distance, fade, .. } = model.params;
-        // An unused contact has no weight in any case, also one of a user's own geometry.
+        // A contact that a pair has room for but not now has no weight in any case.
         let (distance, fade) = match contact_distance {
-            Some(distance) => (distance.min(UNUSED), fade),
-            None => (UNUSED, 0.0),
+            None if !model.pairs.has_formulas_only() => (Some(UNUSED), 0.0),
+            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
         };
         let (pairs, n_pairs) = (model.pairs.pair_of_contact.clone(), model.pairs.pairs.len());
         Arc::new(Self { pairs, n_pairs, distance, fade, torsion: Torsion::new(model), kernels: Kernels::default() })
@@ -87,15 +87,15 @@ impl ContactTables {
     /// Contacts that a pair has room for but not now have none in any case.
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
-        let distance = R::splat(self.distance);
+        let Some(distance) = self.distance else { return (R::one(), R::zero()) };
         if self.fade == 0.0 {
-            return (R::select(phi.lt(distance), R::one(), R::zero()), R::zero());
+            return (R::select(phi.lt(R::splat(distance)), R::one(), R::zero()), R::zero());
         }
-        let t = (distance - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
+        let t = (R::splat(distance) - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
         let polynomial = t.mul_add(t.scale(6.0) - R::splat(15.0), R::splat(10.0));
         let (weight, rest) = (t * t * t * polynomial, R::one() - t);
         let slope = (t * t * rest * rest).scale(-30.0 / self.fade);
-        let faint = phi.lt(distance).and(weight.lt(R::splat(LEAST_WEIGHT)));
+        let faint = phi.lt(R::splat(distance)).and(weight.lt(R::splat(LEAST_WEIGHT)));
         (R::select(faint, R::splat(LEAST_WEIGHT), weight), R::select(faint, R::zero(), slope))
     }
 
