@@ -130,6 +130,11 @@ impl PairTable {
         left_out.chain(deep)
     }
 
+    /// Do all pairs have a formula that gives no weights?
+    pub(crate) fn has_formulas_only(&self) -> bool {
+        self.pairs.iter().all(|pair| pair.formula.is_some())
+    }
+
     /// The number of contacts of all pairs.
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
