@@ -63,10 +63,10 @@ fn rerun_reads_what_is_written() {
         near(&translation, &pose[..3]);
         near(&column(&entity, "Transform3D:quaternion").1, &[pose[4], pose[5], pose[6], pose[3]]);
     }
-    let force = |i: usize| end.force[i].iter().map(|f| f * f).sum::<f64>().sqrt();
+    let force = |i: usize| end.contacts.force(i);
     // The table presses the ball from the first step on; arrows are of contacts with force.
-    let loaded = (0..end.force.len()).filter(|&i| force(i) > 1e-3);
-    let arrows: Vec<f64> = loaded.flat_map(|i| end.force[i].map(|f| 0.02 * f)).collect();
+    let loaded = (0..end.contacts.nc()).filter(|&i| force(i).iter().map(|f| f * f).sum::<f64>().sqrt() > 1e-3);
+    let arrows: Vec<f64> = loaded.flat_map(|i| force(i).map(|f| 0.02 * f)).collect();
     let (rows, found) = column("/world/contacts", "Arrows3D:vectors");
     assert!(rows == 30 && found.len() >= 3);
     near(&found, &arrows[..found.len()]);
