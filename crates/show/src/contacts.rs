@@ -20,7 +20,7 @@ pub struct ContactRecord {
     pub force: [f64; 3],
 }
 
-/// The contacts that take part in a step. The others are farther apart than the scene's `contact_distance`, or points that a pair does
+/// The contacts that take part in a step. The others are farther apart than their pair [reaches](fingertip_step::contact::Window), or points that a pair does
 /// not have now. They have no force, and their distance is not known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepContacts {
@@ -35,22 +35,22 @@ impl StepContacts {
         Self { nc, list }
     }
 
-    /// Out of all contacts, of which are given distance and force, normal and point: those that are nearer than `reach`, m, or carry
-    /// force; and the least distance of all.
+    /// Out of all contacts, of which are given the reach, distance and force, normal and point: those that are nearer than their reach, m,
+    /// or carry force; and the least distance of all.
     #[inline]
     pub(super) fn of_all(
         nc: usize,
-        reach: f64,
+        reach: impl Fn(usize) -> f64,
         load: impl Fn(usize) -> (f64, [f64; 3]),
         place: impl Fn(usize) -> [[f64; 3]; 2],
     ) -> (Self, Option<f64>) {
-        let (reach, mut least, mut list) = (reach.min(UNUSED), f64::INFINITY, Vec::new());
+        let (mut least, mut list) = (f64::INFINITY, Vec::new());
         for contact in 0..nc {
             let (phi, force) = load(contact);
             if phi < least {
                 least = phi;
             }
-            if phi < reach || force[0] != 0.0 || force[1] != 0.0 || force[2] != 0.0 {
+            if phi < reach(contact).min(UNUSED) || force[0] != 0.0 || force[1] != 0.0 || force[2] != 0.0 {
                 let [normal, point] = place(contact);
                 list.push(ContactRecord { contact, phi, normal, point, force });
             }
@@ -59,13 +59,13 @@ impl StepContacts {
     }
 
     /// [`StepContacts::of_all`] of one world's step.
-    pub(super) fn of_step(contacts: &Contacts, force: &Tensor, reach: f64) -> Result<(Self, Option<f64>)> {
+    pub(super) fn of_step(contacts: &Contacts, force: &Tensor, reach: &[f64]) -> Result<(Self, Option<f64>)> {
         let [normal, point, force] = [read::<3>(&contacts.normal)?, read::<3>(&contacts.point_b)?, read::<3>(force)?];
         let [normal, point, force] = [normal.groups::<3>(), point.groups(), force.groups()];
         let phi = read::<1>(&contacts.phi)?;
         let phi = phi.groups::<1>();
         let load = |i: usize| (phi.get(i)[0], force.get(i));
-        Ok(Self::of_all(phi.len(), reach, load, |i| [normal.get(i), point.get(i)]))
+        Ok(Self::of_all(phi.len(), |i| reach[i], load, |i| [normal.get(i), point.get(i)]))
     }
 
     /// The number of contacts of the scene.

@@ -141,7 +141,7 @@ impl Reader {
             end: Configuration { q: std::mem::take(&mut self.q), poses },
             contacts: StepContacts::of_all(
                 nc,
-                f64::INFINITY,
+                |_| f64::INFINITY,
                 |i| (contacts.phi[i], forces.force[i]),
                 |i| [contacts.normal[i], contacts.point[i]],
             )

@@ -53,6 +53,8 @@ pub struct Recorder {
     /// Everything but the steps, unless the caller adds them.
     pub recording: Recording,
     observer: Observer,
+    /// How far each contact reaches, m.
+    reach: Vec<f64>,
     /// The present configuration of the world (1, nq).
     q: Tensor,
     /// The poses of the world's bodies at the present configuration.
@@ -89,6 +91,7 @@ impl Recorder {
         Ok(Self {
             recording,
             observer,
+            reach: model.pairs.windows().map(|window| window.reach).collect(),
             q,
             poses,
             warm: None,
@@ -215,8 +218,7 @@ impl Recorder {
 
     fn write_down(&self, u: Vec<f64>, next: &StepResult, seconds: f64) -> Result<StepRecord> {
         let StepResult { q_next, contacts, force, report } = next;
-        let reach = self.recording.params.contact_distance.unwrap_or(f64::INFINITY);
-        let (taking_part, gap) = StepContacts::of_step(contacts, force, reach)?;
+        let (taking_part, gap) = StepContacts::of_step(contacts, force, &self.reach)?;
         let mut record = StepRecord {
             time: self.time,
             u,

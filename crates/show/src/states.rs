@@ -64,11 +64,12 @@ impl Recording {
         let contacts = step.contacts(&q)?;
         let (phi, normal, point) = (numbers(&contacts.phi)?, vectors(&contacts.normal)?, vectors(&contacts.point_b)?);
         let joints: Vec<usize> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q).collect();
-        let reach = model.params.contact_distance.unwrap_or(f64::INFINITY);
+        let reach: Vec<f64> = model.pairs.windows().map(|window| window.reach).collect();
         for k in 0..n {
             let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
             let load = |i: usize| (phi[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis]));
-            let (contacts, gap) = StepContacts::of_all(nc, reach, load, |i| [normal[k * nc + i], point[k * nc + i]]);
+            let (contacts, gap) =
+                StepContacts::of_all(nc, |i| reach[i], load, |i| [normal[k * nc + i], point[k * nc + i]]);
             let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
             let mut record = StepRecord {
                 time: states.time[k + 1] - states.time[0],

@@ -13,7 +13,7 @@
 //! stiffness; ellipsoids add to P what [`super::rolling`] says.
 
 use candle_core::Result;
-use fingertip::contact::UNUSED;
+use fingertip::contact::{UNUSED, Window};
 use fingertip::description::{Friction, JointKind};
 use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
@@ -82,7 +82,7 @@ impl Optimality {
             let (mu, n, f) = (mu[model.pairs.pair_of_contact[i]], normals[i], forces[i]);
             own.least_phi = own.least_phi.min(phi[i]);
             let part = parts.as_ref().map_or(1.0, |parts| parts[i]);
-            let weight = part * weight(phi[i], model.params.contact_distance, model.params.fade);
+            let weight = part * weight(phi[i], pair.window);
             if weight == 0.0 {
                 continue;
             }
@@ -253,17 +253,16 @@ fn lifted(friction: Friction, gap: f64, slip: f64) -> f64 {
     }
 }
 
-/// 1 up to `distance − fade`, 0 from `distance` on, a C² polynomial between; 0 for what a pair does not use.
-fn weight(phi: f64, distance: Option<f64>, fade: f64) -> f64 {
-    match distance {
-        _ if phi >= UNUSED => 0.0,
-        None => 1.0,
-        Some(distance) if fade == 0.0 => f64::from(phi < distance),
-        Some(distance) => {
-            let t = ((distance - phi) / fade).clamp(0.0, 1.0);
-            t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)
-        }
+/// 1 up to `reach − fade`, 0 from `reach` on, a C² polynomial between; 0 for what a pair does not use.
+fn weight(phi: f64, Window { reach, fade }: Window) -> f64 {
+    if phi >= reach.min(UNUSED) {
+        return 0.0;
     }
+    if fade == 0.0 {
+        return 1.0;
+    }
+    let t = ((reach - phi) / fade).clamp(0.0, 1.0);
+    t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)
 }
 
 /// Condition number of a symmetric matrix scaled to unit diagonal.

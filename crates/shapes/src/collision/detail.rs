@@ -13,30 +13,20 @@ pub struct Detail {
     pub closest: f64,
     /// Points with this gap and more are left out.
     pub reach: f64,
-    /// From this gap on up to the reach, weights fall to zero.
-    pub fade: f64,
+    /// Do the closest points count beyond the reach too, at their true gap?
+    pub beyond: bool,
     /// There are no more points than this, if that is less than what the bodies have room for. The closest points are always one of them.
     pub points: usize,
 }
 
 impl Detail {
     /// All points at every distance.
-    pub const ALL: Self = Self {
-        all: f64::INFINITY,
-        closest: f64::INFINITY,
-        reach: f64::INFINITY,
-        fade: f64::INFINITY,
-        points: MANIFOLD,
-    };
+    pub const ALL: Self =
+        Self { all: f64::INFINITY, closest: f64::INFINITY, reach: f64::INFINITY, beyond: true, points: MANIFOLD };
 
     /// Is there a distance from which on there are only the closest points?
     pub(super) fn is_bounded(&self) -> bool {
         self.closest < f64::INFINITY
-    }
-
-    /// Do weights fall to zero with the gap?
-    pub fn is_faded(&self) -> bool {
-        self.fade < f64::INFINITY
     }
 
     /// May the closest points stand for others that are left out?

@@ -17,7 +17,7 @@ pub struct Manifold {
     /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller but for rounding.
     /// The least may be larger by up to 0.1 % of the bodies' size, where edges cross next to their ends or at a small angle.
     pub distance: Distance,
-    /// The points; none where all weights have faded, which the distance then need not be more than. If the closest points are one of several, they come first.
+    /// The points; none beyond [`Detail::reach`] where none count there, which the distance then need not be more than. If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,
     /// At which distances points are told apart.
     pub detail: Detail,
@@ -67,7 +67,7 @@ impl Collider {
 impl Posed<'_> {
     /// The manifold of bodies in the order of [`Posed::order`].
     fn manifold(&self, other: &Self, detail: Detail) -> Option<Manifold> {
-        let distance = self.distance_within(other, if detail.is_faded() { detail.reach } else { f64::INFINITY })?;
+        let distance = self.distance_within(other, if detail.beyond { f64::INFINITY } else { detail.reach })?;
         let (a, b) = (Body::fixed(*self), Body::fixed(*other));
         let view = View::new([&a, &b], distance.normal, distance.phi, &distance, detail);
         let points = view.spots(&view.chosen()).into_iter().map(|(_, spot)| {

@@ -159,15 +159,7 @@ impl<'a, S: Number> View<'a, S> {
     fn nearest(&self, weight: S) -> Spot<S> {
         let constant = |p: &Vector3<f64>| p.map(S::constant);
         let Distance { point_a, point_b, .. } = self.distance;
-        let weight = weight * self.fades(self.phi);
         Spot { phi: self.phi, point_a: constant(point_a), point_b: constant(point_b), weight }
-    }
-
-    /// A factor that falls from 1 to 0 as a gap comes to the reach.
-    fn fades(&self, gap: S) -> S {
-        let one = S::constant(1.0);
-        let Detail { fade, reach, .. } = self.detail;
-        if self.detail.is_faded() { one - rise(gap, [fade, reach]) } else { one }
     }
 
     /// A corner of a body over the other body's side. A corner that is a little beyond the side's border counts at the nearest
@@ -266,7 +258,7 @@ impl<'a, S: Number> View<'a, S> {
         let lowness = self.lowness(gap);
         let weight = fade * S::constant(share) * (settled + (S::constant(1.0) - settled) * lowness * lowness);
         let point_b = along(&point_a, n, gap);
-        Some(Spot { phi: gap + back, point_a, point_b, weight: weight * self.fades(gap) })
+        Some(Spot { phi: gap + back, point_a, point_b, weight })
     }
 
     /// How far a point stands back, m, if the part `fade` of it is left. `None` if it is gone.
@@ -316,7 +308,7 @@ impl View<'_, f64> {
     /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
     /// left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
-        if self.fades(self.phi) <= 0.0 {
+        if !self.detail.beyond && self.phi >= self.detail.reach {
             return (Vec::new(), None);
         }
         let is_flat = !self.bodies.iter().any(|body| is_round(body.core));

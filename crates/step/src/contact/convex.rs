@@ -92,17 +92,15 @@ impl ConvexPair {
         Self { sides: [Side::new(a), Side::new(b)], contacts, formula, grid, bounds, detail }
     }
 
-    /// Are the closest points of two shapes, whose contacts have weights, searched for? Otherwise there is a formula or a grid.
-    pub(crate) fn is_searched(a: &Shape, b: &Shape) -> bool {
-        let is_grid = |shape: &Shape| matches!(shape, Shape::Grid(_));
-        WeightedKind::find(a, b).is_none() && !is_grid(a) && !is_grid(b)
+    /// Is the signed distance of two shapes sampled on a grid?
+    pub(crate) fn is_of_grid(a: &Shape, b: &Shape) -> bool {
+        [a, b].iter().any(|shape| matches!(shape, Shape::Grid(_)))
     }
 
-    /// Volumes that the shapes lie within, the distance, m, from which on nothing nearer is computed, if there is one, and the weight
-    /// that the contact of the volumes has.
-    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64, f64)> {
+    /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
+    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
         let Detail { reach, .. } = self.detail;
-        (reach < f64::INFINITY).then_some((&self.bounds, reach, if self.detail.is_faded() { 0.0 } else { 1.0 }))
+        (reach < f64::INFINITY).then_some((&self.bounds, reach))
     }
 
     /// The number of contacts that the pair has room for.

@@ -18,6 +18,7 @@ use super::kind::PairFunction;
 use super::lanes;
 use super::numbers::GEOMETRY;
 use super::shapes::{BodyShape, Pair};
+use super::window::Window;
 
 /// The number of numbers of a wrench: force and moment on a shape.
 pub(crate) const PULL: usize = 6;
@@ -56,12 +57,18 @@ pub(crate) enum Method {
 
 impl Pair {
     /// The pair of two of these shapes, by their indices, with this friction and torsional friction.
-    pub(super) fn new([a, b]: [usize; 2], shapes: &[BodyShape], [mu, torsion]: [f64; 2], detail: Detail) -> Self {
+    pub(super) fn new(
+        [a, b]: [usize; 2],
+        shapes: &[BodyShape],
+        [mu, torsion]: [f64; 2],
+        detail: Detail,
+        window: Window,
+    ) -> Self {
         let of = [&shapes[a].shape, &shapes[b].shape];
         let formula = PairFunction::find(of[0], of[1]);
         let convex = || ConvexPair::new(of[0], of[1], detail).contacts();
         let contacts = formula.map_or_else(convex, |formula| formula.contacts());
-        Self { a, b, mu, torsion, contacts, formula, detail }
+        Self { a, b, mu, torsion, contacts, formula, window, detail }
     }
 }
 

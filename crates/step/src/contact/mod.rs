@@ -14,6 +14,7 @@ mod overlap;
 pub mod pair;
 mod shapes;
 mod table;
+mod window;
 
 pub use contacts::Contacts;
 pub use frame::{JUMP, frame};
@@ -23,3 +24,4 @@ pub use numbers::UNUSED;
 pub use overlap::Overlap;
 pub use shapes::{BodyShape, Pair};
 pub use table::PairTable;
+pub use window::Window;

@@ -9,6 +9,7 @@ use super::contacts::Contacts;
 use super::kernels::PairKernels;
 pub use super::kind::PairFunction;
 use super::shapes::{BodyShape, Pair};
+use super::window::Window;
 use fingertip_scene::{Partners, Shape};
 use fingertip_shapes::collision::Detail;
 
@@ -74,7 +75,7 @@ impl PointDistances {
         let all: Vec<BodyShape> = std::iter::repeat_n(&ball, n_points).chain(shapes).cloned().collect();
         let pairs: Vec<Pair> = pairs
             .iter()
-            .map(|&(point, shape)| Pair::new([point, n_points + shape], &all, [0.0; 2], Detail::ALL))
+            .map(|&(point, shape)| Pair::new([point, n_points + shape], &all, [0.0; 2], Detail::ALL, Window::ALL))
             .collect();
         Self { kernels: Arc::new(PairKernels::new(&pairs, &all)), n_points }
     }

@@ -5,6 +5,7 @@ use fingertip_scene::{Partners, Shape, Surface};
 use fingertip_shapes::collision::Detail;
 
 use super::kind::PairFunction;
+use super::window::Window;
 
 /// A collision shape on a body.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Pair {
     pub contacts: usize,
     /// The formula of the pair; `None` for pairs whose contacts have weights.
     pub(crate) formula: Option<PairFunction>,
+    /// How far its contacts reach.
+    pub window: Window,
     /// How far apart the two may be for their contacts to be told apart.
     pub(crate) detail: Detail,
 }

@@ -14,8 +14,10 @@ use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::home::{AtHome, Depth};
 use super::kernels::PairKernels;
+use super::kind::PairFunction;
 use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
+use super::window::Window;
 
 /// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts of
 /// `contact_distance`, or of the diameter of the smaller one if that is less.
@@ -24,8 +26,9 @@ const DETAIL: [f64; 2] = [1.0, 2.0];
 /// joints hold them upright; what is free falls and rests on all its corners.
 const OWN_DETAIL: [f64; 2] = [0.0625, 0.125];
 const OWN_POINTS: usize = 5;
-/// Links of one robot do not push each other with less than this, N.
+/// Links of one robot do not push each other with less than this, N, unless they could meet within a step at this speed, m/s.
 const OWN_FORCE: f64 = 0.01;
+const OWN_SPEED: f64 = 2.0;
 /// The [rank](Side::rank) of objects that can move.
 const MOVABLE: u8 = 2;
 
@@ -104,8 +107,8 @@ impl PairTable {
             return None;
         }
         let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
-        let detail = detail(&scene.params, [&shapes[a].shape, &shapes[b].shape], [side_a, side_b]);
-        Some(Pair::new([a, b], shapes, [mu, torsion], detail))
+        let (detail, window) = reach(&scene.params, [&shapes[a].shape, &shapes[b].shape], [side_a, side_b]);
+        Some(Pair::new([a, b], shapes, [mu, torsion], detail, window))
     }
 
     /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one differentiable
@@ -135,6 +138,11 @@ impl PairTable {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }
 
+    /// How far each contact reaches.
+    pub fn windows(&self) -> impl Iterator<Item = Window> {
+        self.pair_of_contact.iter().map(|&pair| self.pairs[pair].window)
+    }
+
     /// The number of contacts of all pairs.
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
@@ -146,21 +154,23 @@ impl PairTable {
     }
 }
 
-/// How far apart two shapes may be for their contacts to be told apart.
-fn detail(params: &Params, shapes: [&Shape; 2], sides: [&Side; 2]) -> Detail {
-    let reach = params.contact_distance.unwrap_or(f64::INFINITY);
-    if !ConvexPair::is_searched(shapes[0], shapes[1]) {
-        return Detail { reach, ..Detail::ALL };
+/// How far apart two shapes may be for their contacts to be told apart, and to have weight.
+fn reach(params: &Params, [a, b]: [&Shape; 2], sides: [&Side; 2]) -> (Detail, Window) {
+    let window = Window { reach: params.contact_distance.unwrap_or(f64::INFINITY), fade: params.fade };
+    let is_lone = PairFunction::find(a, b).is_some_and(|formula| formula.contacts() == 1);
+    if is_lone || ConvexPair::is_of_grid(a, b) {
+        return (Detail { reach: window.reach, ..Detail::ALL }, window);
     }
     if sides[0].assembly == sides[1].assembly && sides.iter().all(|side| side.rank < MOVABLE) {
         // A contact pushes with at most 2/(κ φ) by either law of friction.
-        let reach = reach.min(2.0 / (params.kappa * OWN_FORCE));
+        let reach = window.reach.min((2.0 / (params.kappa * OWN_FORCE)).max(OWN_SPEED * params.h));
         let [all, closest] = OWN_DETAIL.map(|part| part * reach);
-        return Detail { all, closest, reach, fade: 0.5 * reach, points: OWN_POINTS };
+        let window = Window { reach, fade: window.fade.max(0.5 * reach) };
+        return (Detail { all, closest, reach, beyond: false, points: OWN_POINTS }, window);
     }
-    let size = shapes.map(Shape::radius).into_iter().fold(f64::INFINITY, f64::min);
-    let [all, closest] = DETAIL.map(|part| (part * reach).min(2.0 * part * size));
-    Detail { all, closest, reach, ..Detail::ALL }
+    let size = a.radius().min(b.radius());
+    let [all, closest] = DETAIL.map(|part| (part * window.reach).min(2.0 * part * size));
+    (Detail { all, closest, reach: window.reach, ..Detail::ALL }, window)
 }
 
 /// The verdict of the scene's rules on the pairs of two bodies.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::contact::numbers::GEOMETRY;
-use crate::contact::{Contacts, UNUSED};
+use crate::contact::{Contacts, UNUSED, Window};
 use crate::kinematics::{Frames, Tree};
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -14,7 +14,7 @@ use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip, WEIGHT};
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy};
-use fingertip_scene::{Params, Shape};
+use fingertip_scene::Shape;
 
 use super::torsion::{Torsion, slips};
 
@@ -52,51 +52,38 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
     }
 }
 
-/// Least weight of a contact that has one: a body that is pressed against it leaves a gap in proportion to its weight, and of a gap of
-/// less than rounding nothing can be computed. The force of a contact that is not pressed is too small to be seen at this weight.
-const LEAST_WEIGHT: f64 = 1e-6;
-
 /// The solver's input for a model's contacts apart from their geometry: barrier weights, friction coefficients and torsional twins.
 #[derive(Debug)]
 pub(super) struct ContactTables {
     /// Index of the pair of shapes of each contact.
     pairs: Vec<usize>,
     n_pairs: usize,
-    /// Distance from which on contacts have weight zero, m, if there is one. `fade` is the width of the window below it over which the
-    /// weight falls from 1 to 0.
-    distance: Option<f64>,
-    fade: f64,
+    /// How far each contact reaches.
+    windows: Vec<Window>,
     pub(super) torsion: Torsion,
     kernels: Kernels,
 }
 
 impl ContactTables {
     pub(super) fn new(model: &Model) -> Arc<Self> {
-        let Params { contact_distance, fade, .. } = model.params;
+        let table = &model.pairs;
         // A contact that a pair has room for but not now has no weight in any case.
-        let (distance, fade) = match contact_distance {
-            None if !model.pairs.has_formulas_only() => (Some(UNUSED), 0.0),
-            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
-        };
-        let (pairs, n_pairs) = (model.pairs.pair_of_contact.clone(), model.pairs.pairs.len());
-        Arc::new(Self { pairs, n_pairs, distance, fade, torsion: Torsion::new(model), kernels: Kernels::default() })
+        let most = if table.has_formulas_only() { f64::INFINITY } else { UNUSED };
+        let windows = table.windows().map(|Window { reach, fade }| Window { reach: reach.min(most), fade });
+        let (pairs, n_pairs) = (table.pair_of_contact.clone(), table.pairs.len());
+        Arc::new(Self {
+            pairs,
+            n_pairs,
+            windows: windows.collect(),
+            torsion: Torsion::new(model),
+            kernels: Kernels::default(),
+        })
     }
 
-    /// Weight of the barrier of a contact with this φ, and its derivative: 1 up to `contact_distance − fade`, 0 from
-    /// `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0, or [`LEAST_WEIGHT`] if that is more.
-    /// Contacts that a pair has room for but not now have none in any case.
+    /// Weight of the barrier of a contact with this φ, and its derivative. Contacts that a pair has room for but not now have none.
     #[inline(always)]
-    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
-        let Some(distance) = self.distance else { return (R::one(), R::zero()) };
-        if self.fade == 0.0 {
-            return (R::select(phi.lt(R::splat(distance)), R::one(), R::zero()), R::zero());
-        }
-        let t = (R::splat(distance) - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
-        let polynomial = t.mul_add(t.scale(6.0) - R::splat(15.0), R::splat(10.0));
-        let (weight, rest) = (t * t * t * polynomial, R::one() - t);
-        let slope = (t * t * rest * rest).scale(-30.0 / self.fade);
-        let faint = phi.lt(R::splat(distance)).and(weight.lt(R::splat(LEAST_WEIGHT)));
-        (R::select(faint, R::splat(LEAST_WEIGHT), weight), R::select(faint, R::zero(), slope))
+    pub(super) fn weight<R: Real>(&self, contact: usize, phi: R) -> (R, R) {
+        self.windows[contact].weight(phi)
     }
 
     /// Completes the solver's contacts in place: adds μ, and splits each contact with torsional friction into two twins.
@@ -152,15 +139,16 @@ impl Function<1> for Weights {
 
     #[inline(always)]
     fn value<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], out: &mut [R]) {
-        for (weight, &phi) in out.iter_mut().zip_inline(phi) {
-            *weight = self.0.weight(phi).0;
+        for ((weight, &phi), window) in out.iter_mut().zip_inline(phi).zip_inline(&self.0.windows) {
+            *weight = window.weight(phi).0;
         }
     }
 
     #[inline(always)]
     fn vjp<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], grad: &[R], [to]: [&mut [R]; 1]) {
-        for ((to, &phi), &grad) in to.iter_mut().zip_inline(phi).zip_inline(grad) {
-            *to = grad * self.0.weight(phi).1;
+        for (((to, &phi), &grad), window) in to.iter_mut().zip_inline(phi).zip_inline(grad).zip_inline(&self.0.windows)
+        {
+            *to = grad * window.weight(phi).1;
         }
     }
 }

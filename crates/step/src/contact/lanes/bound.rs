@@ -109,13 +109,12 @@ impl<R: Real> Bounds<R> {
         phi.gt(R::splat(reach)).and(phi.doubt(R::zero()).is_finite())
     }
 
-    /// In worlds of the mask, puts the contact of the bounds in place of all contacts of a pair: the first has its distance and this weight,
-    /// the others are unused.
+    /// In worlds of the mask, puts the contact of the bounds in place of all contacts of a pair: the first has its distance, the others are
+    /// unused.
     #[inline(always)]
-    pub(super) fn put(&self, far: R::Mask, weight: f64, contacts: &mut [R], weights: &mut [R]) {
+    pub(super) fn put(&self, far: R::Mask, contacts: &mut [R], weights: &mut [R]) {
         for k in 0..weights.len() {
-            let (phi, weight) =
-                if k == 0 { (self.contact.phi, R::splat(weight)) } else { (R::splat(UNUSED), R::zero()) };
+            let (phi, weight) = if k == 0 { (self.contact.phi, R::one()) } else { (R::splat(UNUSED), R::zero()) };
             let mut numbers = [R::zero(); GEOMETRY];
             Contacts { numbers: &mut numbers, swapped: false }.set(0, Contact { phi, ..self.contact });
             for i in 0..GEOMETRY {

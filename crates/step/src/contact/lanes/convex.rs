@@ -51,7 +51,7 @@ pub(crate) fn witness<R: Lane>(
     weights: &mut [R],
     nearest: &mut [R],
 ) {
-    let Some((bounds, reach, weight)) = pair.bounds() else {
+    let Some((bounds, reach)) = pair.bounds() else {
         return near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
     };
     let bounds = Bounds::new(bounds, &sides(places));
@@ -67,7 +67,7 @@ pub(crate) fn witness<R: Lane>(
         far,
         &mut (contacts, weights),
         #[inline(always)]
-        |(contacts, weights)| bounds.put(far, weight, contacts, weights),
+        |(contacts, weights)| bounds.put(far, contacts, weights),
     );
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn vjp<R: Lane>(
     }
     let mut needed = most.gt(R::zero());
     let mut reactions = (Reaction::none(), Reaction::none());
-    if let Some((bounds, reach, _)) = pair.bounds() {
+    if let Some((bounds, reach)) = pair.bounds() {
         let sides = &sides(places);
         let placed = Bounds::new(bounds, sides);
         let far = placed.are_far(reach).and(needed);

@@ -100,7 +100,7 @@ impl Plan {
             for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
             }
-            let (weight, slope) = self.weight(m.geometry[GEOMETRY * c + PHI]);
+            let (weight, slope) = self.weight(c, m.geometry[GEOMETRY * c + PHI]);
             contact[PHI] += contact[WEIGHT] * share(m.share, c) * slope;
             if let Some(grad) = to.share.get_mut(c) {
                 *grad += contact[WEIGHT] * weight;

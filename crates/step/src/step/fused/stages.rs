@@ -127,7 +127,7 @@ impl Plan {
         for c in R::parts(0..self.nc) {
             let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
-            to[WEIGHT] = self.weight(to[PHI]).0 * share(m.share, c);
+            to[WEIGHT] = self.weight(c, to[PHI]).0 * share(m.share, c);
         }
         self.contacts.complete(self.friction(m.par), m.contacts);
     }
@@ -149,15 +149,15 @@ impl Plan {
             #[inline(always)]
             move |c: usize| {
                 let geometry = &geometry[GEOMETRY * c..GEOMETRY * (c + 1)];
-                (geometry, self.weight(geometry[PHI]).0 * self::share(share, c))
+                (geometry, self.weight(c, geometry[PHI]).0 * self::share(share, c))
             },
         )
     }
 
     /// Weight of the barrier of a contact with this φ, and its derivative.
     #[inline(always)]
-    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
-        let (weight, slope) = self.contacts.weight(phi);
+    pub(super) fn weight<R: Real>(&self, contact: usize, phi: R) -> (R, R) {
+        let (weight, slope) = self.contacts.weight(contact, phi);
         match self.margin {
             None => (weight, slope),
             Some(margin) => {

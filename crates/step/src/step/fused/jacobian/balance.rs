@@ -240,7 +240,7 @@ impl Plan {
 
         let (frame, turning) = (lanes::frame(cone.n), lanes::frame_rates(cone.n, force));
         // The barrier's weight is in κ: a force goes as the weight does.
-        let (weight, slope) = self.contacts.weight(cone.phi);
+        let (weight, slope) = self.contacts.weight(self.contacts.torsion.once(contact), cone.phi);
         let fading = per(weight, slope);
         let by_share = scale(per(share, R::one()), force);
         let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = self.structure.rates(&cone, own, eta, d, status);

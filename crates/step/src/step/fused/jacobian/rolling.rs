@@ -123,7 +123,7 @@ impl Plan {
     ) -> [R; N] {
         let at = self.structure.contacts[contact].first + slot;
         let geometry = &geometry[GEOMETRY * at..GEOMETRY * (at + 1)];
-        let (window, slope) = self.weight(v[AT.phi.start]);
+        let (window, slope) = self.weight(contact, v[AT.phi.start]);
         let mut weight = slope * share(m.share, contact) * geometry[PHI];
         if let Some(&share) = shares.get(at) {
             weight += window * share;

@@ -99,7 +99,7 @@ impl Stage for Store<'_> {
         }
         for c in 0..plan.nc {
             let phi = m.geometry[GEOMETRY * c + GEOMETRY - 1];
-            out.store_in(blocks.len(), first, c, &[plan.weight(phi).0]);
+            out.store_in(blocks.len(), first, c, &[plan.weight(c, phi).0]);
             out.store_in(blocks.len() + 1, first, c, &[allowed(phi, more.bound.contact_slopes()).0]);
         }
     }
