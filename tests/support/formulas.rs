@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use candle_core::{Result, Tensor};
-use fingertip::contact::{Contacts, UNUSED, frame};
+use fingertip::contact::{Contacts, UNUSED, Window, frame};
 use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::{Coordinate, Frames};
 use fingertip::math::tensor::{cross, dot, position, rotate_back};
@@ -252,19 +252,19 @@ impl Formulas<'_> {
         self.with_turning(&rows)?.flatten_from(1)
     }
 
-    /// 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
+    /// 1 up to `reach − fade`, 0 from `reach` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
     fn weights(&self, phi: &Tensor) -> Result<Tensor> {
-        let fade = self.model.params.fade;
-        let Some(distance) = self.model.params.contact_distance.map(|distance| distance.min(UNUSED)) else {
-            return phi.lt(UNUSED)?.to_dtype(phi.dtype());
+        let row = |of: fn(Window) -> f64| {
+            let numbers: Vec<f64> = self.model.pairs.windows().map(of).collect();
+            Tensor::from_vec(numbers, (1, self.model.nc()), phi.device())?.broadcast_as(phi.shape())
         };
-        if fade == 0.0 {
-            return phi.lt(distance)?.to_dtype(phi.dtype());
-        }
-        let t = phi.affine(-1.0 / fade, distance / fade)?.clamp(0.0, 1.0)?;
+        let reach = row(|window| window.reach.min(UNUSED))?;
+        // Where nothing fades, as steep as can be.
+        let fade = row(|window| window.fade.max(1e-100))?;
+        let t = (&reach - phi)?.div(&fade)?.clamp(0.0, 1.0)?;
         let polynomial = t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)?;
         // One that has a weight has at least so much.
-        (polynomial * t.powf(3.0)?)?.maximum(1e-6)? * phi.lt(distance)?.to_dtype(phi.dtype())?
+        (polynomial * t.powf(3.0)?)?.maximum(1e-6)? * phi.lt(&reach)?.to_dtype(phi.dtype())?
     }
 
     /// Contacts (B, nc, 12), and behind them those that resist turning: both with half the weight.

@@ -1,6 +1,7 @@
 //! Random states of the shipped scenes, a batch at a time.
 
 use candle_core::{DType, Device, Result, Tensor};
+use fingertip::contact::{UNUSED, Window};
 use fingertip::description::{JointKind, Object, Scene, Shape};
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
@@ -228,18 +229,17 @@ pub fn parameters(model: &Model, n: usize, ranges: &Ranges, random: &mut Random)
 /// Of a contact that has a weight at all.
 const LEAST_WEIGHT: f64 = 1e-6;
 
-/// Weight of a contact's barrier at φ, as `Params::fade` says.
-pub fn window(model: &Model, phi: f64) -> f64 {
-    if phi >= fingertip::contact::UNUSED {
+/// Weight of a contact's barrier at φ, as its pair's window says.
+pub fn window(model: &Model, contact: usize, phi: f64) -> f64 {
+    let Window { reach, fade } = model.pairs.pairs[model.pairs.pair_of_contact[contact]].window;
+    if phi >= reach.min(UNUSED) {
         return 0.0;
     }
-    let Some(distance) = model.params.contact_distance else { return 1.0 };
-    if model.params.fade == 0.0 {
-        return f64::from(u8::from(phi < distance));
+    if fade == 0.0 {
+        return 1.0;
     }
-    let t = ((distance - phi) / model.params.fade).clamp(0.0, 1.0);
-    let weight = t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t);
-    if phi < distance { weight.max(LEAST_WEIGHT) } else { 0.0 }
+    let t = ((reach - phi) / fade).clamp(0.0, 1.0);
+    (t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)).max(LEAST_WEIGHT)
 }
 
 /// Each world's problem, from the oracle.
@@ -260,7 +260,7 @@ pub fn problems(batch: &Batch, step: &Step) -> Vec<Problem> {
             let witness = |i: usize| Witness {
                 geometry: std::array::from_fn(|k| parts[k / 3][w][3 * i + k % 3]),
                 phi: phi[w][i],
-                weight: shares.as_ref().map_or(1.0, |shares| shares[w][i]) * window(model, phi[w][i]),
+                weight: shares.as_ref().map_or(1.0, |shares| shares[w][i]) * window(model, i, phi[w][i]),
             };
             let witnesses: Vec<_> = (0..phi[w].len()).map(witness).collect();
             Problem::new(model, &World { q: &q[w], u: &u[w], parameter: &parameter }, &witnesses)

@@ -86,6 +86,21 @@ impl Articulation {
         self.replace("grid", link, |collision| collision.gridded(how))
     }
 
+    /// Leaves the hulls of all links so many vertices at most: see [`Collision::reduce_hull`]. Notes say what that leaves out.
+    ///
+    /// # Errors
+    /// As of [`Collision::reduce_hull`]; the error's place is the link.
+    pub fn reduce_hulls(&mut self, most: usize) -> Result<()> {
+        for link in &mut self.links {
+            let place = format!("link \"{}\"", link.name);
+            for collision in &mut link.collisions {
+                let said = collision.reduce_hull(most).map_err(|error| error.within(&place))?;
+                self.notes.extend(said.map(|said| format!("{place}: {said}")));
+            }
+        }
+        Ok(())
+    }
+
     /// Puts what `with` makes of them in the place of the collision shapes, those of one link or of all.
     fn replace(
         &mut self,

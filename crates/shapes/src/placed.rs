@@ -2,7 +2,7 @@
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 
-use super::{Decompose, DistanceGrid, GridSettings, MeshFile, Shape, Surface, check};
+use super::{Decompose, DistanceGrid, GridSettings, MeshFile, Reduced, Shape, Surface, check};
 use crate::error::Result;
 
 /// A collision shape on a body.
@@ -48,6 +48,20 @@ impl Collision {
     /// A shape with this frame in the body's frame.
     pub fn new(shape: Shape, pose: Isometry3<f64>) -> Self {
         Self { shape, pose, surface: None, partners: Partners::All, mesh: None }
+    }
+
+    /// Leaves a hull so many of its vertices at most: see [`Hull::reduced`](super::Hull::reduced). Says what that leaves out, if anything.
+    ///
+    /// # Errors
+    /// As of [`Hull::reduced`](super::Hull::reduced).
+    pub fn reduce_hull(&mut self, most: usize) -> Result<Option<String>> {
+        let Shape::Hull(hull) = &self.shape else { return Ok(None) };
+        let Reduced { hull: reduced, sticks_out } = hull.reduced(most)?;
+        let [left, all] = [&reduced, &**hull].map(|hull| hull.vertices().len());
+        let said =
+            format!("hull of {left} of {all} vertices: the others stick out by up to {:.3} mm", 1e3 * sticks_out);
+        self.shape = Shape::Hull(reduced.into());
+        Ok((left < all).then_some(said))
     }
 
     /// The convex parts of its mesh in its place; itself if it is of none. See [`MeshFile::decompose`].

@@ -29,43 +29,37 @@ pub struct StepContacts {
 }
 
 impl StepContacts {
-    /// The contacts of a step out of `nc`, given those that take part in ascending order.
-    pub(super) fn new(nc: usize, list: Vec<ContactRecord>) -> Self {
-        debug_assert!(list.is_sorted_by_key(|one| one.contact) && list.last().is_none_or(|one| one.contact < nc));
-        Self { nc, list }
-    }
-
-    /// Out of all contacts, of which are given the reach, distance and force, normal and point: those that are nearer than their reach, m,
-    /// or carry force; and the least distance of all.
+    /// Out of all contacts, of which are given the reach, the distance, and normal, point and force: those that are nearer than their reach,
+    /// m; and the least distance of all. From their reach on contacts have no force.
     #[inline]
     pub(super) fn of_all(
         nc: usize,
         reach: impl Fn(usize) -> f64,
-        load: impl Fn(usize) -> (f64, [f64; 3]),
-        place: impl Fn(usize) -> [[f64; 3]; 2],
+        distance: impl Fn(usize) -> f64,
+        rest: impl Fn(usize) -> [[f64; 3]; 3],
     ) -> (Self, Option<f64>) {
         let (mut least, mut list) = (f64::INFINITY, Vec::new());
         for contact in 0..nc {
-            let (phi, force) = load(contact);
+            let phi = distance(contact);
             if phi < least {
                 least = phi;
             }
-            if phi < reach(contact).min(UNUSED) || force[0] != 0.0 || force[1] != 0.0 || force[2] != 0.0 {
-                let [normal, point] = place(contact);
+            if phi < reach(contact).min(UNUSED) {
+                let [normal, point, force] = rest(contact);
                 list.push(ContactRecord { contact, phi, normal, point, force });
             }
         }
-        (Self::new(nc, list), (nc > 0).then_some(least))
+        (Self { nc, list }, (nc > 0).then_some(least))
     }
 
     /// [`StepContacts::of_all`] of one world's step.
     pub(super) fn of_step(contacts: &Contacts, force: &Tensor, reach: &[f64]) -> Result<(Self, Option<f64>)> {
         let [normal, point, force] = [read::<3>(&contacts.normal)?, read::<3>(&contacts.point_b)?, read::<3>(force)?];
-        let [normal, point, force] = [normal.groups::<3>(), point.groups(), force.groups()];
+        let [normal, point, force] = [normal.groups(), point.groups(), force.groups()];
         let phi = read::<1>(&contacts.phi)?;
-        let phi = phi.groups::<1>();
-        let load = |i: usize| (phi.get(i)[0], force.get(i));
-        Ok(Self::of_all(phi.len(), |i| reach[i], load, |i| [normal.get(i), point.get(i)]))
+        let phi = phi.groups();
+        let rest = |i: usize| [normal.get(i), point.get(i), force.get(i)];
+        Ok(Self::of_all(phi.len(), |i| reach[i], |i| phi.get(i)[0], rest))
     }
 
     /// The number of contacts of the scene.

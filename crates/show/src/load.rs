@@ -142,8 +142,8 @@ impl Reader {
             contacts: StepContacts::of_all(
                 nc,
                 |_| f64::INFINITY,
-                |i| (contacts.phi[i], forces.force[i]),
-                |i| [contacts.normal[i], contacts.point[i]],
+                |i| contacts.phi[i],
+                |i| [contacts.normal[i], contacts.point[i], forces.force[i]],
             )
             .0,
             status: status.status,

@@ -67,9 +67,8 @@ impl Recording {
         let reach: Vec<f64> = model.pairs.windows().map(|window| window.reach).collect();
         for k in 0..n {
             let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
-            let load = |i: usize| (phi[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis]));
-            let (contacts, gap) =
-                StepContacts::of_all(nc, |i| reach[i], load, |i| [normal[k * nc + i], point[k * nc + i]]);
+            let rest = |i: usize| [normal[k * nc + i], point[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis])];
+            let (contacts, gap) = StepContacts::of_all(nc, |i| reach[i], |i| phi[k * nc + i], rest);
             let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
             let mut record = StepRecord {
                 time: states.time[k + 1] - states.time[0],

@@ -225,7 +225,7 @@ fn gradients_of_manifolds() {
     }
 }
 
-/// Where the closest points come to stand for all others, and where all weights fade.
+/// Where the closest points come to stand for all others.
 #[test]
 fn gradients_of_manifolds_of_bodies_that_are_apart() {
     let mut random = Random::new(14);
@@ -239,8 +239,8 @@ fn gradients_of_manifolds_of_bodies_that_are_apart() {
         let detail = Detail {
             all: phi - random.within(0.002, 0.01),
             closest: phi + random.within(0.002, 0.01),
-            fade: phi - random.within(0.002, 0.01),
             reach: phi + random.within(0.02, 0.05),
+            beyond: false,
             points: [5, MANIFOLD][k / 2 % 2],
         };
         let more = check_manifold("apart", &mut random, [a, b], detail);

@@ -209,7 +209,8 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         }
         let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
         let of = |(i, contact): (usize, &Contact)| {
-            contact.part * part(contact.turns.map_or(i, |(of, _)| of)) * states::window(&batch.model, contact.phi)
+            let of = contact.turns.map_or(i, |(of, _)| of);
+            contact.part * part(of) * states::window(&batch.model, of, contact.phi)
         };
         let weight: Vec<f64> = problem.contacts.iter().enumerate().map(of).collect();
         let force = match problem.forces(&force[w], &torque[w], &warm[w]) {

@@ -45,6 +45,7 @@ pub(super) struct RobotFile {
     #[serde(default)]
     collide: bool,
     decompose: Option<DecomposeFile>,
+    hull_vertices: Option<usize>,
     grid: Option<GridFile>,
     #[serde(default)]
     sites: Vec<SiteFile>,
@@ -94,6 +95,7 @@ pub(super) struct ObjectFile {
     #[serde(default)]
     collide: bool,
     decompose: Option<DecomposeFile>,
+    hull_vertices: Option<usize>,
     grid: Option<GridFile>,
     halfspace: Option<[f64; 4]>,
     collision: Option<Vec<CollisionFile>>,
@@ -137,6 +139,7 @@ impl RobotFile {
         if let Some(how) = self.decompose {
             robot.articulation.decompose(&how.settings(), None)?;
         }
+        self.hull_vertices.map_or(Ok(()), |most| robot.articulation.reduce_hulls(most))?;
         let [damping, armature, dry_friction] = [&self.damping, &self.armature, &self.dry_friction].map(Option::as_ref);
         JointKeys { spring: &self.spring, damping, armature, dry_friction, connections: &self.connections }
             .apply(&mut robot.articulation)?;
@@ -190,6 +193,7 @@ impl ObjectFile {
                 ObjectBody::Articulated { articulation, home } => {
                     self.grid.as_ref().map_or(Ok(()), |grid| grid.apply(articulation))?;
                     how.map_or(Ok(()), |how| articulation.decompose(&how, None))?;
+                    self.hull_vertices.map_or(Ok(()), |most| articulation.reduce_hulls(most))?;
                     self.joint_keys().apply(articulation)?;
                     home.extend(self.home.unwrap_or_default());
                 }
@@ -204,6 +208,7 @@ impl ObjectFile {
                         let parts = collisions.iter().map(|collision| collision.decompose(&how));
                         *collisions = parts.collect::<Result<Vec<_>>>()?.concat();
                     }
+                    self.reduce_hulls(collisions, said)?;
                 }
             }
             for file in &self.sites {
@@ -282,6 +287,7 @@ impl ObjectFile {
         if let Some(how) = self.decompose {
             articulation.decompose(&how.settings(), None)?;
         }
+        self.hull_vertices.map_or(Ok(()), |most| articulation.reduce_hulls(most))?;
         self.joint_keys().apply(&mut articulation)?;
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
@@ -297,7 +303,7 @@ impl ObjectFile {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
         }
         without_joints(self.joint_keys().given())?;
-        let collisions = match (self.shapes(folder)?, &self.collision) {
+        let mut collisions = match (self.shapes(folder)?, &self.collision) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid("shape", "expected one shape or collision = […], got both"));
             }
@@ -309,7 +315,19 @@ impl ObjectFile {
             (None, None) => return Err(ShapeKeys::missing()),
         };
         said.warnings.extend(collisions.iter().filter_map(hollows).map(|hollows| format!("{}: {hollows}", self.name)));
-        Ok(ObjectBody::Rigid { inertia: self.mass_distribution(&collisions)?, collisions })
+        let inertia = self.mass_distribution(&collisions)?;
+        self.reduce_hulls(&mut collisions, said)?;
+        Ok(ObjectBody::Rigid { inertia, collisions })
+    }
+
+    /// Leaves the hulls as many vertices as the file says.
+    fn reduce_hulls(&self, collisions: &mut [Collision], said: &mut Said) -> Result<()> {
+        let Some(most) = self.hull_vertices else { return Ok(()) };
+        for collision in collisions {
+            let note = collision.reduce_hull(most)?;
+            said.notes.extend(note.map(|note| format!("{}: {note}", self.name)));
+        }
+        Ok(())
     }
 
     /// The file's inertia, completed by that of the uniform solid; none without a mass.

@@ -44,6 +44,9 @@ pub(crate) struct PairKernel {
     pub(crate) first: usize,
     /// The number of the pair's contacts.
     pub(crate) contacts: usize,
+    /// May the pair be passed over where it is [far](lanes::convex::witness) in every world? One with torsional friction may not, as what
+    /// its twins carry is compared wherever they are.
+    may_be_absent: bool,
 }
 
 /// The way in which a pair's contacts are computed.
@@ -93,7 +96,7 @@ impl PairKernels {
         };
         let of = |pair: &Pair| {
             let method = pair.formula.map_or_else(|| convex(pair), Method::Formula);
-            (pair.a, pair.b, method, pair.contacts)
+            (pair.a, pair.b, method, pair.contacts, pair.torsion == 0.0)
         };
         let all = Self::of(pairs.iter().map(of), shapes.len());
         Self { n_convex, ..all }
@@ -101,15 +104,15 @@ impl PairKernels {
 
     /// The kernels for n pairs with the same formula: pair k consists of the shapes k and n + k.
     pub(super) fn of_formula(formula: PairFunction, n: usize) -> Self {
-        Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts())), 2 * n)
+        Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts(), true)), 2 * n)
     }
 
-    /// The kernels for pairs, each given by A, B, method and number of contacts.
-    fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize)>, n_shapes: usize) -> Self {
+    /// The kernels for pairs, each given by A, B, method, number of contacts, and whether it may be absent.
+    fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize, bool)>, n_shapes: usize) -> Self {
         let mut n_contacts = 0;
-        let pairs = pairs.map(|(a, b, method, contacts)| {
+        let pairs = pairs.map(|(a, b, method, contacts, may_be_absent)| {
             n_contacts += contacts;
-            PairKernel { method, a, b, first: n_contacts - contacts, contacts }
+            PairKernel { method, a, b, first: n_contacts - contacts, contacts, may_be_absent }
         });
         Self { pairs: pairs.collect(), n_shapes, n_contacts, n_convex: 0, kernels: Kernels::default() }
     }
@@ -120,13 +123,21 @@ impl PairKernels {
     }
 
     /// Computes the contacts: [`GEOMETRY`] numbers each (normal, points, φ) and the weights. For convex pairs also `nearest`:
-    /// normal, points and φ where the shapes are nearest, which the derivatives need.
+    /// normal, points and φ where the shapes are nearest, which the derivatives need. `near` has a number for each pair, or none: 0 for
+    /// those whose contacts have no weight in any world of the lane because they are far, else 1.
     #[inline(always)]
-    pub(crate) fn witness<R: Lane>(&self, [poses, sizes]: [&[R]; 2], [contacts, weights, nearest]: [&mut [R]; 3]) {
+    pub(crate) fn witness<R: Lane>(
+        &self,
+        [poses, sizes]: [&[R]; 2],
+        [contacts, weights, nearest, near]: [&mut [R]; 4],
+    ) {
         for weight in weights.iter_mut() {
             *weight = R::one();
         }
-        for pair in R::parts(&self.pairs) {
+        for near in near.iter_mut() {
+            *near = R::one();
+        }
+        for (i, pair) in R::parts(self.pairs.iter().enumerate()) {
             let shapes = pair.shapes(poses, sizes);
             let of = pair.first..pair.first + pair.contacts;
             let contacts = &mut contacts[GEOMETRY * of.start..GEOMETRY * of.end];
@@ -137,7 +148,10 @@ impl PairKernels {
                 }
                 Method::Convex(convex, k) => {
                     let nearest = &mut nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    lanes::convex::witness(convex, shapes, contacts, &mut weights[of], nearest);
+                    let is_far = lanes::convex::witness(convex, shapes, contacts, &mut weights[of], nearest);
+                    if let Some(near) = near.get_mut(i).filter(|_| is_far && pair.may_be_absent) {
+                        *near = R::zero();
+                    }
                 }
             }
         }
@@ -232,7 +246,7 @@ impl Function<2> for Witness {
     #[inline(always)]
     fn value<R: Lane>(&self, operands: [&[R]; 2], scratch: &mut [R], out: &mut [R]) {
         let (contacts, weights) = out.split_at_mut(GEOMETRY * self.0.n_contacts);
-        self.0.witness(operands, [contacts, weights, scratch]);
+        self.0.witness(operands, [contacts, weights, scratch, &mut []]);
     }
 
     #[inline(always)]
@@ -242,7 +256,7 @@ impl Function<2> for Witness {
         let (pulls, again) = rest.split_at_mut(PULL * of.n_shapes);
         if of.n_convex > 0 {
             let (contacts, weights) = again.split_at_mut(GEOMETRY * of.n_contacts);
-            of.witness([poses, sizes], [contacts, weights, nearest]);
+            of.witness([poses, sizes], [contacts, weights, nearest, &mut []]);
         }
         let (contacts, weights) = grad.split_at(GEOMETRY * of.n_contacts);
         let [to_poses, to_sizes] = to;

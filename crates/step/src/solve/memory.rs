@@ -20,6 +20,8 @@ layout! {
         screws,
         /// The contacts, [`CONTACT_OPERAND`] numbers each.
         contacts,
+        /// A number for each group of contacts, or none: see [`presence`].
+        near,
         /// P's entries, in the order of [`Structure`].
         p,
         /// The linear term g, in elimination order.
@@ -104,6 +106,7 @@ impl Operands<usize> {
         Self {
             screws: 6 * s.ns,
             contacts: CONTACT_OPERAND * s.nc(),
+            near: presence::n_groups(s),
             p: s.np(),
             g: s.nv,
             kappa: 1,
@@ -170,6 +173,7 @@ impl Places {
 pub(crate) struct Problem<'a, R> {
     pub(crate) screws: &'a [R],
     pub(crate) contacts: &'a [R],
+    pub(crate) near: &'a [R],
     pub(crate) p: &'a [R],
     pub(crate) g: &'a [R],
     pub(crate) kappa: R,
@@ -184,6 +188,7 @@ impl<'a, R: Real> Problem<'a, R> {
         Self {
             screws: part(&at.screws),
             contacts: part(&at.contacts),
+            near: part(&at.near),
             p: part(&at.p),
             g: part(&at.g),
             kappa: memory[at.kappa.start],

@@ -97,6 +97,9 @@ impl Stage for Load<'_> {
         let to = at.operands.cut(memory).0;
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
+        for near in to.near {
+            *near = R::one();
+        }
         // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted. Those in double
         // precision stay as they are.
         for contact in to.contacts.chunks_exact_mut(CONTACT_OPERAND) {

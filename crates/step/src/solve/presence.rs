@@ -1,34 +1,40 @@
 //! Which groups of contacts have one with a weight. Of a hand whose links may touch each other nearly all contacts, tens of thousands, are
-//! far apart and have none. What passes over contacts need not look at them: it goes through [`present`].
+//! far apart and have none. What passes over contacts need not look at them: it goes through [`present`]. For a problem's contacts, `near`
+//! is 0 for groups that are known to have no weight in any world of the lane before they are looked at: of their numbers only μ and weight
+//! are set.
 
 use fingertip_lanes::lane::{Pairs, Parts, Real, Zip};
 
 use super::cone::{CONTACT_OPERAND, WEIGHT};
+use super::memory::Problem;
 use super::structure::Structure;
 
 /// Fewer contacts than this are one group that always is there.
 const FEW: usize = 80;
 
 /// The number of groups; 0 for few contacts.
-pub(super) fn n_groups(s: &Structure) -> usize {
+pub(crate) fn n_groups(s: &Structure) -> usize {
     if s.nc() < FEW { 0 } else { s.groups.len() }
 }
 
 /// Writes the largest weight in each group.
 #[inline(always)]
-pub(super) fn find<R: Real>(s: &Structure, contacts: &[R], presence: &mut [R]) {
-    let mut contacts = contacts.chunks_exact(CONTACT_OPERAND);
-    for (largest, &n) in presence.iter_mut().zip_inline(&s.groups) {
+pub(super) fn find<R: Real>(s: &Structure, problem: &Problem<R>, presence: &mut [R]) {
+    let mut first = 0;
+    for ((largest, &near), &n) in presence.iter_mut().zip_inline(problem.near).zip_inline(&s.groups) {
         *largest = R::zero();
-        for contact in contacts.by_ref().take(n) {
-            *largest = largest.max(contact[WEIGHT]);
+        if !R::is_nowhere(near.gt(R::zero())) {
+            for contact in problem.contacts[CONTACT_OPERAND * first..].chunks_exact(CONTACT_OPERAND).take(n) {
+                *largest = largest.max(contact[WEIGHT]);
+            }
         }
+        first += n;
     }
 }
 
 /// [`Real::parts`] of what belongs to contacts, one item each, but for those of groups without weight in every world of the lane.
 #[inline(always)]
-pub(super) fn present<'a, R: Real, I: IntoIterator>(
+pub(crate) fn present<'a, R: Real, I: IntoIterator>(
     s: &'a Structure,
     presence: &'a [R],
     of: I,
@@ -38,7 +44,7 @@ pub(super) fn present<'a, R: Real, I: IntoIterator>(
 }
 
 /// The iterator of [`present`].
-pub(super) struct Present<'a, R, I> {
+pub(crate) struct Present<'a, R, I> {
     of: I,
     groups: Pairs<std::slice::Iter<'a, usize>, std::slice::Iter<'a, R>>,
     /// Items of the present group that are still to come.

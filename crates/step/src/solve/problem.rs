@@ -3,7 +3,7 @@
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
-use super::cone::Cone;
+use super::cone::{CONTACT_OPERAND, Cone, MU};
 use super::dry::Dry;
 use super::friction::Answer;
 use super::law::Law;
@@ -278,9 +278,16 @@ pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
 pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mask {
     // Four sums do not wait for each other.
     let mut sums = [problem.kappa.doubt(R::zero()); 4];
-    for part in [problem.screws, problem.contacts, problem.p, problem.g, problem.gaps] {
+    let contacts = problem.contacts.as_chunks::<CONTACT_OPERAND>().0;
+    for contact in present(s, problem.near, contacts) {
+        for four in contact.as_chunks::<4>().0 {
+            for (sum, &x) in sums.iter_mut().zip_inline(four) {
+                *sum = x.doubt(*sum);
+            }
+        }
+    }
+    for part in [problem.screws, problem.p, problem.g, problem.gaps] {
         let (fours, rest) = part.as_chunks::<4>();
-        // Two contacts at a time.
         for fours in R::parts(fours.chunks(6)) {
             for four in fours {
                 for (sum, &x) in sums.iter_mut().zip_inline(four) {
@@ -292,12 +299,14 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
             sums[0] = x.doubt(sums[0]);
         }
     }
-    let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    let mut good = sum.is_finite().and(problem.kappa.gt(R::zero()));
-    for i in R::parts(0..s.nc()) {
-        let cone = Cone::read(problem.contacts, i);
-        good = good.and(cone.mu.lt(R::zero()).not());
+    let mut good = problem.kappa.gt(R::zero());
+    for contact in R::parts(contacts) {
+        let mu = contact[MU];
+        good = good.and(mu.lt(R::zero()).not());
+        sums[0] = mu.doubt(sums[0]);
     }
+    let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    good = good.and(sum.is_finite());
     for l in s.dry() {
         good = good.and(problem.gaps[l].gt(R::zero()));
     }

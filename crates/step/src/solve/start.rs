@@ -216,11 +216,18 @@ pub(super) fn renew<R: Real>(
 /// The worlds that are given nonzero forces (warm start).
 #[inline(always)]
 pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
-    let mut largest = R::zero();
-    for &force in problem.warm {
-        largest = largest.max(force.abs());
+    // Four maxima do not wait for each other.
+    let mut largest = [R::zero(); 4];
+    let (fours, rest) = problem.warm.as_chunks::<4>();
+    for four in fours {
+        for (largest, force) in largest.iter_mut().zip_inline(four) {
+            *largest = largest.max(force.abs());
+        }
     }
-    largest.gt(R::zero())
+    for force in rest {
+        largest[0] = largest[0].max(force.abs());
+    }
+    largest[0].max(largest[1]).max(largest[2].max(largest[3])).gt(R::zero())
 }
 
 /// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given none at

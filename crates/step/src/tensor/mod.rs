@@ -80,26 +80,26 @@ impl<'a, const W: usize> Groups<'a, W> {
     }
 }
 
-/// The numbers of a tensor, to be [read in groups](Reader::groups): in place where candle has them as a part of rows.
+/// The numbers of a tensor, to be [read in groups](Reader::groups) of W: in place where candle has them as a part of rows.
 #[derive(Debug)]
-pub struct Reader<'a, G> {
+pub struct Reader<'a, G, const W: usize> {
     guard: (G, &'a Layout),
     copy: Vec<f64>,
 }
 
-/// Opens a tensor for reading, in double precision.
+/// Opens a tensor for reading in groups of W numbers, in double precision.
 ///
 /// # Errors
 /// If numbers cannot be copied to the CPU.
-pub fn read<const W: usize>(tensor: &Tensor) -> Result<Reader<'_, impl Deref<Target = Storage>>> {
+pub fn read<const W: usize>(tensor: &Tensor) -> Result<Reader<'_, impl Deref<Target = Storage>, W>> {
     let guard = tensor.storage_and_layout();
     let is_there = Groups::<W>::in_place(&guard.0, guard.1).is_some();
     Ok(Reader { copy: if is_there { Vec::new() } else { numbers(tensor)? }, guard })
 }
 
-impl<G: Deref<Target = Storage>> Reader<'_, G> {
-    /// The numbers in groups of as many as [`read`] was told.
-    pub fn groups<const W: usize>(&self) -> Groups<'_, W> {
+impl<G: Deref<Target = Storage>, const W: usize> Reader<'_, G, W> {
+    /// The numbers in groups.
+    pub fn groups(&self) -> Groups<'_, W> {
         let copy = Groups { all: &self.copy, start: 0, stride: W, len: self.copy.len() / W };
         Groups::in_place(&self.guard.0, self.guard.1).unwrap_or(copy)
     }

@@ -1,13 +1,13 @@
 //! Balls around shapes, on lanes of worlds. Two shapes whose balls are farther apart than `contact_distance` have one contact, that of
 //! the balls: nothing nearer is computed.
 
-use fingertip_lanes::lane::{Mask, Real};
+use fingertip_lanes::lane::{Mask, Real, Zip};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, rotate_back, scale, splat, sub};
 use fingertip_scene::Shape;
 
 use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use crate::contact::bound::{Bound, Round};
-use crate::contact::numbers::{GEOMETRY, UNUSED};
+use crate::contact::numbers::{GEOMETRY, PHI, UNUSED};
 
 impl Bound {
     #[inline(always)]
@@ -113,15 +113,27 @@ impl<R: Real> Bounds<R> {
     /// unused.
     #[inline(always)]
     pub(super) fn put(&self, far: R::Mask, contacts: &mut [R], weights: &mut [R]) {
-        for k in 0..weights.len() {
-            let (phi, weight) = if k == 0 { (self.contact.phi, R::one()) } else { (R::splat(UNUSED), R::zero()) };
-            let mut numbers = [R::zero(); GEOMETRY];
-            Contacts { numbers: &mut numbers, swapped: false }.set(0, Contact { phi, ..self.contact });
-            for i in 0..GEOMETRY {
-                let to = &mut contacts[GEOMETRY * k + i];
-                *to = R::select(far, numbers[i], *to);
+        self.each(contacts, weights, |to, number| *to = R::select(far, number, *to));
+    }
+
+    /// [`Bounds::put`] in all worlds.
+    #[inline(always)]
+    pub(super) fn fill(&self, contacts: &mut [R], weights: &mut [R]) {
+        self.each(contacts, weights, |to, number| *to = number);
+    }
+
+    /// Sets each number of a pair's contacts, and their weights.
+    #[inline(always)]
+    fn each(&self, contacts: &mut [R], weights: &mut [R], set: impl Fn(&mut R, R)) {
+        let mut numbers = [R::zero(); GEOMETRY];
+        Contacts { numbers: &mut numbers, swapped: false }.set(0, self.contact);
+        let mut weight = R::one();
+        for (contact, to) in contacts.as_chunks_mut::<GEOMETRY>().0.iter_mut().zip_inline(weights) {
+            for (to, &number) in contact.iter_mut().zip_inline(&numbers) {
+                set(to, number);
             }
-            weights[k] = R::select(far, weight, weights[k]);
+            set(to, weight);
+            (numbers[PHI], weight) = (R::splat(UNUSED), R::zero());
         }
     }
 

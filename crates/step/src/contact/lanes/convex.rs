@@ -42,7 +42,7 @@ macro_rules! of_kind {
 }
 
 /// Computes the contacts of a pair, [`GEOMETRY`] numbers each, and their weights. For a pair without a formula also `nearest`:
-/// normal, points and φ where the shapes are nearest, for the derivatives.
+/// normal, points and φ where the shapes are nearest, for the derivatives. Is the pair known to be far in every world?
 #[inline(always)]
 pub(crate) fn witness<R: Lane>(
     pair: &ConvexPair,
@@ -50,13 +50,18 @@ pub(crate) fn witness<R: Lane>(
     contacts: &mut [R],
     weights: &mut [R],
     nearest: &mut [R],
-) {
+) -> bool {
     let Some((bounds, reach)) = pair.bounds() else {
-        return near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
+        near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
+        return false;
     };
     let bounds = Bounds::new(bounds, &sides(places));
     let far = bounds.are_far(reach);
     let near = far.not();
+    if R::is_nowhere(near) {
+        bounds.fill(contacts, weights);
+        return true;
+    }
     R::when(
         near,
         &mut (&mut *contacts, &mut *weights, nearest),
@@ -69,6 +74,7 @@ pub(crate) fn witness<R: Lane>(
         #[inline(always)]
         |(contacts, weights)| bounds.put(far, contacts, weights),
     );
+    false
 }
 
 /// [`witness`] in worlds of the mask. Others get any numbers.

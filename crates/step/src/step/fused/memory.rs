@@ -29,6 +29,8 @@ layout! {
         /// Normal, closest points and φ of each convex pair's shapes, laid out as `geometry`.
         nearest,
         contacts,
+        /// Which groups of contacts are near: see [`solve::present`].
+        near,
         motion,
         p,
         /// Rolling stiffness to be added to P's entries: see `RollingTables::fill`.
@@ -131,6 +133,7 @@ impl Places {
             share: pairs.n_weights(),
             nearest: GEOMETRY * pairs.n_convex,
             contacts: CONTACT_OPERAND * s.nc(),
+            near: solve::n_groups(s),
             motion: problem.n_motions(),
             p: s.np(),
             rolling: rolling.stiffened.entries.len(),
@@ -193,6 +196,7 @@ impl Places {
                 operands: Operands {
                     screws: screws(&numbers.kin),
                     contacts: numbers.contacts.clone(),
+                    near: numbers.near.clone(),
                     p: numbers.p.clone(),
                     g: numbers.g.clone(),
                     kappa: numbers.kappa.clone(),

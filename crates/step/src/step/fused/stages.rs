@@ -4,7 +4,7 @@ use candle_core::Result;
 
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, Status, WEIGHT};
+use crate::solve::{CONTACT_OPERAND, Status, WEIGHT, present};
 use crate::step::operands::is_usable;
 use crate::tensor::rows::TensorGuard;
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy, inlined, zero_unless};
@@ -89,7 +89,7 @@ impl Stage for Geometry<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let m = plan.places.memory(memory).0.numbers;
-        plan.pairs.witness([m.kin, plan.sizes(m.par)], [m.geometry, m.share, m.nearest]);
+        plan.pairs.witness([m.kin, plan.sizes(m.par)], [m.geometry, m.share, m.nearest, m.near]);
     }
 }
 
@@ -124,7 +124,12 @@ impl Plan {
     /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
     #[inline(always)]
     pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
-        for c in R::parts(0..self.nc) {
+        if !m.near.is_empty() {
+            for contact in m.contacts.chunks_exact_mut(CONTACT_OPERAND) {
+                contact[WEIGHT] = R::zero();
+            }
+        }
+        for c in present(&self.structure, m.near, 0..self.nc) {
             let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
             to[WEIGHT] = self.weight(c, to[PHI]).0 * share(m.share, c);

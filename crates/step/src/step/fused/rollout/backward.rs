@@ -11,7 +11,7 @@ use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 
 use super::super::super::torsion::Turning;
 use super::super::kernel::Kernel;
-use super::super::memory::{Memory, TURNING};
+use super::super::memory::{GEOMETRY, Memory, TURNING};
 use super::super::plan::Plan;
 use super::super::stages::{Load, per};
 use super::forward::Forward;
@@ -150,8 +150,8 @@ impl Stage for Recover<'_> {
             add_vec3(forces, 3 * contact, scale(-along, cone.n));
         }
         for c in 0..plan.nc {
-            let contact = &m.contacts[CONTACT_OPERAND * c..];
-            let (n, mu, force) = (vec3_at(contact, NORMAL), contact[MU], vec3_at(forces, 3 * c));
+            let (n, mu) = (vec3_at(m.geometry, GEOMETRY * c + NORMAL), m.contacts[CONTACT_OPERAND * c + MU]);
+            let force = vec3_at(forces, 3 * c);
             let inverse = per(mu, R::one());
             let along = dot(n, force);
             put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
