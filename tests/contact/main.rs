@@ -13,6 +13,7 @@ mod pair_formulas;
 mod pair_gradients;
 mod pair_rules;
 mod pairs;
+mod reduced_hulls;
 mod separation;
 mod ties;
 mod torsion;

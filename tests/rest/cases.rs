@@ -132,6 +132,12 @@ fn a_block_on_a_log_rests() {
 }
 
 /// Without its curvature in the step it swings for ever, and its energy rises by more than linearised gaps explain.
+/// Where far closest points stand for all, light things beside walls tip to and fro by 0.005° a step.
+#[test]
+fn a_light_cube_between_two_walls_stays_still() {
+    check("between_walls.toml", |_, _| Vec::new());
+}
+
 #[test]
 fn what_swings_is_seen() {
     let text = texts("block_on_log.toml")[0].replace("[params]\n", "[params]\nrolling = false\n");

@@ -432,6 +432,32 @@ fn what_is_left_out_is_said_once() {
     assert!(scene.all_warnings().contains(&format!("left_out: {}", own[0])), "{:?}", scene.all_warnings());
 }
 
+/// A tetrahedron and a point outside, 0.1/√3 from its slanted face: the hull that touches lacks it, the mass does not.
+#[test]
+fn maxhullvert_limits_hulls() {
+    let read = |limit: &str| {
+        let text = format!(
+            "<mujoco><asset><mesh name=\"m\" inertia=\"convex\" {limit} vertex=\"0 0 0 1 0 0 0 1 0 0 0 1 .4 .4 .3\"/></asset>\
+             <worldbody><body name=\"b\"><joint name=\"j\"/><geom type=\"mesh\" mesh=\"m\" density=\"1\"/></body></worldbody>\
+             <actuator><position joint=\"j\" kp=\"1\"/></actuator></mujoco>"
+        );
+        Scene::from_mjcf_text(&text, "")
+    };
+    let scene = read("maxhullvert=\"4\"").unwrap();
+    let link = scene.robots[0].articulation.links.iter().find(|link| link.name == "b").unwrap();
+    assert_eq!(link.collisions[0].shape.hulled().unwrap().vertices().len(), 4);
+    let mass = link.inertia.as_ref().unwrap().mass;
+    assert!((mass - 1.1 / 6.0).abs() < 1e-12, "{mass}");
+    let said = "link \"b\": hull of 4 of 5 vertices: the others stick out by up to 57.735 mm";
+    assert!(scene.all_notes().iter().any(|note| note.ends_with(said)), "{:?}", scene.all_notes());
+    for limit in ["", "maxhullvert=\"-1\"", "maxhullvert=\"5\""] {
+        let scene = read(limit).unwrap();
+        assert!(!scene.all_notes().iter().any(|note| note.contains("vertices")), "{limit}: {:?}", scene.all_notes());
+    }
+    let error = read("maxhullvert=\"3\"").unwrap_err().to_string();
+    assert!(error.contains("maxhullvert: expected a whole number of at least 4, or -1 for no limit, got 3"), "{error}");
+}
+
 /// What moves otherwise than in MuJoCo is a warning, whatever it is.
 #[test]
 fn what_moves_otherwise_is_a_warning() {

@@ -26,7 +26,7 @@ pub use articulation::{
 pub use fingertip_shapes::file::{Folder, Texts};
 pub use fingertip_shapes::{
     Collision, Decompose, DistanceGrid, GridDistance, GridSettings, Hull, HullFace, HullSide, Inertia, MeshFile,
-    Partners, Parts, Shape, Surface, Triangles, check, unknown,
+    Partners, Parts, Reduced, Shape, Surface, Triangles, check, unknown,
 };
 pub use rest::Rest;
 pub use scene::{

@@ -70,6 +70,29 @@ fn what_is_written_comes_back() {
     assert!((size - back.steps[119].scalars["force on ball"]).abs() < 1e-8);
 }
 
+/// Of a step, a record has the contacts that are nearer than their reach at its start, with the step's own distances.
+#[test]
+fn contacts_that_are_near_are_kept() {
+    let mut scene = Scene::load("assets/scenes/cube_fingertips.toml").unwrap();
+    scene.params.contact_distance = Some(0.01);
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let recording = roll_out(scene, 60);
+    let (mut kept, mut left_out) = (0, 0);
+    for pair in recording.steps.windows(2) {
+        let q = model.tensor(&[&pair[0].end.q]).unwrap();
+        let phi: Vec<f64> = step.contacts(&q).unwrap().phi.flatten_all().unwrap().to_vec1().unwrap();
+        for (i, &phi) in phi.iter().enumerate() {
+            match pair[1].contacts.get(i) {
+                Some(contact) => assert!(phi < 0.01 && (contact.phi - phi).abs() < 1e-12, "{i}: {phi}, {contact:?}"),
+                None => assert!(phi >= 0.01, "{i}: {phi}"),
+            }
+            *if phi < 0.01 { &mut kept } else { &mut left_out } += 1;
+        }
+    }
+    assert!(kept > 0 && left_out > 0, "{kept} kept, {left_out} left out");
+}
+
 #[test]
 fn hulls_come_back() {
     let points = [[0.05, 0.0, 0.0], [-0.05, 0.0, 0.0], [0.0, 0.05, 0.0], [0.0, -0.05, 0.0], [0.0, 0.0, 0.04]];

@@ -105,7 +105,7 @@ impl Mjcf<'_> {
                 continue;
             }
             if self.is_solid(geom) {
-                link.collisions.extend(self.collision(geom)?);
+                link.collisions.extend(self.collision(geom, &mut |note| said.notes.push(place(&note)))?);
             }
             if geom.is_visible()
                 && let Some((look, pose)) = geom.look(&self.meshes)?
@@ -122,14 +122,21 @@ impl Mjcf<'_> {
         geom.touches() || geom.name.as_ref().is_some_and(is_named)
     }
 
-    /// The geom's shape; none of a kind that is not read.
-    pub(super) fn collision(&self, geom: &Geom) -> Result<Option<Collision>> {
-        let (shape, mesh) = match &geom.form {
-            Form::Mesh(mesh) => (self.meshes.get(*mesh).hull()?, self.meshes.get(*mesh).file()),
-            Form::Shape(shape) => (shape.clone(), None),
+    /// The geom's shape; none of a kind that is not read. `note` is told what it leaves out.
+    pub(super) fn collision(&self, geom: &Geom, note: &mut impl FnMut(String)) -> Result<Option<Collision>> {
+        let (shape, mesh, most) = match &geom.form {
+            Form::Mesh(mesh) => {
+                let mesh = self.meshes.get(*mesh);
+                (mesh.hull()?, mesh.file(), mesh.most)
+            }
+            Form::Shape(shape) => (shape.clone(), None, None),
             Form::Other(_) => return Ok(None),
         };
-        Ok(Some(Collision { surface: Some(geom.surface), mesh, ..Collision::new(shape, geom.pose) }))
+        let mut collision = Collision { surface: Some(geom.surface), mesh, ..Collision::new(shape, geom.pose) };
+        if let Some(most) = most {
+            collision.reduce_hull(most)?.into_iter().for_each(note);
+        }
+        Ok(Some(collision))
     }
 
     /// The link and the number of the shape of the geom with this name.

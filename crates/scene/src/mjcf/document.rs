@@ -39,7 +39,7 @@ const IDLE: [&str; 16] = [
 /// Attributes that move nothing: looks, sizes of memory, numerics; the softness of contacts and equalities, in whose
 /// place this library's parameters are; and damping and delay of a command's own controller, which the step takes for
 /// made up for.
-const IDLE_ATTRIBUTES: [&str; 56] = [
+const IDLE_ATTRIBUTES: [&str; 55] = [
     "name",
     "class",
     "user",
@@ -50,7 +50,6 @@ const IDLE_ATTRIBUTES: [&str; 56] = [
     "normal",
     "texdir",
     "texturedir",
-    "maxhullvert",
     "smoothnormal",
     "content_type",
     "octree_maxdepth",

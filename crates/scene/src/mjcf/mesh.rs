@@ -40,6 +40,8 @@ pub(super) struct Mesh<'a> {
     rotation: UnitQuaternion<f64>,
     filling: Filling,
     hull: OnceCell<Shape>,
+    /// The most vertices that its hull has where it touches, if the file says so.
+    pub(super) most: Option<usize>,
     /// Faces that stand twice, of a mesh whose mass is exact; known once that has been asked for.
     doubled: Cell<usize>,
 }
@@ -108,6 +110,15 @@ impl<'a> Mesh<'a> {
             }
             _ => Filling::Legacy,
         };
+        // −1 stands for no limit.
+        let most = match node.numbers::<1>("maxhullvert")? {
+            None | Some([-1.0]) => None,
+            Some([most]) if most > 3.0 && most.fract() == 0.0 => Some(most as usize),
+            Some([most]) => {
+                let message = format!("expected a whole number of at least 4, or -1 for no limit, got {most}");
+                return Err(node.invalid("maxhullvert", message));
+            }
+        };
         Ok(Self {
             name,
             source,
@@ -116,6 +127,7 @@ impl<'a> Mesh<'a> {
             rotation: turned.transpose()?.unwrap_or_default(),
             filling,
             hull: OnceCell::new(),
+            most,
             doubled: Cell::new(0),
             node,
         })

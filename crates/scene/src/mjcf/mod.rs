@@ -315,7 +315,8 @@ impl<'a> Mjcf<'a> {
             let kind = if let geom::Form::Shape(shape) = &geom.form { shape.name() } else { "mesh" };
             let name = names.unique(geom.name.as_deref().unwrap_or(kind));
             geom.name.as_deref().map(|geom| still.insert(geom, name.clone()));
-            let body = ObjectBody::Rigid { inertia: None, collisions: self.collision(geom)?.into_iter().collect() };
+            let collision = self.collision(geom, &mut |note| scene.notes.push(format!("{name}: {note}")))?;
+            let body = ObjectBody::Rigid { inertia: None, collisions: collision.into_iter().collect() };
             let (freedom, pose) = (Freedom::Fixed, nalgebra::Isometry3::identity());
             scene.objects.push(Object { name, body, freedom, pose, sites: Vec::new() });
         }

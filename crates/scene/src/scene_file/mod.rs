@@ -47,6 +47,7 @@ impl Scene {
     /// connections = [{ a = "follower", at_a = [0.0, -0.018, 0.006], b = "coupler" }]    # points that springs hold together (loops);
     ///                                      # stiffness = 1e6 N/m; also of objects
     /// decompose = { tolerance = 0.001 }    # its collision meshes as convex parts in place of hulls; also of objects with urdf or mjcf
+    /// hull_vertices = 64                   # the most that each of its hulls has; also of objects
     /// mount = { robot = "arm", link = "flange" }    # welded to the link of a robot above; position and so on are then in its frame
     /// sites = [{ name = "pad", link = "tip", at = [0.0, 0.0, 0.027] }]    # named points, with rpy or quaternion; link: the root by default
     /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in place of the URDF's own

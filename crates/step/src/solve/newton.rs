@@ -53,7 +53,7 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
-    presence::find(s, problem, work.presence);
+    presence::find(s, (problem.near, problem.contacts), work.presence);
     fill_columns(s, problem, work.presence, work.columns.as_chunks_mut().0);
     for (i, state) in present(s, work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         state.start(problem.contacts, i);

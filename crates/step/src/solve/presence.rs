@@ -6,7 +6,6 @@
 use fingertip_lanes::lane::{Pairs, Parts, Real, Zip};
 
 use super::cone::{CONTACT_OPERAND, WEIGHT};
-use super::memory::Problem;
 use super::structure::Structure;
 
 /// Fewer contacts than this are one group that always is there.
@@ -19,12 +18,12 @@ pub(crate) fn n_groups(s: &Structure) -> usize {
 
 /// Writes the largest weight in each group.
 #[inline(always)]
-pub(super) fn find<R: Real>(s: &Structure, problem: &Problem<R>, presence: &mut [R]) {
+pub(super) fn find<R: Real>(s: &Structure, (near, contacts): (&[R], &[R]), presence: &mut [R]) {
     let mut first = 0;
-    for ((largest, &near), &n) in presence.iter_mut().zip_inline(problem.near).zip_inline(&s.groups) {
+    for ((largest, &near), &n) in presence.iter_mut().zip_inline(near).zip_inline(&s.groups) {
         *largest = R::zero();
         if !R::is_nowhere(near.gt(R::zero())) {
-            for contact in problem.contacts[CONTACT_OPERAND * first..].chunks_exact(CONTACT_OPERAND).take(n) {
+            for contact in contacts[CONTACT_OPERAND * first..].chunks_exact(CONTACT_OPERAND).take(n) {
                 *largest = largest.max(contact[WEIGHT]);
             }
         }

@@ -151,7 +151,7 @@ impl Stage for Balance<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, mut work) = self.at.of(memory);
-        presence::find(s, &problem, work.presence);
+        presence::find(s, (problem.near, problem.contacts), work.presence);
         fill_columns(s, &problem, work.presence, work.columns.as_chunks_mut().0);
         fill_pivots(s, problem.p, work.pivot);
         factor_p(s, problem.p, work.pivot, work.factor_p);
@@ -174,7 +174,7 @@ impl Stage for Factor<'_> {
         let (problem, work) = self.at.of(memory);
         let columns = work.columns.as_chunks_mut().0;
         if !self.solved {
-            presence::find(s, &problem, work.presence);
+            presence::find(s, (problem.near, problem.contacts), work.presence);
             fill_columns(s, &problem, work.presence, columns);
         }
         if s.friction.is_symmetric() {
