@@ -28,7 +28,7 @@ const BLOCK: usize = 256;
 /// torques (on b about the normal, N·m, if contacts have torsional friction), contacts (a, b, phi, normal from a to b,
 /// point on b), status (solved, iteration_limit, unsettled, frictionless, infeasible, bad_input), iterations and residual. If the
 /// step is not solved, a message names the deepest overlap, if there is one, or the number that is bad. One names bodies
-/// that pass through each other because they are farther apart than contact_distance. If it is unsettled, slip_gap is the gap
+/// that pass through each other because they are farther apart than their contacts reach. If it is unsettled, slip_gap is the gap
 /// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; net_forces, for each body that may touch
 /// something, and for each two bodies, the sum of the contact forces on it, N, and their torque about the origin of its frame, N·m, in
 /// world axes (on, by: null is everything, force, torque); log, for each iteration of the

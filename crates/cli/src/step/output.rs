@@ -111,13 +111,19 @@ impl Outputs {
 
 /// The bodies that a step takes through each other because they are too far apart at its start.
 fn passed_through(step: &Quasidynamic, q: &Tensor, result: &Step) -> TensorResult<Option<String>> {
-    let Some(distance) = step.model().params.contact_distance else { return Ok(None) };
-    let gaps = numbers(&step.gaps(q, result)?)?.into_iter().zip(numbers(&result.contacts.phi)?).enumerate();
-    let passed = gaps.filter(|(_, (gap, phi))| *gap < 0.0 && *phi >= distance).min_by(|a, b| a.1.0.total_cmp(&b.1.0));
-    Ok(passed.map(|(contact, (gap, _))| {
+    let (gaps, phi) = (numbers(&step.gaps(q, result)?)?, numbers(&result.contacts.phi)?);
+    let begun = phi.into_iter().zip(step.model().pairs.windows());
+    let passed =
+        gaps.into_iter().zip(begun).enumerate().filter(|(_, (gap, (phi, window)))| *gap < 0.0 && *phi >= window.reach);
+    let deepest = passed.map(|(contact, (gap, (_, window)))| (contact, gap, window)).min_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(deepest.map(|(contact, gap, window)| {
         let (a, b) = step.model().contact_names(contact);
-        let depth = -1e3 * gap;
-        format!("\"{a}\" and \"{b}\" pass through each other by {depth:.3} mm: the step begins beyond contact_distance")
+        let (depth, reach) = (-1e3 * gap, 1e3 * window.reach);
+        let why = match step.model().params.contact_distance {
+            Some(distance) if distance <= window.reach => "beyond contact_distance".to_owned(),
+            _ => format!("farther apart than links of one robot push each other, {reach:.3} mm"),
+        };
+        format!("\"{a}\" and \"{b}\" pass through each other by {depth:.3} mm: the step begins {why}")
     }))
 }
 

@@ -39,7 +39,7 @@ fn generated_scenes_pass() {
 /// Faces that are parallel whatever the joints do, boxes of equal sizes, no rounding: nothing is smooth in all directions.
 #[test]
 fn a_plain_gripper_passes() {
-    let text = passed(&["tests/audit/gripper.toml", "--states", "30"]);
+    let text = passed(&["tests/audit/gripper.toml", "--states", "80"]);
     assert!(text.contains("kinks, the first: state"), "{text}");
 }
 

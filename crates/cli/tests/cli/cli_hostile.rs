@@ -255,16 +255,17 @@ fn pads_that_begin_beyond_the_contact_distance() {
     let links = format!("<link name=\"base\"/>{}{}", pad("l"), pad("r"));
     let joints = joint("jl", "l", -0.01) + &joint("jr", "r", 0.01);
     std::fs::write(&urdf, format!("<robot name=\"pads\">{links}{joints}</robot>")).unwrap();
-    let answer = |name: &str, distance: f64| {
+    let thing = "[[object]]\nname = \"c\"\nbox = [0.005, 0.02, 0.02]\nmass = 0.05\nfreedom = \"free\"\n";
+    let answer = |name: &str, params: &str, thing: &str| {
         let text = format!(
-            "gravity = [0.0, 0.0, 0.0]\n[params]\nkappa = 1e6\nmu = 0.7\ncontact_distance = {distance}\nfade = 0.005\n\
-             [[object]]\nname = \"c\"\nbox = [0.005, 0.02, 0.02]\nmass = 0.05\nfreedom = \"free\"\n\
+            "gravity = [0.0, 0.0, 0.0]\n[params]\nkappa = 1e6\nmu = 0.7\n{params}\n{thing}\
              [[robot]]\nname = \"p\"\nurdf = {urdf:?}\nstiffness = 1000.0\nhome = {{ jl = -0.02, jr = -0.02 }}\n"
         );
         step(Scene::new(name, &text).path(), &[b"{\"u\": [0.03, 0.03]}".to_vec()]).remove(0)
     };
-    let held = answer("window", 0.02 + 1e-8);
-    let passed = answer("beyond", 0.0199);
+    let held = answer("window", "contact_distance = 0.02000001\nfade = 0.005", thing);
+    let passed = answer("beyond", "contact_distance = 0.0199\nfade = 0.005", thing);
+    let [own, near] = ["h = 0.001", "h = 0.03"].map(|h| answer("own", h, ""));
     let _ = std::fs::remove_file(&urdf);
     assert_eq!(held["status"], "solved", "{held}");
     for k in [7, 8] {
@@ -274,6 +275,11 @@ fn pads_that_begin_beyond_the_contact_distance() {
     assert_eq!(held.get("message"), None);
     let message = passed["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("\"p/l\" and \"p/r\" pass through each other by 50.000 mm"), "{passed}");
+    assert!(message.ends_with("begins beyond contact_distance"), "{passed}");
+    // The pads' own reach is 2 m/s times h; they are 50 mm apart.
+    let message = own["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with("farther apart than links of one robot push each other, 2.000 mm"), "{own}");
+    assert_eq!(near.get("message"), None, "{near}");
 }
 
 /// Why a line is one of bad input is in its answer.
