@@ -2,7 +2,9 @@
 //! creeps.
 
 use fingertip::Overrides;
-use fingertip::description::{Articulation, Collision, Freedom, Object, PairRule, Params, Robot, Scene, Shape};
+use fingertip::description::{
+    Articulation, Collision, Freedom, Friction, Object, PairRule, Params, Robot, Scene, Shape,
+};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use nalgebra::{Isometry3, Vector3};
@@ -71,12 +73,37 @@ fn rests_at_the_height() {
     }
 }
 
-/// The lightest counts, by its weight on each contact; robots that can fall count with all their links.
+/// On whatever there is and by both laws: floors of `hover_key.toml`, a public report.
+#[test]
+fn rests_at_the_height_on_all_floors() {
+    let cube = || Shape::cuboid([0.03; 3]);
+    let corners: Vec<[f64; 3]> =
+        (0..8).map(|k| [0, 1, 2].map(|i| if k >> i & 1 == 0 { -0.03 } else { 0.03 })).collect();
+    let slab = Object::rigid("slab", Shape::cuboid([0.5, 0.5, 0.05]), 1.0).with_freedom(Freedom::Fixed);
+    let slab = slab.with_pose(Isometry3::translation(0.0, 0.0, -0.05));
+    for (name, shape, floor) in [
+        ("box on a box", cube(), slab.clone()),
+        ("box on a half-space", cube(), Object::ground("table", 0.0)),
+        ("hull on a box", Shape::hull(&corners).unwrap(), slab),
+        ("hull on a half-space", Shape::hull(&corners).unwrap(), Object::ground("table", 0.0)),
+    ] {
+        for friction in Friction::ALL {
+            let thing = Object::rigid("thing", shape.clone(), 0.1).with_pose(Isometry3::translation(0.0, 0.0, 0.0301));
+            let mut scene = Scene::new().object(thing).object(floor.clone());
+            scene.params.friction = friction;
+            let mut run = Run::new(&scene.with_hover(1e-4).unwrap());
+            let least = run.steps(100, &[]).into_iter().fold(f64::INFINITY, f64::min);
+            assert!((least / 1e-4 - 1.0).abs() < 0.02, "{name}, {friction:?}: rests at {least:e} m");
+        }
+    }
+}
+
+/// The lightest on a half-space counts, by its weight on each contact; robots that can fall count with all their links.
 #[test]
 fn the_lightest_counts() {
     let ball = |name: &str, mass: f64| Object::rigid(name, Shape::sphere(0.02), mass);
     let hover = 1e-4;
-    let kappa = |scene: Scene| scene.with_hover(hover).unwrap().params.kappa;
+    let kappa = |scene: Scene| scene.object(Object::ground("table", 0.0)).with_hover(hover).unwrap().params.kappa;
     let one = kappa(Scene::new().object(ball("a", 0.3)));
     assert!((one * hover * 0.3 * GRAVITY / 2.0 - 1.0).abs() < EXACT);
     assert_eq!(kappa(Scene::new().object(ball("a", 0.3)).object(ball("b", 2.0))), one);
@@ -179,11 +206,11 @@ fn as_an_override() {
     }
 }
 
-/// A cube of 2 cm and 8 g rests a centimetre up at κ = 1e4: that is said. Shipped scenes have nothing to say.
+/// A cube of 2 cm and 8 g rests a centimetre above a half-space at κ = 1e4: that is said. Shipped scenes have nothing to say.
 #[test]
 fn warnings() {
     let cube = Object::rigid("cube", Shape::cuboid([0.01; 3]), 0.008);
-    let model = compile(&Scene::new().object(cube.clone()));
+    let model = compile(&Scene::new().object(cube.clone()).object(Object::ground("table", 0.0)));
     let said = model.hover_warnings(&model.parameters).unwrap();
     assert_eq!(said.len(), 1);
     assert!(said[0].starts_with("cube: at rest it hovers by up to 1.02e-2 m, with a size of 2.00e-2 m"), "{said:?}");

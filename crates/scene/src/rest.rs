@@ -1,12 +1,15 @@
 //! Bodies that gravity presses onto contacts: how high they hover on the barrier, and the κ for a given height.
 //!
-//! The barrier's force at a gap φ is 2/(κ φ). So a weight w that is shared by n contacts rests at
+//! The barrier's force at a gap φ is 2 s/(κ φ) by the relaxed law of friction, and half of that by Coulomb's, where s is the contact's
+//! share of its pair. So a weight w on contacts with shares that sum up to S rests at
 //!
-//! φ = 2 n/(κ w).
+//! φ = 2 S/(κ w), or S/(κ w).
+//!
+//! The contacts of a pair have S = 1 together; but on a half-space each contact of a box, a capsule or a cylinder has a share of 1.
 
 use nalgebra::Vector3;
 
-use super::{Collision, Freedom, Link, ObjectBody, Scene, check};
+use super::{Collision, Freedom, Friction, Link, ObjectBody, Scene, Shape, check};
 use fingertip_shapes::largest::largest;
 use fingertip_shapes::{Error, Result};
 
@@ -19,6 +22,8 @@ pub struct Rest {
     pub mass: f64,
     /// The most contacts that all its shapes together can have with one plane.
     pub contacts: usize,
+    /// κ w φ for its weight w and the height φ at which it rests if all its shapes carry: 2 S, or S by Coulomb's law.
+    pub softness: f64,
     /// The smallest extent, m; for an articulation, that of its largest link.
     pub size: f64,
     /// The motions that the thing, or its root link, is free to make.
@@ -39,10 +44,10 @@ impl Rest {
         self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
     }
 
-    /// The height, m, at which it rests on a plane if all its contacts share its weight. On fewer contacts it rests
-    /// lower. Infinite without a weight.
+    /// The height, m, at which it rests on something flat, a half-space if there is one, if all its contacts share its weight. On fewer
+    /// contacts it rests lower. Infinite without a weight.
     pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
-        2.0 * self.contacts as f64 / (kappa * self.weight(gravity))
+        self.softness / (kappa * self.weight(gravity))
     }
 
     /// The smallest κ, 1/J, at which none of these rests higher than `hover`, m. The one with the smallest weight on
@@ -52,7 +57,7 @@ impl Rest {
     /// If the height is not positive, or gravity presses nothing onto contacts.
     pub fn kappa(things: &[Self], hover: f64, gravity: [f64; 3]) -> Result<f64> {
         check::positive("hover", hover)?;
-        // φ and κ change places in φ = 2 n/(κ w).
+        // φ and κ change places in φ = 2 S/(κ w).
         let kappa = things.iter().filter(|thing| thing.weight(gravity) > 0.0).map(|thing| thing.hover(hover, gravity));
         let message = match kappa.max_by(f64::total_cmp) {
             Some(kappa) if kappa.is_finite() => return Ok(kappa),
@@ -84,19 +89,26 @@ impl Scene {
     /// All bodies that gravity can press onto contacts: movable objects and robots with a movable root link, if they
     /// have mass and shapes.
     pub fn rests(&self) -> Vec<Rest> {
+        let is_plane = |collision: &Collision| collision.shape == Shape::HalfSpace;
+        let has_plane = self.objects.iter().any(|object| match &object.body {
+            ObjectBody::Rigid { collisions, .. } => collisions.iter().any(is_plane),
+            ObjectBody::Articulated { .. } => false,
+        });
+        let of_weight = if self.params.friction == Friction::Coulomb { 1.0 } else { 2.0 };
+        let on = Support { has_plane, of_weight };
         let objects = self.objects.iter().filter_map(|object| match &object.body {
             ObjectBody::Rigid { inertia, collisions } => {
                 let mass = inertia.as_ref().map_or(0.0, |inertia| inertia.mass);
-                rest(&object.name, mass, &[collisions.as_slice()], object.freedom)
+                on.rest(&object.name, mass, &[collisions.as_slice()], object.freedom)
             }
             ObjectBody::Articulated { articulation, .. } => {
                 let links: Vec<&Link> = articulation.links.iter().collect();
-                of_links(&object.name, &links, object.freedom)
+                on.of_links(&object.name, &links, object.freedom)
             }
         });
         let robots = self.robots.iter().map(|robot| {
             let links: Vec<&Link> = self.carried(robot).flat_map(|robot| &robot.articulation.links).collect();
-            of_links(&robot.name, &links, robot.freedom)
+            on.of_links(&robot.name, &links, robot.freedom)
         });
         objects.chain(robots.flatten()).collect()
     }
@@ -113,12 +125,12 @@ impl Scene {
 }
 
 impl Scene {
-    /// With the κ of a scene that says nothing of it: the one that it has, or, if something would rest higher than by a twentieth of its size, the
-    /// smallest with which nothing does, 1e8 at most. A note says so.
+    /// With the κ of a scene that says nothing of it: the one that it has, or, if something could rest higher than by a twentieth of its size,
+    /// whatever it rests on and by either law of friction, the smallest with which nothing does, 1e8 at most. A note says so.
     pub(crate) fn with_kappa_by_default(mut self) -> Self {
         let (kappa, gravity) = (self.params.kappa, self.gravity);
         let things = self.rests();
-        let needs = |thing: &Rest| thing.hover(kappa, gravity) / (Rest::UNNOTICED * thing.size) * kappa;
+        let needs = |thing: &Rest| 2.0 * thing.contacts as f64 / (thing.weight(gravity) * Rest::UNNOTICED * thing.size);
         let needs = things.iter().map(|thing| (needs(thing), thing)).filter(|(needs, _)| needs.is_finite());
         let most = needs.max_by(|(a, _), (b, _)| a.total_cmp(b));
         if let Some((needs, Rest { name, size, .. })) = most.filter(|(needs, _)| *needs > kappa) {
@@ -132,18 +144,41 @@ impl Scene {
     }
 }
 
-fn of_links(name: &str, links: &[&Link], freedom: Freedom) -> Option<Rest> {
-    let mass = links.iter().filter_map(|link| link.inertia.as_ref()).map(|inertia| inertia.mass).sum();
-    let collisions: Vec<&[Collision]> = links.iter().map(|link| link.collisions.as_slice()).collect();
-    rest(name, mass, &collisions, freedom)
+/// What things rest on.
+struct Support {
+    /// Is there a half-space?
+    has_plane: bool,
+    /// κ w φ of a contact with a share of 1.
+    of_weight: f64,
 }
 
-/// `bodies` are the shapes of each link.
-fn rest(name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Rest> {
-    let contacts = bodies.iter().copied().flatten().map(|collision| collision.shape.contacts_on_plane()).sum();
-    let size = largest(bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)));
-    let can_rest = freedom != Freedom::Fixed && mass > 0.0 && contacts > 0;
-    can_rest.then(|| Rest { name: name.to_owned(), mass, contacts, size, freedom })
+impl Support {
+    fn of_links(&self, name: &str, links: &[&Link], freedom: Freedom) -> Option<Rest> {
+        let mass = links.iter().filter_map(|link| link.inertia.as_ref()).map(|inertia| inertia.mass).sum();
+        let collisions: Vec<&[Collision]> = links.iter().map(|link| link.collisions.as_slice()).collect();
+        self.rest(name, mass, &collisions, freedom)
+    }
+
+    /// `bodies` are the shapes of each link.
+    fn rest(&self, name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Rest> {
+        let shapes = || bodies.iter().copied().flatten().map(|collision| &collision.shape);
+        let contacts = shapes().map(Shape::contacts_on_plane).sum();
+        let softness = self.of_weight * shapes().map(|shape| self.shares(shape)).sum::<f64>();
+        let size = largest(bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)));
+        let can_rest = freedom != Freedom::Fixed && mass > 0.0 && contacts > 0;
+        can_rest.then(|| Rest { name: name.to_owned(), mass, contacts, softness, size, freedom })
+    }
+
+    /// The shares of a shape's contacts with what it rests on.
+    fn shares(&self, shape: &Shape) -> f64 {
+        match shape {
+            Shape::HalfSpace => 0.0,
+            Shape::Box { .. } | Shape::Capsule { .. } | Shape::Cylinder { .. } if self.has_plane => {
+                shape.contacts_on_plane() as f64
+            }
+            _ => 1.0,
+        }
+    }
 }
 
 /// The smallest of the extents of all shapes together along the body's axes, m.

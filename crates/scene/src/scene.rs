@@ -72,8 +72,8 @@ pub struct Params {
     /// times as far. With the default, things fall at 1 m/s, as in reality after a fall of 5 cm. For other h, ε = 10 h
     /// (h in s) does the same.
     pub epsilon: f64,
-    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest, shared by n
-    /// contacts, hovers at 2 n/(κ m g), or half of that with Coulomb's law. [`Scene::with_hover`], or `hover` instead
+    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest hovers at 2/(κ m g), on n contacts with a
+    /// half-space at 2 n/(κ m g); half of that with Coulomb's law. [`Scene::with_hover`], or `hover` instead
     /// of `kappa` in a scene file, chooses κ by that height. A scene file that has neither gets 1e4, or as much more as it takes for nothing to rest higher than
     /// a twentieth of its size.
     ///

@@ -563,7 +563,7 @@ fn floating_bases_and_hovering_cubes() {
     let urdf = Path::new("assets/robots/planar_arm.urdf").canonicalize().unwrap();
     let text = format!(
         "[params]\nkappa = 1e4\n[[object]]\nname = \"cube\"\nbox = [0.01, 0.01, 0.01]\nmass = 0.008\nfreedom = \"free\"\nposition = [0, 0, 1]\n\
-         [[robot]]\nname = \"arm\"\nurdf = {urdf:?}\nfreedom = \"free\"\nposition = [0.5, 0.0, 0.25]\n"
+         [[object]]\nname = \"floor\"\nhalfspace = [0, 0, 1, -1]\n[[robot]]\nname = \"arm\"\nurdf = {urdf:?}\nfreedom = \"free\"\nposition = [0.5, 0.0, 0.25]\n"
     );
     std::fs::write(&scene, text).unwrap();
     let path = scene.to_str().unwrap();
