@@ -141,7 +141,7 @@ fn again(recording: &Recording, DeepAgain { bodies: [a, b], steps, last, depth }
 fn far(recording: &Recording, FarStep { body, steps, farthest, motion, size }: &FarStep) -> String {
     let Motion { distance, angle } = motion;
     format!(
-        "TOO FAR {}: it touches something in {steps} steps that move it by more than its size, {:.0} mm, or turn it by more than 45°; in \
+        "TOO FAR {}: something is in its way in {steps} steps that move it by more than its size, {:.0} mm, or turn it by more than 45°; in \
          step {farthest} it moves by {:.0} mm and turns by {:.0}°. A step's contacts are planes: shorter steps (params: h) or more inertia \
          (epsilon) move it less in each",
         recording.bodies[*body].name,

@@ -151,19 +151,20 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
     found
 }
 
-/// An object that moved in a step by more than its size, or turned by more than 45°, while it touched something. A step's contacts are the planes that
-/// they are at its start, and it takes turns for small ones: what comes of so long a step may be anything.
+/// An object that moved in a step by more than its size, or turned by more than 45°, while it touched something; or an object or a link of a robot
+/// that moved so beside a distance grid, of which a step sees the nearest side alone. A step's contacts are the planes that they are at its start,
+/// and it takes turns for small ones: what comes of so long a step may be anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FarStep {
-    /// The object's body.
+    /// The body.
     pub body: usize,
     /// The number of such steps.
     pub steps: usize,
-    /// The one in which the object moved farthest, counted from 1.
+    /// The one in which the body moved farthest, counted from 1.
     pub farthest: usize,
-    /// The object's motion in it.
+    /// The body's motion in it.
     pub motion: Motion,
-    /// The object's size: about the distance from its origin to its farthest point, m.
+    /// The body's size: about the distance from its origin to its farthest point, m.
     pub size: f64,
 }
 
@@ -182,24 +183,29 @@ fn reach(shape: &ShapeRecord) -> Option<f64> {
     Some(own + norm(&shape.position))
 }
 
-/// The objects that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only turns count.
+/// The bodies that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only turns count.
 pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
     let of = |body: usize| recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body);
     let is_flat = |body: usize| of(body).all(|shape| shape.kind == "halfspace");
-    let objects = recording.objects.iter().filter(|object| recording.bodies[object.body].role == Role::Object);
+    let is_grid = |body: usize| of(body).any(|shape| shape.kind == "mesh");
+    let has_role = |body: usize, role: Role| recording.bodies[body].role == role;
+    let objects = recording.objects.iter().filter(|object| has_role(object.body, Role::Object));
+    let objects = objects.map(|object| (object.body, Some(TOUCHES * object.mass * norm(&recording.params.gravity))));
+    let links = (0..recording.bodies.len()).filter(|&body| has_role(body, Role::Robot) && of(body).next().is_some());
     let mut found: Vec<FarStep> = Vec::new();
-    for object in objects {
-        let (body, least) = (object.body, TOUCHES * object.mass * norm(&recording.params.gravity));
+    for (body, least) in objects.chain(links.map(|link| (link, None))) {
         let size = largest(of(body).filter_map(reach));
         let mut far = FarStep { body, steps: 0, farthest: 0, motion: Motion::default(), size };
         let mut before = &recording.start.poses[body];
         for (k, step) in recording.steps.iter().enumerate() {
             let motion = Motion::between(before, &step.end.poses[body]);
             before = &step.end.poses[body];
-            let others = step.contacts.iter().filter_map(|ContactRecord { contact, force, .. }| {
+            let others = step.contacts.iter().filter_map(|ContactRecord { contact, force, phi, .. }| {
                 let pair = &recording.contacts[*contact];
                 let other = if pair.a == body { pair.b } else { pair.a };
-                ([pair.a, pair.b].contains(&body) && norm(force) > least).then_some(other)
+                let touches =
+                    least.is_some_and(|least| norm(force) > least) || is_grid(other) && *phi < motion.distance;
+                ([pair.a, pair.b].contains(&body) && touches).then_some(other)
             });
             let is_far = |other: usize| motion.angle > TURNED || (motion.distance > size && !is_flat(other));
             if others.into_iter().any(is_far) {

@@ -7,6 +7,7 @@ use fingertip::show::{ObjectReport, Recording, Source, Verdict, deep_again, far_
 use fingertip::step::Quasidynamic;
 
 use crate::command_line::fingertip;
+use support::meshes::{CUP, cup, obj};
 use support::single::compile;
 
 const BALL: &str = "[[object]]\nname = \"ball\"\nsphere = 0.02\nmass = 0.1\nfreedom = \"free\"\nposition = [0.0, 0.0, 0.0202]\n\
@@ -182,6 +183,38 @@ fn steps_that_go_too_far_are_named() {
     // It does not touch anything where it falls.
     assert_eq!(far[0].steps, 1, "{far:?}");
     assert_eq!(far_steps(&recorded(&egg(100.0), 400)), []);
+}
+
+/// A ball on a finger in a cup, which a command moves through the cup's wall: of a distance grid a step sees the nearest side alone. In shorter
+/// steps the wall stops it.
+#[test]
+fn commands_that_go_too_far_are_named() {
+    let urdf = folder().join("far_finger.urdf");
+    let link = "<link name=\"t\"><collision><geometry><sphere radius=\"0.008\"/></geometry></collision></link>";
+    let joint = "<joint name=\"x\" type=\"prismatic\"><parent link=\"w\"/><child link=\"t\"/><axis xyz=\"1 0 0\"/>\
+                 <limit lower=\"-1\" upper=\"1\" effort=\"100\" velocity=\"1\"/></joint>";
+    std::fs::write(&urdf, format!("<robot name=\"f\"><link name=\"w\"/>{link}{joint}</robot>")).unwrap();
+    std::fs::write(folder().join("far_cup.obj"), obj(&cup())).unwrap();
+    let [radius, height, _] = CUP;
+    let pushed = |by: f64| {
+        let steps = 16_u32;
+        let commands: String = (1..=steps)
+            .map(|k| {
+                format!("[[script]]\ntime = {}\nu = {{ x = {} }}\n", 0.01 * f64::from(k), (by * f64::from(k)).min(0.07))
+            })
+            .collect();
+        let text = format!(
+            "[params]\nkappa = 1e5\n[[object]]\nname = \"cup\"\nmesh = \"far_cup.obj\"\ngrid = {{ tolerance = 0.0005, reach = 0.04 }}\n\
+             freedom = \"fixed\"\n[[robot]]\nname = \"f\"\nurdf = {urdf:?}\nstiffness = 100.0\nposition = [-0.01, 0.0, {}]\n{commands}",
+            0.6 * height
+        );
+        let recording = recorded(&text, steps as usize + 1);
+        (far_steps(&recording), recording.steps.last().unwrap().end.q[0])
+    };
+    let (far, x) = pushed(0.07);
+    assert!(far.len() == 1 && far[0].size == 0.008 && far[0].farthest == 2 && x > 0.069, "{far:?} {x}");
+    let (far, x) = pushed(0.005);
+    assert!(far.is_empty() && x - 0.01 < radius - 0.008, "{far:?} {x}");
 }
 
 #[test]
