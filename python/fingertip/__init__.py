@@ -52,12 +52,14 @@ from ._fingertip import (
     inverse_kinematics,
 )
 
+from ._contact import Contact
 from ._scene import Scene
 from ._show import show
 
 __all__ = [
     "PARAMETERS",
     "STATUSES",
+    "Contact",
     "Controller",
     "Coordinate",
     "DeviceArray",

@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
+from ._contact import Contact
+from ._scene import Scene
+
 __all__ = [
     "Answer",
     "Controller",
@@ -314,6 +317,10 @@ class DynamicRollout(Solves):
     """Result of T second-order steps of B worlds; without the first axis if one world was given without it."""
 
     @property
+    @property
+    def contacts(self) -> list[Contact]:
+        """The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
+        a pickle has lost their names: an error."""
     def q(self) -> _Array:
         """Configurations (B, T + 1, nq), m and rad; the first is q0."""
     @property

@@ -72,6 +72,20 @@ class Scene:
             # Lines of a text that nobody has written: the thing that they are of says more.
             raise Error(re.sub(r"line (\d+), column \d+", lambda line: _thing(text, int(line[1])), str(error))) from None
 
+    @property
+    def _keys(self) -> dict[str, Any]:
+        """The scene as a table of its keys, as a task has it in itself."""
+        kinds: dict[str, list[dict[str, Any]]] = {}
+        for kind, keys in self._things:
+            kinds.setdefault(kind, []).append(keys)
+        return {"params": self._params, **kinds} if self._params else {**kinds}
+
+    def __repr__(self) -> str:
+        named = [f'{kind} "{keys["name"]}"' for kind, keys in self._things if "name" in keys]
+        kinds = [kind for kind, keys in self._things if "name" not in keys]
+        counted = [f"{kinds.count(kind)} of [[{kind}]]" for kind in dict.fromkeys(kinds)]
+        return f"<fingertip.Scene: {', '.join([*named, *counted]) or 'empty'}>"
+
     def _with(self: _Self, kind: str, keys: dict[str, Any]) -> _Self:
         # What cannot be written is said where it is given.
         _lines(keys)

@@ -128,3 +128,8 @@ def test_what_ships_can_be_written():
             scene.keyframe(**keys)
         if not given:
             same(scene.model(SCENES), ft.Model.load(path))
+
+
+def test_line():
+    assert repr(ft.Scene(kappa=1e5)) == "<fingertip.Scene: empty>"
+    assert repr(pushed()) == '<fingertip.Scene: object "box", object "grøund", robot "arm", 2 of [[pair]]>'

@@ -1,4 +1,5 @@
 import json
+import pickle
 import subprocess
 
 import numpy as np
@@ -249,3 +250,48 @@ def test_forces_of_commands(sim, hand):
     beyond = sim.beyond_efforts(step.q_next, u)
     assert all(abs(f) > effort and f == pytest.approx(force[world, command]) for world, command, f, effort in beyond)
     assert sim.command_forces(step.q_next[0], u[0]).shape == (21,)
+
+
+def test_contacts(cube):
+    """Each contact that takes part, with its names and the numbers of the step's arrays."""
+    sim = ft.Quasidynamic(cube)
+    q, u = near_home(cube, 2)
+    step = sim.step(q, u)
+    contacts = step.contacts
+    assert len(contacts) > 4 and {one.world for one in contacts} == {0, 1}
+    reach = 1000.0  # what is nowhere
+    taking_part = [(world, i) for world, i in np.ndindex(*step.phi.shape) if step.phi[world, i] < reach or step.force[world, i].any()]
+    assert [(one.world, one.contact) for one in contacts] == taking_part
+    for one in contacts:
+        at = one.world, one.contact
+        assert (one.a, one.b) == cube.contact_names[one.contact] and one.gap == step.phi[at]
+        for name, array in {"point": step.point_b, "normal": step.normal, "force": step.force}.items():
+            assert np.array_equal(getattr(one, name), array[at]), name
+    # Along the normal with B's force, and the cube is among them.
+    largest = max(contacts, key=lambda one: np.linalg.norm(one.force))
+    assert largest.force @ largest.normal > 0 and "cube" in (largest.a, largest.b)
+    assert f"{largest.a} – {largest.b}" in repr(largest) and " N, world" in repr(largest)
+    assert [one.world for one in sim.step(q[0], u[0]).contacts] == [0] * len([one for one in contacts if one.world == 0])
+    assert ft.Dynamic(cube).step(q, np.zeros((2, cube.nv))).contacts
+    with pytest.raises(ft.Error, match="contacts: expected a step of this process, got a pickle's"):
+        pickle.loads(pickle.dumps(step)).contacts
+
+
+def test_lines(hand, sim):
+    """What a result is, as it is printed."""
+    q, u = near_home(hand, 3)
+    q[1] = np.nan
+    step = sim.step(q, u)
+    assert repr(step) == "<fingertip.Step of 3 worlds: 2 solved, 1 bad_input>"
+    assert repr(pickle.loads(pickle.dumps(step))) == repr(step)
+    q[1] = q[0]
+    steps = np.repeat(u[:, None], 2, 1)
+    rollout, v = sim.rollout(q, steps), np.zeros((3, hand.nv))
+    assert repr(rollout) == "<fingertip.Rollout of 2 steps of 3 worlds: solved>"
+    assert repr(sim.rollout(q[0], steps[0])) == "<fingertip.Rollout of 2 steps of 1 world: solved>"
+    assert repr(sim.hold(q[0], u[0], 1)) == "<fingertip.Hold of 1 step of 1 world: solved>"
+    assert repr(sim.vjp(q, u)) == "<fingertip.Gradient by q (3, 24), u (3, 21) and params>"
+    dynamic = ft.Dynamic(hand)
+    assert repr(dynamic.step(q, v)) == "<fingertip.DynamicStep of 3 worlds: solved>"
+    assert repr(dynamic.vjp(q, v)) == "<fingertip.DynamicGradient by q (3, 24), v (3, 24), tau (3, 24) and params>"
+    assert repr(sim.on("cpu").step(q, u)) == "<fingertip.DeviceStep of 3 worlds: solved>"

@@ -38,7 +38,7 @@ impl StepContacts {
     /// Out of all contacts, of which are given distance and force, normal and point: those that are nearer than `reach`, m, or carry
     /// force; and the least distance of all.
     #[inline]
-    pub(super) fn of_all(
+    pub fn of_all(
         nc: usize,
         reach: f64,
         load: impl Fn(usize) -> (f64, [f64; 3]),
