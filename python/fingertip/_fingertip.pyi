@@ -196,6 +196,37 @@ class Model:
     def site_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
         """Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
         world; of all `sites`, or of those with these names. One world may be without its axis."""
+    def site_poses_vjp(
+        self,
+        q: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        position_bar: ArrayLike | None = None,
+        rotation_bar: ArrayLike | None = None,
+    ) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `site_poses` are
+        given; what is left out is 0."""
+    @property
+    def body_names(self) -> list[str]:
+        """The names of the bodies but for the world: `"hand/palm"`, `"ball"`."""
+    def body_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
+        """Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3), whose columns are
+        the body's axes, in the world; of all `body_names`, or of those with these names. One world may be without its axis."""
+    def body_poses_vjp(
+        self,
+        q: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        position_bar: ArrayLike | None = None,
+        rotation_bar: ArrayLike | None = None,
+    ) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `body_poses` are
+        given; what is left out is 0."""
+    def jacobian(self, q: ArrayLike, name: str, point: ArrayLike | None = None) -> _Array:
+        """The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out: the point's
+        velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m."""
+    def jacobian_vjp(self, q: ArrayLike, name: str, bar: ArrayLike, point: ArrayLike | None = None) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradient by the Jacobian of `jacobian` is `bar` (B, 6, nv)."""
     @property
     def joint_damping(self) -> bool:
         """Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or

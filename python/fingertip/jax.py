@@ -1,6 +1,6 @@
-"""The steps as functions that JAX differentiates, maps and compiles.
+"""The steps, and where bodies are, as functions that JAX differentiates, maps and compiles.
 
-Each call is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU, and on the first NVIDIA GPU if the
+Each call of a step is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU, and on the first NVIDIA GPU if the
 package is built for it (docs/cuda.md), the compiled program calls the library in Rust, without Python (XLA's foreign functions); on other
 devices, it calls back into Python. Gradients are exact; second
 derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double precision:
@@ -11,14 +11,16 @@ of q.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._fingertip import _CUDA, Error, Gradient, OnDevice, Quasidynamic, _xla_function, _xla_handler
+from . import _places
+from ._fingertip import _CUDA, Error, Gradient, Model, OnDevice, Quasidynamic, _xla_function, _xla_handler
 
 TARGET = "fingertip"
 """The handler's name in JAX's programs."""
@@ -26,7 +28,7 @@ TARGET = "fingertip"
 for _platform in ("cpu", "CUDA") if _CUDA else ("cpu",):
     jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform=_platform)
 
-__all__ = ["RolloutResult", "StepResult", "rollout", "step"]
+__all__ = ["RolloutResult", "StepResult", "body_poses", "jacobian", "rollout", "site_poses", "step"]
 
 
 class StepResult(NamedTuple):
@@ -104,6 +106,74 @@ def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
     return of
 
 
+def body_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[jax.typing.ArrayLike], tuple[jax.Array, jax.Array]]:
+    """Positions (B, n, 3), m, and rotations (B, n, 3, 3) of bodies as a function of q (B, nq) or (nq,), as `Model.body_poses` gives them.
+    A compiled program calls back into Python for them."""
+    return _of_q(_places.body_poses(model, names))
+
+
+def site_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[jax.typing.ArrayLike], tuple[jax.Array, jax.Array]]:
+    """Those of sites, as `Model.site_poses` gives them."""
+    return _of_q(_places.site_poses(model, names))
+
+
+def jacobian(model: Model, name: str, point: ArrayLike | None = None) -> Callable[[jax.typing.ArrayLike], jax.Array]:
+    """The Jacobian (B, 6, nv) of a body's or a site's point as a function of q (B, nq) or (nq,), as `Model.jacobian` gives it."""
+    places = _of_q(_places.jacobian(model, name, point))
+    return lambda q: places(q)[0]
+
+
+def _of_q(places: _places.Places) -> Callable[[jax.typing.ArrayLike], Any]:
+    """A function of q alone."""
+
+    def of_rows(work: Callable[..., Any], *inputs: Any) -> Any:
+        """What `work` makes of inputs with one axis for worlds, with all leading axes of q."""
+        q, *bars = map(np.asarray, inputs)
+        lead = q.shape[:-1]
+        made = work(_flat(q, lead), *(_flat(bar, lead) for bar in bars))
+        return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), made)
+
+    def call(q: Any) -> Any:
+        like = tuple(_like((*q.shape[:-1], *shape)) for shape in places.shapes)
+        return jax.pure_callback(lambda q: of_rows(places.made, q), like, q, vmap_method="broadcast_all")
+
+    def pull(q: Any, bars: Any) -> Any:
+        work = lambda q, *bars: places.pulled(q, bars)
+        return jax.pure_callback(lambda *all: of_rows(work, *all), _like(q.shape), q, *bars, vmap_method="broadcast_all")
+
+    one, pulled = jax.custom_vjp(call), _once(pull)
+    one.defvjp(lambda q: (one(q), q), lambda q, bars: (pulled(q, bars),))
+
+    def of(q: jax.typing.ArrayLike) -> Any:
+        _check_precision()
+        given = jnp.asarray(q)
+        if given.ndim not in (1, 2) or given.shape[-1] != places.nq or 0 in given.shape[:-1]:
+            raise Error(f"q: expected shape (B, {places.nq}) with B ≥ 1, or ({places.nq},) for one world, got {given.shape}")
+        kind = given.dtype if jnp.issubdtype(given.dtype, jnp.floating) else np.float64
+        return tuple(x.astype(kind) for x in one(given.astype(np.float64)))
+
+    return of
+
+
+def _once(work: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient, which cannot be differentiated again."""
+    made = jax.custom_jvp(work)
+
+    @made.defjvp
+    def again(_primals: Any, _tangents: Any) -> Any:
+        raise RuntimeError("fingertip: second derivatives are not available")
+
+    return made
+
+
+def _check_precision() -> None:
+    if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        raise Error(
+            'fingertip.jax: expected JAX in double precision, got single; jax.config.update("jax_enable_x64", True) '
+            "at the start of the program"
+        )
+
+
 class _Node:
     """A function of one world that JAX differentiates; worlds are its `vmap`."""
 
@@ -142,14 +212,10 @@ class _Node:
             results = *(_like(x) for x in floats), _like(last, np.uint8)
             return self._call(kind, call, results, q, u, params)
 
-        @jax.custom_jvp
+        @_once
         def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
             return self._call(f"{kind}_vjp", pull, like, q, u, params, bars)
-
-        @pulled.defjvp
-        def once(_primals: Any, _tangents: Any) -> Any:
-            raise RuntimeError("fingertip: second derivatives are not available")
 
         one.defvjp(lambda *inputs: (one(*inputs), inputs), lambda inputs, bars: pulled(*inputs, bars[:-1]))
 
@@ -164,11 +230,7 @@ class _Node:
 
     def __call__(self, q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, params: Mapping[str, Any]) -> Any:
         """The results for q (B, nq) or (nq,), u with as many worlds, and parameters."""
-        if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-            raise Error(
-                'fingertip.jax: expected JAX in double precision, got single; jax.config.update("jax_enable_x64", True) '
-                "at the start of the program"
-            )
+        _check_precision()
         q, u = jnp.asarray(q), jnp.asarray(u)
         if q.ndim not in (1, 2) or q.shape[-1] != self.nq or 0 in q.shape[:-1]:
             name = "q0" if self.u_axes == 2 else "q"

@@ -1,4 +1,4 @@
-"""The steps as functions that torch differentiates.
+"""The steps, and where bodies are, as functions that torch differentiates.
 
 Each call is one node of torch's graph. Gradients are exact; second derivatives raise. Tensors that are not double precision are
 computed in double precision, and results have the type of q. Tensors are on the CPU, or on an NVIDIA GPU if the package is built for it
@@ -7,15 +7,17 @@ computed in double precision, and results have the type of q. Tensors are on the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
-from ._fingertip import _CUDA, OnDevice, Quasidynamic
+from . import _places
+from ._fingertip import _CUDA, Model, OnDevice, Quasidynamic
 
-__all__ = ["RolloutResult", "StepResult", "rollout", "step"]
+__all__ = ["RolloutResult", "StepResult", "body_poses", "jacobian", "rollout", "site_poses", "step"]
 
 
 class StepResult(NamedTuple):
@@ -64,6 +66,25 @@ def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
         return RolloutResult(*_Rollout.apply(places.of(q0), tuple(params), q0, u, *_tensors(params)))
 
     return of
+
+
+def body_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """Positions (B, n, 3), m, and rotations (B, n, 3, 3) of bodies as a function of q (B, nq) or (nq,), as `Model.body_poses` gives them.
+    On the CPU; other tensors are copied there and back."""
+    places = _places.body_poses(model, names)
+    return lambda q: _OfQ.apply(places, q)  # type: ignore[no-any-return]
+
+
+def site_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """Those of sites, as `Model.site_poses` gives them."""
+    places = _places.site_poses(model, names)
+    return lambda q: _OfQ.apply(places, q)  # type: ignore[no-any-return]
+
+
+def jacobian(model: Model, name: str, point: ArrayLike | None = None) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The Jacobian (B, 6, nv) of a body's or a site's point as a function of q (B, nq) or (nq,), as `Model.jacobian` gives it."""
+    places = _places.jacobian(model, name, point)
+    return lambda q: _OfQ.apply(places, q)[0]  # type: ignore[no-any-return]
 
 
 def _tensors(params: dict[str, torch.Tensor | float]) -> list[torch.Tensor]:
@@ -125,6 +146,23 @@ class _Rollout(torch.autograd.Function):
         return _gradients(ctx, gradient)
 
 
+class _OfQ(torch.autograd.Function):
+    """A function of q alone."""
+
+    @staticmethod
+    def forward(ctx: Any, places: _places.Places, q: torch.Tensor) -> Any:
+        ctx.places = places
+        ctx.save_for_backward(q)
+        ctx.set_materialize_grads(False)
+        return tuple(_as(_tensor(made), q) for made in places.made(_lent(None, q)))
+
+    @staticmethod
+    def backward(ctx: Any, *bars: torch.Tensor | None) -> Any:
+        (q,) = ctx.saved_tensors
+        gradient = _as(_tensor(ctx.places.pulled(_lent(None, q), [_lent(None, bar) for bar in bars])), q)
+        return None, *_final([gradient])
+
+
 def _lent(sim: Any, tensor: torch.Tensor | None) -> Any:
     """The same memory as an array where it can be: of numpy's, or for a step on a device the tensor itself."""
     if tensor is None:
@@ -180,10 +218,15 @@ def _gradients(ctx: Any, gradient: Any) -> Any:
             # One number stands for all columns, and (n,) for (1, n).
             tensor = tensor.reshape(x.shape) if x.ndim else tensor.sum()
         made.append(_as(tensor, x))
+    return None, None, *_final(made)
+
+
+def _final(gradients: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Gradients of which there are none."""
     # Only with `create_graph`. torch's once_differentiable would call these constants where the cost is linear.
     if torch.is_grad_enabled():
-        made = list(_Once.apply(torch.ones((), requires_grad=True), *made))
-    return None, None, *made
+        return list(_Once.apply(torch.ones((), requires_grad=True), *gradients))
+    return gradients
 
 
 class _Once(torch.autograd.Function):

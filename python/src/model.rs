@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device};
 use fingertip::description::{Folder, Scene, unknown};
-use fingertip::kinematics::{Coordinate as Place, Kinematics, POSE};
+use fingertip::kinematics::{Coordinate as Place, Kinematics};
 use fingertip::{Model as Compiled, Overrides, Parameters, shipped};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyTuple, PyType};
 
 use crate::arrays::{Array, Numbers, array, count, shown};
 use crate::error::{Error, OrRaise, detached, warn};
+use crate::kinematics::{Frames, moves, places, places_vjp};
 use crate::mpc::Task;
 use crate::parameters::dictionary;
 
@@ -106,6 +107,31 @@ impl Model {
     }
 }
 
+/// The names that are given, or all.
+fn chosen<'a>(given: &'a Option<Vec<String>>, all: impl FnOnce() -> Vec<&'a str>) -> Vec<&'a str> {
+    given.as_ref().map_or_else(all, |names| names.iter().map(String::as_str).collect())
+}
+
+/// Reads what names its files relative to a folder. Without one they are those that come with the package, or else relative to where
+/// the program runs. With it is the folder that they are in, none of the package's.
+pub fn read_in<T>(
+    folder: Option<&Path>,
+    read: impl Fn(Folder) -> fingertip::Result<T>,
+) -> fingertip::Result<(T, Option<&Path>)> {
+    if let Some(own) = folder {
+        return Ok((read(own.into())?, folder));
+    }
+    // The error to show is that of the user's own files, if any are named.
+    match read(Folder::of_texts("scenes", shipped::text)) {
+        Ok(of) => Ok((of, None)),
+        Err(first) => match read(".".into()) {
+            Ok(of) => Ok((of, Some(Path::new(".")))),
+            Err(_) if !first.misses_file() => Err(first),
+            Err(own) => Err(own),
+        },
+    }
+}
+
 /// A path as an absolute one.
 fn made_absolute(path: &Path) -> PathBuf {
     absolute(path).unwrap_or_else(|_| path.to_owned())
@@ -175,18 +201,7 @@ impl Model {
         overrides: Option<&Bound<PyAny>>,
     ) -> PyResult<Self> {
         let overrides = json(overrides)?;
-        let read = || match &folder {
-            Some(folder) => Ok((Scene::from_toml(&text, folder)?, Some(folder.as_path()))),
-            // The error to show is that of the user's own files, if the scene names any.
-            None => match Scene::from_toml(&text, Folder::of_texts("scenes", shipped::text)) {
-                Ok(scene) => Ok((scene, None)),
-                Err(first) => match Scene::from_toml(&text, ".") {
-                    Ok(scene) => fingertip::Result::Ok((scene, Some(Path::new(".")))),
-                    Err(_) if !first.misses_file() => Err(first),
-                    Err(own) => Err(own),
-                },
-            },
-        };
+        let read = || read_in(folder.as_deref(), |folder| Scene::from_toml(&text, folder));
         let (scene, folder) = detached(cls.py(), read)?;
         Self::compiled(cls.py(), scene, text.clone(), folder, overrides)
     }
@@ -353,32 +368,73 @@ impl Model {
     /// Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
     /// world; of all `sites`, or of those with these names. One world may be without its axis.
     #[pyo3(signature = (q, names=None))]
-    fn site_poses<'py>(
+    fn site_poses<'py>(&self, q: &Bound<'py, PyAny>, names: Option<Vec<String>>) -> PyResult<(Array<'py>, Array<'py>)> {
+        places(q, &self.of.tree, (&chosen(&names, || self.sites()), Kinematics::of_sites))
+    }
+
+    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `site_poses` are
+    /// given; what is left out is 0.
+    #[pyo3(signature = (q, names=None, *, position_bar=None, rotation_bar=None))]
+    fn site_poses_vjp<'py>(
         &self,
-        py: Python<'py>,
         q: &Bound<'py, PyAny>,
         names: Option<Vec<String>>,
-    ) -> PyResult<(Array<'py>, Array<'py>)> {
-        let tree = &self.of.tree;
-        let (q, worlds) = Numbers::rows("q", q, tree.nq)?;
-        let q = q.as_slice();
-        let all = || tree.sites.iter().map(|site| site.name.clone()).collect();
-        let names = names.unwrap_or_else(all);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let poses = detached(py, || {
-            if names.is_empty() {
-                return Ok(Vec::new());
-            }
-            let kinematics = Kinematics::of_sites(tree, &names, DType::F64, &Device::Cpu)?;
-            let q = Tensor::from_slice(q, (worlds.count(), tree.nq), &Device::Cpu)?;
-            kinematics.at(&q)?.poses.flatten_all()?.to_vec1::<f64>()
-        })?;
-        let positions: Vec<f64> = poses.chunks_exact(POSE).flat_map(|pose| &pose[..3]).copied().collect();
-        // Columns after the position, as rows.
-        let rotation = |pose: &[f64]| [3, 6, 9, 4, 7, 10, 5, 8, 11].map(|k| pose[k]);
-        let rotations: Vec<f64> = poses.chunks_exact(POSE).flat_map(rotation).collect();
-        let n = names.len();
-        Ok((array(py, &positions, &worlds.shape(&[n, 3]))?, array(py, &rotations, &worlds.shape(&[n, 3, 3]))?))
+        position_bar: Option<&Bound<'py, PyAny>>,
+        rotation_bar: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        let frames = (&chosen(&names, || self.sites())[..], Kinematics::of_sites as Frames);
+        places_vjp(q, &self.of.tree, frames, [position_bar, rotation_bar])
+    }
+
+    /// The names of the bodies but for the world: `"hand/palm"`, `"ball"`.
+    #[getter]
+    fn body_names(&self) -> Vec<&str> {
+        self.of.tree.bodies.iter().skip(1).map(|body| body.name.as_str()).collect()
+    }
+
+    /// Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3), whose columns are
+    /// the body's axes, in the world; of all `body_names`, or of those with these names. One world may be without its axis.
+    #[pyo3(signature = (q, names=None))]
+    fn body_poses<'py>(&self, q: &Bound<'py, PyAny>, names: Option<Vec<String>>) -> PyResult<(Array<'py>, Array<'py>)> {
+        places(q, &self.of.tree, (&chosen(&names, || self.body_names()), Kinematics::of_bodies))
+    }
+
+    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `body_poses` are
+    /// given; what is left out is 0.
+    #[pyo3(signature = (q, names=None, *, position_bar=None, rotation_bar=None))]
+    fn body_poses_vjp<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        names: Option<Vec<String>>,
+        position_bar: Option<&Bound<'py, PyAny>>,
+        rotation_bar: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        let frames = (&chosen(&names, || self.body_names())[..], Kinematics::of_bodies as Frames);
+        places_vjp(q, &self.of.tree, frames, [position_bar, rotation_bar])
+    }
+
+    /// The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out: the point's
+    /// velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m.
+    #[pyo3(signature = (q, name, point=None))]
+    fn jacobian<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        name: &str,
+        point: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        moves(q, &self.of.tree, (name, point), None)
+    }
+
+    /// The gradient by q (B, nq) of a cost whose gradient by the Jacobian of `jacobian` is `bar` (B, 6, nv).
+    #[pyo3(signature = (q, name, bar, point=None))]
+    fn jacobian_vjp<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        name: &str,
+        bar: &Bound<'py, PyAny>,
+        point: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        moves(q, &self.of.tree, (name, point), Some(bar))
     }
 
     /// Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or

@@ -344,3 +344,29 @@ def test_bad_commands_of_a_rollout(state):
             of(q, bad)
     with pytest.raises(ft.Error, match=r"q0: expected shape \(B, 24\)"):
         of(q[:, 1:], u[:, None])
+
+
+def test_bodies_and_how_they_move():
+    """Poses and Jacobians with the numbers and gradients of the plain calls."""
+    model = ft.Model.load("leap_cube")
+    q = model.home(3) + 0.01
+    names, site = ["cube", "hand/palm"], model.sites[1]
+    works = {
+        "bodies": (ft.jax.body_poses(model, names), lambda q: model.body_poses(q, names)),
+        "sites": (ft.jax.site_poses(model), model.site_poses),
+        "jacobian": (lambda q: (ft.jax.jacobian(model, site)(q),), lambda q: (model.jacobian(q, site),)),
+    }
+    for name, (of, plain) in works.items():
+        cost = lambda q: sum((x**2).sum() for x in of(q))
+        expected = plain(q)
+        for made in (of(q), jax.jit(of)(q), jax.vmap(of)(q)):
+            assert all(np.array_equal(x, y) for x, y in zip(made, expected, strict=True)), name
+        assert all(np.array_equal(x, y[0]) for x, y in zip(of(q[0]), expected, strict=True)), name
+        by = differences(lambda q: sum((x**2).sum() for x in plain(q)), q[:1], 1e-6)
+        near(np.asarray(jax.grad(cost)(q[:1])), by, 1e-6)
+        near(np.asarray(jax.jit(jax.vmap(jax.grad(cost)))(q))[:1], by, 1e-6)
+    assert of(jnp.asarray(q, np.float32))[0].dtype == np.float32
+    with pytest.raises(ft.Error, match=r"q: expected shape \(B, 23\)"):
+        of(q[0, :5])
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        jax.grad(lambda q: jax.grad(cost)(q).sum())(q)

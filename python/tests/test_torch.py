@@ -115,3 +115,23 @@ def test_a_changed_input_raises(state):
     u += 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         made.q_next.sum().backward()
+
+
+def test_bodies_and_how_they_move():
+    """Poses and Jacobians with the numbers and gradients of the plain calls."""
+    model = ft.Model.load("leap_cube")
+    q = torch.tensor(model.home(2) + 0.01, requires_grad=True)
+    names, site = ["cube", "hand/palm"], model.sites[1]
+    positions, rotations = ft.torch.body_poses(model, names)(q)
+    for made, plain in zip((positions, rotations), model.body_poses(q.detach().numpy(), names), strict=True):
+        assert np.array_equal(made.detach(), plain)
+    assert torch.autograd.gradcheck(ft.torch.body_poses(model, names), q)
+    assert torch.autograd.gradcheck(ft.torch.site_poses(model), q[0])
+    assert torch.autograd.gradcheck(ft.torch.jacobian(model, site, [0.01, 0.0, 0.0]), q)
+    positions.sum().backward()
+    assert np.array_equal(q.grad, model.body_poses_vjp(q.detach().numpy(), names, position_bar=np.ones((2, 2, 3))))
+    single = ft.torch.jacobian(model, site)(q.detach()[0].float())
+    assert single.dtype == torch.float32 and single.shape == (6, model.nv)
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        (slope,) = torch.autograd.grad(ft.torch.body_poses(model)(q)[0].sum(), q, create_graph=True)
+        slope.sum().backward()
