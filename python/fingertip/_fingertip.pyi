@@ -317,6 +317,10 @@ class Step(Solves):
     @property
     def warm(self) -> _Array:
         """The solver's forces (B, `n_warm`): a start for steps nearby."""
+    @property
+    def contacts(self) -> list[Contact]:
+        """The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
+        a pickle has lost their names: an error."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
@@ -348,10 +352,6 @@ class DynamicRollout(Solves):
     """Result of T second-order steps of B worlds; without the first axis if one world was given without it."""
 
     @property
-    @property
-    def contacts(self) -> list[Contact]:
-        """The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
-        a pickle has lost their names: an error."""
     def q(self) -> _Array:
         """Configurations (B, T + 1, nq), m and rad; the first is q0."""
     @property
@@ -1001,14 +1001,24 @@ class Answer:
 class Task:
     """What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
     looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
-    pickles: as its path or text and folder, so files that it names must be there where it is unpickled."""
+    pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
 
+    `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a scene's file, or the name of one that comes with the package;
+    `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
+    dictionaries. Files are relative to `folder`, or as in `Model.from_toml`."""
+
+    def __new__(
+        cls,
+        scene: Scene | str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None = None,
+        **keys: Any,
+    ) -> Task: ...
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Task:
         """Reads a task's file. What is no file is the name of a task that comes with the package, as `"hand_turn"`."""
     @classmethod
-    def from_toml(cls, text: str, folder: str | os.PathLike[str] = ...) -> Task:
-        """Reads a task's text (TOML). The files that it names are relative to `folder`."""
+    def from_toml(cls, text: str, folder: str | os.PathLike[str] | None = None) -> Task:
+        """Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in `Model.from_toml`."""
     @staticmethod
     def names() -> list[str]:
         """The names of the tasks that come with the package."""
@@ -1024,12 +1034,16 @@ class Task:
         lead: float | None = None,
         seed: int | None = None,
         overrides: _Overrides | str | None = None,
+        **keys: Any,
     ) -> Task:
         """This task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
         `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
         `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
         s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
-        plant."""
+        plant.
+
+        Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
+        given; None leaves a key out. The task is read again with them, which takes as long as it took at first."""
     @property
     def title(self) -> str:
         """Description in one line."""

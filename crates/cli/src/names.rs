@@ -141,7 +141,7 @@ pub fn thing(what: &Path) -> Result<Thing> {
         |endings: &[&str]| what.extension().is_some_and(|own| endings.iter().any(|e| own.eq_ignore_ascii_case(e)));
     if is_there(what) {
         return Ok(match has(&["toml", "urdf", "xml"]) {
-            true if Folder::from("").text(what).is_ok_and(|text| Task::scene_of(&text).is_some()) => Thing::Task,
+            true if Folder::from("").text(what).is_ok_and(|text| Task::is_text_of(&text)) => Thing::Task,
             true => Thing::Scene,
             false => Thing::Recording,
         });

@@ -11,7 +11,7 @@ use fingertip_shapes::{Error, Result, check};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskFile {
-    pub scene: String,
+    pub scene: SceneKey,
     #[serde(default)]
     pub title: String,
     pub h: Option<f64>,
@@ -50,6 +50,14 @@ pub(super) struct TaskFile {
     pub success: SuccessFile,
     pub sequence: Option<SequenceFile>,
     pub supervisor: Option<SupervisorFile>,
+}
+
+/// The path of a scene's file, or the scene itself.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) enum SceneKey {
+    Path(String),
+    Own(toml::Table),
 }
 
 #[derive(Debug, Deserialize)]
@@ -400,6 +408,17 @@ fn numbers(value: &toml::Value) -> Option<Vec<f64>> {
 /// A table with these keys only.
 fn keys<'a>(value: &'a toml::Value, known: &[&str]) -> Option<&'a toml::Table> {
     value.as_table().filter(|table| table.keys().all(|key| known.contains(&key.as_str())))
+}
+
+impl TryFrom<toml::Value> for SceneKey {
+    type Error = String;
+    fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
+        match value {
+            toml::Value::String(path) => Ok(Self::Path(path)),
+            toml::Value::Table(own) => Ok(Self::Own(own)),
+            other => Err(format!("expected a scene's file, or a scene's own keys as a table, got {other}")),
+        }
+    }
 }
 
 impl TryFrom<toml::Value> for BoundFile {

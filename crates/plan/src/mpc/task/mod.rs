@@ -13,7 +13,7 @@ mod sequence;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::file::{PoseFile, TaskFile, Wanted};
+use self::file::{PoseFile, SceneKey, TaskFile, Wanted};
 use self::goals::Row;
 use super::controller::{Method, Settings};
 use super::cost::{Goal, object_joint, object_joints};
@@ -41,9 +41,9 @@ pub struct Task {
     pub title: String,
     /// The task's scene, with the task's h, κ and ε.
     pub scene: Scene,
-    /// The path of the scene's file.
+    /// The path of the scene's file; of a scene in the task itself one that is not there, in the task's folder.
     pub scene_path: PathBuf,
-    /// The text of that file.
+    /// The scene's text.
     pub scene_text: String,
     /// The most control periods of an episode.
     pub cap: usize,
@@ -78,7 +78,12 @@ impl Task {
         Self::from_toml(&text, folder.of(&file)).map_err(|error| error.within(folder.join(file).display()))
     }
 
-    /// The scene that a text names, if it is a task's.
+    /// Is a text a task's? It names its scene, or has it.
+    pub fn is_text_of(text: &str) -> bool {
+        text.parse().is_ok_and(|table: toml::Table| table.contains_key("scene"))
+    }
+
+    /// The file of the scene that a text names, if it is a task's.
     pub fn scene_of(text: &str) -> Option<String> {
         let table: toml::Table = text.parse().ok()?;
         table.get("scene")?.as_str().map(str::to_owned)
@@ -91,8 +96,14 @@ impl Task {
     pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
         let folder = folder.into();
         let file = TaskFile::read(text).map_err(|error| if is_scene(text) { a_scene() } else { error })?;
-        let (scene_path, scene_text) = (folder.join(&file.scene), folder.text(&file.scene)?);
-        let mut scene = Scene::read(&folder, &file.scene)?;
+        let (scene_path, scene_text, mut scene) = match &file.scene {
+            SceneKey::Path(path) => (folder.join(path), folder.text(path)?, Scene::read(&folder, path)?),
+            SceneKey::Own(keys) => {
+                let text = keys.to_string();
+                let scene = Scene::from_toml(&text, folder.clone()).map_err(|error| error.within("scene"))?;
+                (folder.join("scene.toml"), text, scene)
+            }
+        };
         let schedule = match (&file.kappa, &file.schedule) {
             (Some(_), Some(_)) => return Err(Error::invalid("schedule", "expected kappa or schedule, got both")),
             (Some(kappa), None) => vec![*kappa],
@@ -198,6 +209,11 @@ impl Task {
             }
         }
         Self::from_toml(&file.to_string(), folder.clone())
+    }
+
+    /// The task's text (TOML).
+    pub fn text(&self) -> &str {
+        &self.source.0
     }
 
     /// The value of a key of the task's file, as [`Task::with_keys`] names it.
