@@ -9,6 +9,7 @@ library's steps as the plant or any other.
 """
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -83,7 +84,7 @@ class Run:
 
 
 def run(
-    task: Task,
+    task: Task | str | os.PathLike[str],
     plant: Plant | Callable[[Array, Array], Any] | None = None,
     *,
     episode: int | Episode = 0,
@@ -95,7 +96,7 @@ def run(
     each: Callable[[Answer, Array], Any] | None = None,
     supervised: bool = True,
 ) -> Run:
-    """One episode of a task.
+    """One episode of a task; a string is its file or name, as `Task.load` takes it.
 
     `plant` is `Plant(task)`, the library's own with harder contacts than the planner believes, if it is left out; a `Plant` with
     other options; or any callable from q (nq,) and the command u (nu,) to the state a control period later: (nq,), or the states
@@ -110,6 +111,9 @@ def run(
     Errors and success are those of the true state. Episodes do not depend on each other: for a table of many, call this in
     `concurrent.futures` or a list.
     """
+    task = task if isinstance(task, Task) else Task.load(task)
+    if not (plant is None or isinstance(plant, Plant) or callable(plant)):
+        raise Error(f"plant: expected a Plant, or what is called with a state and a command, got {plant!r}")
     controller = Controller(task, episode, seed, goal=goal, q=q, costs=list(costs), supervised=supervised)
     begun = controller.episode
     world = _World(task, Plant(task) if plant is None else plant, begun, seed)

@@ -481,3 +481,12 @@ def test_every_key_can_be_replaced(tmp_path):
 def test_keys_that_cannot_be(work, says):
     with pytest.raises(ft.Error, match=says):
         work()
+
+
+def test_a_run_of_a_name():
+    run = mpc.run("hand_turn", each=lambda *_: True)
+    assert len(run.u) == 1 and run.task.title == ft.Task.load("hand_turn").title
+    with pytest.raises(ft.Error, match='there is no task "hand_tern"; did you mean "hand_turn"'):
+        mpc.run("hand_tern")
+    with pytest.raises(ft.Error, match="plant: expected a Plant, or what is called with a state and a command, got 'mujoco'"):
+        mpc.run("hand_turn", "mujoco")
