@@ -490,3 +490,24 @@ def test_a_run_of_a_name():
         mpc.run("hand_tern")
     with pytest.raises(ft.Error, match="plant: expected a Plant, or what is called with a state and a command, got 'mujoco'"):
         mpc.run("hand_turn", "mujoco")
+
+
+def test_progress(turn, capsys, monkeypatch):
+    """A line a second where it is asked for; a terminal has the last one alone, and none when the run is over."""
+    clock = iter(np.arange(100.0) * 0.6)
+    monkeypatch.setattr(mpc.time, "monotonic", lambda: next(clock))
+    short = turn.replace(cap=5)
+    mpc.run(short)
+    assert capsys.readouterr().err == ""
+    run = mpc.run(short, progress=True)
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == f"planning 5 commands at most, of 21 joints with {turn.model.nc} contacts"
+    assert [line.split(":")[0] for line in lines] == ["period 2 of 5, 0.6 s each, 2 s left at most", "period 4 of 5, 0.6 s each, 1 s left at most"]
+    at, turned = run.errors["position"][4], run.errors["rotation"][4]
+    assert lines[1].endswith(f": position {at:.3g} m, rotation {turned:.3g} rad")
+    monkeypatch.setattr(mpc, "_is_terminal", lambda: True)
+    mpc.run(short)
+    told = capsys.readouterr().err
+    assert told.count("\r\x1b[K") == 4 and told.endswith("\r\x1b[K") and "\n" not in told
+    mpc.run(short, progress=False)
+    assert capsys.readouterr().err == ""
