@@ -72,19 +72,19 @@ def body_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[to
     """Positions (B, n, 3), m, and rotations (B, n, 3, 3) of bodies as a function of q (B, nq) or (nq,), as `Model.body_poses` gives them.
     On the CPU; other tensors are copied there and back."""
     places = _places.body_poses(model, names)
-    return lambda q: _OfQ.apply(places, q)  # type: ignore[no-any-return]
+    return lambda q: _OfQ.apply(places, q)
 
 
 def site_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
     """Those of sites, as `Model.site_poses` gives them."""
     places = _places.site_poses(model, names)
-    return lambda q: _OfQ.apply(places, q)  # type: ignore[no-any-return]
+    return lambda q: _OfQ.apply(places, q)
 
 
 def jacobian(model: Model, name: str, point: ArrayLike | None = None) -> Callable[[torch.Tensor], torch.Tensor]:
     """The Jacobian (B, 6, nv) of a body's or a site's point as a function of q (B, nq) or (nq,), as `Model.jacobian` gives it."""
     places = _places.jacobian(model, name, point)
-    return lambda q: _OfQ.apply(places, q)[0]  # type: ignore[no-any-return]
+    return lambda q: _OfQ.apply(places, q)[0]
 
 
 def _tensors(params: dict[str, torch.Tensor | float]) -> list[torch.Tensor]:

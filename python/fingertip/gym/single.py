@@ -20,7 +20,7 @@ class Single(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": ["replay"]}
 
     def __init__(self, worlds: type[Worlds], **keywords: Any) -> None:
-        self.worlds = worlds(num_envs=1, autoreset_mode=AutoresetMode.DISABLED, **keywords)  # type: ignore[call-arg]
+        self.worlds = worlds(num_envs=1, autoreset_mode=AutoresetMode.DISABLED, **keywords)
         self.observation_space = self.worlds.single_observation_space
         self.action_space = self.worlds.single_action_space
         self.render_mode = self.worlds.render_mode
