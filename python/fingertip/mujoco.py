@@ -227,7 +227,8 @@ class _Writer:
                 "general",
                 name=_name(model, "actuator", actuator),
                 gear=model.actuator_gear[actuator],
-                dyntype=words[dynamics] if dynamics < len(words) else "user",
+                # Only what somebody wrote is left out with a note.
+                dyntype=(words[dynamics] if dynamics < len(words) else "user") if dynamics else None,
                 biastype=["none", "affine", "muscle"][bias] if bias < 3 else "user",
                 gaintype="fixed" if model.actuator_gaintype[actuator] == 0 else "affine",
                 gainprm=model.actuator_gainprm[actuator],

@@ -293,3 +293,45 @@ def test_plans_in_mujoco(name, cap):
     task = ft.Task.load(name).replace(cap=cap)
     run = ft.mpc.run(task, ft.mujoco.Plant(task))
     assert run.success, run
+
+
+ARM = """
+<mujoco model="arm"><option gravity="{gravity}"/><worldbody>
+  <body name="link" gravcomp="{link}"><joint name="j" axis="0 1 0" damping="0.5" frictionloss="0.01"/>
+    <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02" mass="0.35"/>
+    <body name="tip" pos=".2 0 0" gravcomp="{tip}"><joint name="k" axis="0 1 0"/><geom size=".02" mass=".1"/></body></body>
+  <body name="cube" pos="0 0 -1" gravcomp="{cube}"><freejoint/><geom type="box" size=".02 .02 .02" mass=".1"/></body>
+</worldbody><actuator><position joint="j" kp="10"/><position joint="k" kp="10" forcerange="-2 2"/></actuator></mujoco>
+"""
+WEIGHT = "commanded joints carry these links without their weight, as with gravcomp: "
+
+
+def arm(gravity="0 0 -9.81", link=0, tip=0, cube=0):
+    return mujoco.MjModel.from_xml_string(ARM.format(gravity=gravity, link=link, tip=tip, cube=cube))
+
+
+def test_what_differs_on_commanded_joints_is_noted():
+    """MuJoCo's servos sag under weight and are slowed by damping: who fits masses to it must know that ours are not."""
+    notes = ft.mujoco.from_mujoco(arm()).notes
+    assert notes == [
+        WEIGHT + "link, tip",
+        "damping and armature of commanded joints act in the quasi-dynamic step with joint_damping alone: j",
+        "frictionloss of commanded joints acts in the quasi-dynamic step with joint_friction alone: j",
+    ]
+    # The same of the file itself.
+    assert ft.Model.from_mjcf(ARM.format(gravity="0 0 -9.81", link=0, tip=0, cube=0)).notes == notes
+    # Where MuJoCo has no weight either, there is nothing to say.
+    assert WEIGHT + "tip" in ft.mujoco.from_mujoco(arm(link=1)).notes
+    for same in (arm(link=1, tip=1), arm(gravity="0 0 0")):
+        assert not any(WEIGHT in note for note in ft.mujoco.from_mujoco(same).notes)
+    with pytest.warns(UserWarning, match="gravcomp left out, weight acts on cube"):
+        ft.mujoco.from_mujoco(arm(cube=1))
+    assert ft.mujoco.from_mujoco(arm(gravity="0 0 0", cube=1)).warnings == []
+
+
+def test_limits_of_actuators_forces():
+    """Only a range that MuJoCo has switched on counts."""
+    model = ft.mujoco.from_mujoco(arm())
+    sim, q, u = ft.Quasidynamic(model), model.home(), model.home()[[model.joint(name).q.start for name in model.u_names]]
+    beyond = sim.beyond_efforts(q, u + 1.0)
+    assert [(command, effort) for _, command, _, effort in beyond] == [(model.joint("arm/k").u, 2.0)]

@@ -121,10 +121,16 @@ impl Articulation {
         let first = odd.first()?;
         let size = reach(first.inertia.as_ref(), &first.collisions).or(Some(arm));
         let what = odd_inertia(first.inertia.as_ref(), size)?;
-        let names: Vec<&str> = odd.iter().take(NAMED).map(|link| link.name.as_str()).collect();
-        let more = if odd.len() > NAMED { format!(" and {} more", odd.len() - NAMED) } else { String::new() };
-        Some(format!("{what}: link{} {}{more}", if odd.len() > 1 { "s" } else { "" }, names.join(", ")))
+        let names: Vec<&str> = odd.iter().map(|link| link.name.as_str()).collect();
+        Some(format!("{what}: link{} {}", if odd.len() > 1 { "s" } else { "" }, listed(&names)))
     }
+}
+
+/// Names in a line, the first of many.
+pub(crate) fn listed(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let first = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 /// What is said of a shape that is the hull of a mesh with hollows.

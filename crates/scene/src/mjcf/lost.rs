@@ -1,9 +1,10 @@
 //! What bodies and joints of a file have that links and joints here have not.
 
 use super::Mjcf;
-use super::body::{Body, Joint, Tree};
+use super::body::{Body, Joint as FileJoint, Tree};
 use super::relation::Key;
-use crate::JointKind;
+use crate::left_out::listed;
+use crate::{Articulation, Joint, JointKind, Robot};
 
 /// Warnings on joints and bodies of a file's trees.
 pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
@@ -13,9 +14,10 @@ pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
             warnings.push(format!("{what}: {}", names.join(", ")));
         }
     };
-    let has_angles =
-        |joint: &Joint| joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0);
-    let of = |is: &dyn Fn(&Joint) -> bool| -> Vec<&str> {
+    let has_angles = |joint: &FileJoint| {
+        joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0)
+    };
+    let of = |is: &dyn Fn(&FileJoint) -> bool| -> Vec<&str> {
         tree.joints().filter(|(_, joint)| is(joint)).map(|(_, joint)| joint.name.as_str()).collect()
     };
     list("range and spring of ball joints left out", of(&has_angles));
@@ -36,11 +38,11 @@ pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
 
 /// A warning on what a free joint has and a free body here has not. One of several trees `keeps` its damping, friction
 /// and armature.
-pub(super) fn of_free(joint: &Joint, keeps: bool) -> Option<String> {
+pub(super) fn of_free(joint: &FileJoint, keeps: bool) -> Option<String> {
     if joint.kind != JointKind::Floating {
         return None;
     }
-    let Joint { name, damping, friction, armature, spring, .. } = joint;
+    let FileJoint { name, damping, friction, armature, spring, .. } = joint;
     let resistance = [("damping", *damping), ("frictionloss", *friction), ("armature", *armature)];
     let has = resistance.into_iter().filter(|_| !keeps).chain([("stiffness", spring.stiffness)]);
     let has: Vec<String> = has.filter(|(_, x)| *x != 0.0).map(|(key, x)| format!("{key} {x}")).collect();
@@ -51,6 +53,9 @@ impl Mjcf<'_> {
     /// A warning on bodies without weight in the file that have it here. That of a fixed robot's links is compensated
     /// for in any case.
     pub(super) fn weighted(&self) -> Option<String> {
+        if self.gravity == Some([0.0; 3]) {
+            return None;
+        }
         let is_compensated = |root: usize| {
             self.is_robot(root) && self.tree.bodies[root].joints.iter().all(|joint| joint.kind != JointKind::Floating)
         };
@@ -58,5 +63,43 @@ impl Mjcf<'_> {
         let has_weight = |(b, body): &(usize, &Body)| body.weightless != 0.0 && !is_compensated(self.tree.root_of(*b));
         let names: Vec<&str> = bodies.filter(has_weight).map(|(_, body)| body.name.as_str()).collect();
         (!names.is_empty()).then(|| format!("gravcomp left out, weight acts on {}", names.join(", ")))
+    }
+
+    /// Notes on what pulls a robot's commanded joints in the file and not here: the weight that they carry, and their own damping and
+    /// friction.
+    pub(super) fn unfelt(&self, robot: &Robot, gravity: [f64; 3]) -> Vec<String> {
+        let Articulation { links, joints, .. } = &robot.articulation;
+        let is_commanded = |joint: &Joint| robot.is_commanded(joint.mimic.map_or(joint, |mimic| &joints[mimic.joint]));
+        let above = |link: usize| joints.iter().find(|joint| joint.child == link);
+        let weighs = |link: &str| {
+            let of = self.tree.bodies.iter().find(|body| body.name == link);
+            of.is_some_and(|body| body.weightless != 1.0 && body.inertia.as_ref().is_some_and(|of| of.mass > 0.0))
+        };
+        let carried = links.iter().enumerate().filter(|(at, link)| {
+            let mut path = std::iter::successors(above(*at), |joint| above(joint.parent));
+            weighs(&link.name) && path.any(|joint| is_commanded(joint))
+        });
+        let carried: Vec<&str> = carried.map(|(_, link)| link.name.as_str()).collect();
+        // Those of a tendon have theirs.
+        let own = joints.iter().filter(|joint| robot.is_commanded(joint) && robot.tendon(&joint.name).is_none());
+        let with =
+            |has: fn(&&Joint) -> bool| -> Vec<&str> { own.clone().filter(has).map(|joint| &*joint.name).collect() };
+        let mut notes = Vec::new();
+        let mut note = |what: &str, names: &[&str]| {
+            if !names.is_empty() {
+                notes.push(format!("{what}: {}", listed(names)));
+            }
+        };
+        if gravity != [0.0; 3] {
+            note("commanded joints carry these links without their weight, as with gravcomp", &carried);
+        }
+        let damped = with(|joint| joint.damping != 0.0 || joint.armature != 0.0);
+        note(
+            "damping and armature of commanded joints act in the quasi-dynamic step with joint_damping alone",
+            &damped,
+        );
+        let rubbed = with(|joint| joint.friction != 0.0);
+        note("frictionloss of commanded joints acts in the quasi-dynamic step with joint_friction alone", &rubbed);
+        notes
     }
 }
