@@ -237,7 +237,8 @@ class Model:
         `overrides={"params": {"joint_friction": True}}`."""
     @property
     def notes(self) -> list[str]:
-        """Notes on what was left out of the scene's files and moves nothing, one line each."""
+        """Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic step does not
+        have as the scene sets it: the weight of links that commands carry, damping of commanded joints, limits and so on."""
     @property
     def warnings(self) -> list[str]:
         """Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or

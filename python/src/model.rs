@@ -451,10 +451,11 @@ impl Model {
         self.of.params.joint_friction
     }
 
-    /// Notes on what was left out of the scene's files and moves nothing, one line each.
+    /// Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic step does not
+    /// have as the scene sets it: the weight of links that commands carry, damping of commanded joints, limits and so on.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.scene.all_notes()
+        self.scene.all_notes().into_iter().chain(fingertip_cli::not_in_step(&self.of)).collect()
     }
 
     /// Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or

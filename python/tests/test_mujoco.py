@@ -315,9 +315,12 @@ def test_what_differs_on_commanded_joints_is_noted():
     notes = ft.mujoco.from_mujoco(arm()).notes
     assert notes == [
         WEIGHT + "link, tip",
-        "damping and armature of commanded joints act in the quasi-dynamic step with joint_damping alone: j",
-        "frictionloss of commanded joints acts in the quasi-dynamic step with joint_friction alone: j",
+        "efforts of joints: commands pull harder if their springs do (params: effort_limits)",
+        "damping and armature of commanded joints: no part of the quasi-dynamic step here (params: joint_damping)",
+        "dry friction of commanded joints: no part of the quasi-dynamic step here (params: joint_friction)",
     ]
+    params = {"joint_damping": True, "joint_friction": True, "effort_limits": True}
+    assert ft.mujoco.from_mujoco(arm(), {"params": params}).notes == notes[:1]
     # The same of the file itself.
     assert ft.Model.from_mjcf(ARM.format(gravity="0 0 -9.81", link=0, tip=0, cube=0)).notes == notes
     # Where MuJoCo has no weight either, there is nothing to say.

@@ -415,7 +415,6 @@ fn what_is_left_out_is_said_once() {
         "<flag>: energy left out",
         "sites of the world left out: w",
         "commanded joints carry these links without their weight, as with gravcomp: a, c",
-        "damping and armature of commanded joints act in the quasi-dynamic step with joint_damping alone: a",
     ];
     let warnings = [
         "tendons that are not fixed: 1 left out: rope",
@@ -492,7 +491,10 @@ fn what_moves_otherwise_is_a_warning() {
     }
     // Where nothing has weight, gravcomp is nothing.
     let weightless = "<option gravity=\"0 0 0\"/>";
-    assert_eq!(read("<body name=\"b\" gravcomp=\"1\"><freejoint/><geom size=\".1\"/></body>", weightless), Vec::<String>::new());
+    assert_eq!(
+        read("<body name=\"b\" gravcomp=\"1\"><freejoint/><geom size=\".1\"/></body>", weightless),
+        Vec::<String>::new()
+    );
     // What moves nothing is none: a finger that is commanded, with all that files have beside.
     let found = read(
         "<light/><body name=\"b\" gravcomp=\"1\"><joint name=\"j\" user=\"1\" solreflimit=\"0.1 1\"/><geom size=\".1\" \

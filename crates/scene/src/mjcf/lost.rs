@@ -65,9 +65,8 @@ impl Mjcf<'_> {
         (!names.is_empty()).then(|| format!("gravcomp left out, weight acts on {}", names.join(", ")))
     }
 
-    /// Notes on what pulls a robot's commanded joints in the file and not here: the weight that they carry, and their own damping and
-    /// friction.
-    pub(super) fn unfelt(&self, robot: &Robot, gravity: [f64; 3]) -> Vec<String> {
+    /// A note on the links of a robot whose weight pulls its commanded joints in the file and not here.
+    pub(super) fn unfelt(&self, robot: &Robot, gravity: [f64; 3]) -> Option<String> {
         let Articulation { links, joints, .. } = &robot.articulation;
         let is_commanded = |joint: &Joint| robot.is_commanded(joint.mimic.map_or(joint, |mimic| &joints[mimic.joint]));
         let above = |link: usize| joints.iter().find(|joint| joint.child == link);
@@ -77,29 +76,10 @@ impl Mjcf<'_> {
         };
         let carried = links.iter().enumerate().filter(|(at, link)| {
             let mut path = std::iter::successors(above(*at), |joint| above(joint.parent));
-            weighs(&link.name) && path.any(|joint| is_commanded(joint))
+            weighs(&link.name) && path.any(is_commanded)
         });
         let carried: Vec<&str> = carried.map(|(_, link)| link.name.as_str()).collect();
-        // Those of a tendon have theirs.
-        let own = joints.iter().filter(|joint| robot.is_commanded(joint) && robot.tendon(&joint.name).is_none());
-        let with =
-            |has: fn(&&Joint) -> bool| -> Vec<&str> { own.clone().filter(has).map(|joint| &*joint.name).collect() };
-        let mut notes = Vec::new();
-        let mut note = |what: &str, names: &[&str]| {
-            if !names.is_empty() {
-                notes.push(format!("{what}: {}", listed(names)));
-            }
-        };
-        if gravity != [0.0; 3] {
-            note("commanded joints carry these links without their weight, as with gravcomp", &carried);
-        }
-        let damped = with(|joint| joint.damping != 0.0 || joint.armature != 0.0);
-        note(
-            "damping and armature of commanded joints act in the quasi-dynamic step with joint_damping alone",
-            &damped,
-        );
-        let rubbed = with(|joint| joint.friction != 0.0);
-        note("frictionloss of commanded joints acts in the quasi-dynamic step with joint_friction alone", &rubbed);
-        notes
+        let what = "commanded joints carry these links without their weight, as with gravcomp";
+        (!carried.is_empty() && gravity != [0.0; 3]).then(|| format!("{what}: {}", listed(&carried)))
     }
 }
