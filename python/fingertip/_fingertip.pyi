@@ -463,8 +463,8 @@ class OnDevice:
     """The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
 
     Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
-    or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. Results are `DeviceArray`s in
-    double precision, complete when a call returns; how solves went comes to the host."""
+    or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. q and u have as many worlds.
+    Results are `DeviceArray`s in double precision, complete when a call returns; how solves went comes to the host."""
 
     def with_params(self, **params: Any) -> OnDevice:
         """This step with some parameters replaced, by arrays as those of `Quasidynamic.with_params`, on the device or not."""
@@ -593,7 +593,8 @@ class Quasidynamic:
     results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
 
     Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
-    the first axis, and then results are, too."""
+    the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all; gradients are each
+    world's."""
 
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:
@@ -636,7 +637,7 @@ class Quasidynamic:
         each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is this object's step at q and u;
         without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN."""
     def rollout(self, q0: ArrayLike, u: ArrayLike, *, out: dict[str, _Array] | None = None) -> Rollout:
-        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
+        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T, nu). `out` has arrays by name that the results `q`
         and `force` are written to, as for `step`."""
     def rollout_vjp(
         self,

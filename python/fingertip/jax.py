@@ -62,7 +62,8 @@ _Params: TypeAlias = dict[str, Any]
 
 
 def step(sim: Quasidynamic) -> Callable[..., StepResult]:
-    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them. What has no axis for worlds
+    stands for all of them, and its gradient is their sum."""
     model = sim.model
     shapes = [(model.nq,), (model.nc, 3), (model.n_lambda - 3 * model.nc,), (model.nc,), ()]
 
@@ -83,7 +84,8 @@ def step(sim: Quasidynamic) -> Callable[..., StepResult]:
 
 
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
-    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them, and as `step`; u for all
+    worlds of q0 is (1, T, nu)."""
     model = sim.model
 
     def shapes(u: Any) -> list[tuple[int, ...]]:
@@ -235,16 +237,22 @@ class _Node:
         if q.ndim not in (1, 2) or q.shape[-1] != self.nq or 0 in q.shape[:-1]:
             name = "q0" if self.u_axes == 2 else "q"
             raise Error(f"{name}: expected shape (B, {self.nq}) with B ≥ 1, or ({self.nq},) for one world, got {q.shape}")
-        worlds = q.shape[:-1]
+        worlds, own = q.shape[:-1], u.shape[: -self.u_axes]
+        worlds = _beside(worlds, own)
         steps = u.shape[-2:-1] if self.u_axes == 2 else ()
-        if u.shape != (*worlds, *steps, self.nu) or u.ndim != len(worlds) + self.u_axes or 0 in steps:
+        is_told = self.u_axes == 1 or q.ndim == 1 or u.ndim > 2
+        if u.shape != (*own, *steps, self.nu) or own not in ((), (1,), worlds) or not is_told or 0 in steps:
             expected = ", ".join(map(str, [*worlds, *"T"[: self.u_axes - 1], self.nu]))
             raise Error(f"u: expected shape ({expected}) with as many worlds as q, got {u.shape}")
         unknown = set(params) - set(self.widths)
         if unknown:
             self.sim.with_params(**dict.fromkeys(unknown, 0.0))  # raises
-        rows = {name: x for name, x in self.rows.items() if name not in params}
-        return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in {**rows, **params}.items()})
+        params = {**{name: x for name, x in self.rows.items() if name not in params}, **params}
+        for shape in map(jnp.shape, params.values()):
+            # One row is for all worlds.
+            worlds = _beside(worlds, shape[:-1] if shape[:1] != (1,) else ())
+        q, u = jnp.broadcast_to(q, (*worlds, self.nq)), jnp.broadcast_to(u, (*worlds, *steps, self.nu))
+        return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in params.items()})
 
     def _call(self, kind: str, work: Callable[..., Any], like: Any, q: Any, u: Any, params: _Params, *bars: Any) -> Any:
         """The library's function of this kind in JAX's program; where it is for neither the CPU nor our GPU, `work` in Python."""
@@ -286,6 +294,11 @@ class _Node:
             rows = {name: _flat(x, (1,) * axes if is_shared[name] else lead) for name, x in params.items()}
             sim = sim.with_params(**rows)
         return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]
+
+
+def _beside(worlds: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """The worlds of two arrays beside each other, where one world stands for all."""
+    return other if worlds in ((), (1,)) and len(other) == 1 else worlds
 
 
 def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:

@@ -47,23 +47,27 @@ class RolloutResult(NamedTuple):
 
 
 def step(sim: Quasidynamic) -> Callable[..., StepResult]:
-    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them. What has no axis for worlds
+    stands for all of them, and its gradient is their sum."""
 
     places = _Places(sim)
 
     def of(q: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> StepResult:
-        return StepResult(*_Step.apply(places.of(q), tuple(params), q, u, *_tensors(params)))
+        tensors = _tensors(params)
+        return StepResult(*_Step.apply(places.of(q), tuple(params), *places.beside(q, u, 1, tensors), *tensors))
 
     return of
 
 
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
-    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them, and as `step`; u for all
+    worlds of q0 is (1, T, nu)."""
 
     places = _Places(sim)
 
     def of(q0: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> RolloutResult:
-        return RolloutResult(*_Rollout.apply(places.of(q0), tuple(params), q0, u, *_tensors(params)))
+        tensors = _tensors(params)
+        return RolloutResult(*_Rollout.apply(places.of(q0), tuple(params), *places.beside(q0, u, 2, tensors), *tensors))
 
     return of
 
@@ -97,6 +101,19 @@ class _Places:
     def __init__(self, sim: Quasidynamic) -> None:
         self.sim = sim
         self.on: dict[str, OnDevice] = {}
+        self.rows = max((len(x) for x in sim.params.values() if len(x) > 1), default=None)
+
+    def beside(self, q: torch.Tensor, u: torch.Tensor, axes: int, params: list[torch.Tensor]) -> list[torch.Tensor]:
+        """q, and u with so many axes, with as many worlds as either or the parameters have: what has none or one stands for all."""
+        worlds = [x.shape[0] for x in params if x.ndim == 2 and len(x) > 1]
+        worlds += [x.shape[0] for x, own in ((q, 1), (u, axes)) if x.ndim > own] + ([self.rows] if self.rows else [])
+        # Beside several worlds, u for all of them over time has an axis for worlds: of two axes either could be missing.
+        if not worlds or (axes == 2 == u.ndim and q.ndim > 1):
+            return [q, u]
+        # Others than these are left to the call's message.
+        n = max(worlds)
+        one = [(x, x if x.ndim > own else x[None]) for x, own in ((q, 1), (u, axes))]
+        return [wide.expand(n, *wide.shape[1:]) if len(wide) == 1 < n or wide is not x else x for x, wide in one]
 
     def of(self, tensor: torch.Tensor) -> Quasidynamic | OnDevice:
         if not (_CUDA and tensor.is_cuda):

@@ -39,8 +39,8 @@ pub fn alone<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 /// The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
 ///
 /// Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
-/// or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. Results are `DeviceArray`s in
-/// double precision, complete when a call returns; how solves went comes to the host.
+/// or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. q and u have as many worlds.
+/// Results are `DeviceArray`s in double precision, complete when a call returns; how solves went comes to the host.
 #[pyclass(frozen, module = "fingertip")]
 pub struct OnDevice {
     of: Compiled,

@@ -321,8 +321,7 @@ def test_a_cost_of_planning():
 BAD = {
     "q too wide": (lambda of, q, u: of(np.zeros((2, 25)), u), r"q: expected shape \(B, 24\).* got \(2, 25\)"),
     "q of no world": (lambda of, q, u: of(q[:0], u[:0]), r"q: expected .*B ≥ 1.* got \(0, 24\)"),
-    "u of other worlds": (lambda of, q, u: of(q, u[:1]), r"u: expected shape \(2, 21\).* got \(1, 21\)"),
-    "u without worlds": (lambda of, q, u: of(q, u[0]), r"u: expected shape \(2, 21\).* got \(21,\)"),
+    "u of other worlds": (lambda of, q, u: of(q, np.zeros((3, 21))), r"u: expected shape \(2, 21\).* got \(3, 21\)"),
     "unknown parameter": (lambda of, q, u: of(q, u, masss=1.0), 'did you mean "mass"'),
     "parameter too wide": (lambda of, q, u: of(q, u, mass=np.ones(3)), r"mass: expected .*\(2, 1\), got \(3,\)"),
 }
@@ -339,7 +338,7 @@ def test_bad_input(state, case):
 def test_bad_commands_of_a_rollout(state):
     sim, q, u = state
     of = ft.jax.rollout(sim)
-    for bad in [u, u[:, None, None], np.zeros((2, 0, 21))]:
+    for bad in [u, u[0], u[:, None, None], np.zeros((2, 0, 21))]:
         with pytest.raises(ft.Error, match=r"u: expected shape \(2, T, 21\)"):
             of(q, bad)
     with pytest.raises(ft.Error, match=r"q0: expected shape \(B, 24\)"):
@@ -370,3 +369,20 @@ def test_bodies_and_how_they_move():
         of(q[0, :5])
     with pytest.raises(RuntimeError, match="second derivatives are not available"):
         jax.grad(lambda q: jax.grad(cost)(q).sum())(q)
+
+
+def test_one_stands_for_all_worlds(hand, state):
+    """q, u and parameters without an axis for worlds beside others with one, and the sums of their gradients."""
+    sim, q, u = state
+    step, rollout = ft.jax.step(sim), ft.jax.rollout(sim)
+    mass = np.array([[0.4], [0.5]])
+    same(step(q, u[0]), sim.step(q, np.tile(u[0], (2, 1))), STEP)
+    same(step(q[0], u), sim.step(np.tile(q[0], (2, 1)), u), STEP)
+    same(step(q[0], u[0], mass=mass), sim.with_params(mass=mass).step(np.tile(q[0], (2, 1)), np.tile(u[0], (2, 1))), STEP)
+    same(ft.jax.step(sim.with_params(mass=mass))(q[0], u[0]), step(q[0], u[0], mass=mass), STEP)
+    same(step(q[0], u[0], mass=mass[:1]), sim.with_params(mass=mass[0]).step(q[0], u[0]), STEP)
+    steps = np.repeat(u[:, None], 3, 1)
+    same(rollout(q, steps[:1]), sim.rollout(q, np.tile(steps[0], (2, 1, 1))), ROLLOUT)
+    same(rollout(q[0], steps), sim.rollout(np.tile(q[0], (2, 1)), steps), ROLLOUT)
+    by = jax.grad(lambda u: step(q, u).q_next.sum())(u[0])
+    near(np.asarray(by), sim.vjp(q, np.tile(u[0], (2, 1)), q_next_bar=np.ones_like(q)).u.sum(0), 1e-12)

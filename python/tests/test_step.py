@@ -295,3 +295,36 @@ def test_lines(hand, sim):
     assert repr(dynamic.step(q, v)) == "<fingertip.DynamicStep of 3 worlds: solved>"
     assert repr(dynamic.vjp(q, v)) == "<fingertip.DynamicGradient by q (3, 24), v (3, 24), tau (3, 24) and params>"
     assert repr(sim.on("cpu").step(q, u)) == "<fingertip.DeviceStep of 3 worlds: solved>"
+
+
+def test_one_stands_for_all_worlds(hand, sim):
+    """q, u, τ and parameters of one world beside others of several."""
+    q, u = near_home(hand, 3)
+    all = lambda x: np.repeat(x[:1], 3, axis=0)
+    same = lambda a, b: np.array_equal(a.q_next if hasattr(a, "q_next") else a.q, b.q_next if hasattr(b, "q_next") else b.q)
+    for one in (u[0], u[:1]):
+        assert same(sim.step(q, one), sim.step(q, all(u))) and same(sim.hold(q, one, 2), sim.hold(q, all(u), 2))
+    assert same(sim.step(q[0], u), sim.step(all(q), u)) and sim.step(q[:1], u).q_next.shape == (3, 24)
+    masses = sim.with_params(mass=[[0.3], [0.4], [0.5]])
+    assert same(masses.step(q[0], u[0]), masses.step(all(q), all(u))) and masses.linearize(q[0], u[0]).A.shape == (3, 24, 24)
+    steps = np.repeat(u[:, None], 2, 1)
+    assert same(sim.rollout(q, steps[:1]), sim.rollout(q, all(steps))) and same(sim.rollout(q[0], steps), sim.rollout(all(q), steps))
+    assert same(masses.rollout(q[0], steps[0]), masses.rollout(all(q), all(steps)))
+    # Gradients are each world's.
+    step, bar = sim.step(q, u[0]), np.ones((3, 24))
+    made, expected = (sim.vjp(q, given, q_next_bar=bar, step=step) for given in (u[0], all(u)))
+    assert made.u.shape == (3, 21) and np.array_equal(made.u, expected.u)
+    rollout, bars = sim.rollout(q, steps[:1]), np.ones((3, 3, 24))
+    made, expected = (sim.rollout_vjp(given, rollout, q_bar=bars) for given in (steps[0], all(steps)))
+    assert made.u.shape == (3, 2, 21) and np.array_equal(made.u, expected.u)
+    assert np.array_equal(sim.command_forces(q, u[0]), sim.command_forces(q, all(u)))
+    with pytest.raises(ft.Error, match=r"u: expected shape \(3, 2, 21\), for 3 worlds, got \(2, 2, 21\)"):
+        sim.rollout_vjp(steps[:2], rollout)
+
+    dynamic, v = ft.Dynamic(hand), np.full((3, hand.nv), 0.01)
+    assert same(dynamic.step(q, v[0], np.zeros(hand.nv)), dynamic.step(q, v, np.zeros((3, hand.nv))))
+    tau = np.zeros((2, hand.nv))
+    assert same(dynamic.rollout(q, v[0], tau[None]), dynamic.rollout(q, v, np.tile(tau, (3, 1, 1))))
+    assert same(dynamic.rollout(q[0], v[0], np.tile(tau, (3, 1, 1))), dynamic.rollout(all(q), v, np.tile(tau, (3, 1, 1))))
+    heavy = ft.Dynamic(hand, mass=[[0.3], [0.4], [0.5]])
+    assert same(heavy.step(q[0], v[0]), heavy.step(all(q), v))

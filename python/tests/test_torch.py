@@ -135,3 +135,28 @@ def test_bodies_and_how_they_move():
     with pytest.raises(RuntimeError, match="second derivatives are not available"):
         (slope,) = torch.autograd.grad(ft.torch.body_poses(model)(q)[0].sum(), q, create_graph=True)
         slope.sum().backward()
+
+
+def test_one_stands_for_all_worlds(state):
+    sim, q, u = state
+    mass = torch.tensor([[0.4], [0.5]], dtype=torch.float64)
+    step, rollout = ft.torch.step(sim), ft.torch.rollout(sim)
+    both = lambda x: x[:1].repeat(2, *[1] * (x.ndim - 1))
+    one = u[0].detach().requires_grad_()
+    made = step(q, one)
+    assert torch.equal(made.q_next, step(q, both(u)).q_next)
+    made.q_next.sum().backward()
+    expected = sim.vjp(q.detach().numpy(), both(u).detach().numpy(), q_next_bar=np.ones(q.shape)).u.sum(0)
+    assert np.allclose(one.grad, expected, rtol=1e-12)
+    assert torch.equal(step(q[0], u).q_next, step(both(q), u).q_next)
+    assert torch.equal(step(q[0], u[0], mass=mass).q_next, step(both(q), both(u), mass=mass).q_next)
+    own = ft.torch.step(sim.with_params(mass=mass.numpy()))
+    assert torch.equal(own(q[0], u[0]).q_next, step(both(q), both(u), mass=mass).q_next)
+    assert step(q[0], u[0], mass=mass[:1]).q_next.shape == q[0].shape
+    steps = u[:, None].repeat(1, 3, 1)
+    assert torch.equal(rollout(q, steps[:1]).q, rollout(q, both(steps)).q)
+    assert torch.equal(rollout(q[0], steps).q, rollout(both(q), steps).q)
+    with pytest.raises(ft.Error, match="u: expected shape"):
+        step(q, u[:, :20])
+    with pytest.raises(ft.Error, match=r"u: expected shape \(2, T, 21\), or \(1, T, 21\) for all worlds, got \(2, 21\)"):
+        rollout(q, u)
