@@ -3,7 +3,7 @@
 Each call of a step is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU, and on the first NVIDIA GPU if the
 package is built for it (docs/cuda.md), the compiled program calls the library in Rust, without Python (XLA's foreign functions); on other
 devices, it calls back into Python. Gradients are exact; second
-derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double precision:
+derivatives raise, and forward-mode ones do but of `step(sim, forward=True)`. The way back computes the steps again. JAX must be in double precision:
 `jax.config.update("jax_enable_x64", True)`. What is of another type is computed in double precision, and results have the type
 of q.
 """
@@ -61,21 +61,24 @@ _Array: TypeAlias = np.ndarray[Any, Any]
 _Params: TypeAlias = dict[str, Any]
 
 
-def step(sim: Quasidynamic) -> Callable[..., StepResult]:
+def step(sim: Quasidynamic, forward: bool = False) -> Callable[..., StepResult]:
     """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them. What has no axis for worlds
-    stands for all of them, and its gradient is their sum."""
+    stands for all of them, and its gradient is their sum.
+
+    With `forward` there are derivatives in both modes, so `jvp` and `jacfwd` too, through a `scan` of steps as well. They are those of the
+    step's whole Jacobian, by as many gradients as the results have numbers: use it for Jacobians, and for gradients the other."""
     model = sim.model
     shapes = [(model.nq,), (model.nc, 3), (model.n_lambda - 3 * model.nc,), (model.nc,), ()]
 
-    def forward(sim: Quasidynamic, q: _Array, u: _Array) -> tuple[_Array, ...]:
-        made = sim.step(q, u)
-        return made.q_next, made.force, made.torque, made.phi, made.status
+    def made(sim: Quasidynamic, q: _Array, u: _Array) -> tuple[_Array, ...]:
+        of = sim.step(q, u)
+        return of.q_next, of.force, of.torque, of.phi, of.status
 
     def backward(sim: Quasidynamic, q: _Array, u: _Array, bars: list[_Array]) -> Gradient:
         q_next, force, torque, phi = bars
         return sim.vjp(q, u, q_next_bar=q_next, force_bar=force, torque_bar=torque, phi_bar=phi)
 
-    node = _Node(sim, "step", lambda _: shapes, forward, backward, u_axes=1)
+    node = _Node(sim, "step", lambda _: shapes, made, backward, u_axes=1, forward=forward)
 
     def of(q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> StepResult:
         return StepResult(*node(q, u, params))
@@ -92,15 +95,15 @@ def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
         n = u.shape[0]
         return [(n + 1, model.nq), (n, model.nc, 3), (n,)]
 
-    def forward(sim: Quasidynamic, q0: _Array, u: _Array) -> tuple[_Array, ...]:
-        made = sim.rollout(q0, u)
-        return made.q, made.force, made.status
+    def made(sim: Quasidynamic, q0: _Array, u: _Array) -> tuple[_Array, ...]:
+        of = sim.rollout(q0, u)
+        return of.q, of.force, of.status
 
     def backward(sim: Quasidynamic, q0: _Array, u: _Array, bars: list[_Array]) -> Gradient:
         q, force = bars
         return sim.rollout_vjp(u, sim.rollout(q0, u), q_bar=q, force_bar=force)
 
-    node = _Node(sim, "rollout", shapes, forward, backward, u_axes=2)
+    node = _Node(sim, "rollout", shapes, made, backward, u_axes=2)
 
     def of(q0: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> RolloutResult:
         return RolloutResult(*node(q0, u, params))
@@ -184,9 +187,10 @@ class _Node:
         sim: Quasidynamic,
         kind: str,
         shapes: Callable[[Any], list[tuple[int, ...]]],
-        forward: Callable[[Quasidynamic, _Array, _Array], tuple[_Array, ...]],
+        made: Callable[[Quasidynamic, _Array, _Array], tuple[_Array, ...]],
         backward: Callable[[Quasidynamic, _Array, _Array, list[_Array]], Gradient],
         u_axes: int,
+        forward: bool = False,
     ) -> None:
         # Parameters that differ between worlds become arguments.
         self.rows = {name: x for name, x in sim.params.items() if len(x) > 1}
@@ -199,7 +203,7 @@ class _Node:
 
         def call(q: Any, u: Any, params: _Params) -> tuple[_Array, ...]:
             lead, sim, q, u, _ = self._worlds(q, u, params, None)
-            return tuple(x.reshape(lead + x.shape[1:]) for x in forward(sim, q, u))
+            return tuple(x.reshape(lead + x.shape[1:]) for x in made(sim, q, u))
 
         def pull(q: Any, u: Any, params: _Params, bars: tuple[Any, ...]) -> Any:
             lead, sim, q, u, flat = self._worlds(q, u, params, bars)
@@ -208,8 +212,7 @@ class _Node:
             arrays = gradient.q, gradient.u, {name: by[name] for name in params}
             return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), arrays)
 
-        @jax.custom_vjp
-        def one(q: Any, u: Any, params: _Params) -> Any:
+        def work(q: Any, u: Any, params: _Params) -> Any:
             *floats, last = shapes(u)
             results = *(_like(x) for x in floats), _like(last, np.uint8)
             return self._call(kind, call, results, q, u, params)
@@ -219,7 +222,24 @@ class _Node:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
             return self._call(f"{kind}_vjp", pull, like, q, u, params, bars)
 
-        one.defvjp(lambda *inputs: (one(*inputs), inputs), lambda inputs, bars: pulled(*inputs, bars[:-1]))
+        def pushed(inputs: Any, tangents: Any) -> Any:
+            *floats, status = results = one(*inputs)
+            # Each number of the results by all inputs.
+            n = sum(x.size for x in floats)
+            rows = _parts(jnp.eye(n), [x.shape for x in floats])
+            jacobians = jax.vmap(lambda bars: pulled(*inputs, bars))(rows)
+            moved = jax.tree.map(lambda of, x: of.reshape(n, x.size) @ x.reshape(x.size), jacobians, tangents)
+            by_number = sum(jax.tree.leaves(moved))
+            parts = _parts(by_number[None], [x.shape for x in floats])
+            return results, (*(x[0] for x in parts), np.zeros(status.shape, jax.dtypes.float0))
+
+        one: Any
+        if forward:
+            one = jax.custom_jvp(work)
+            one.defjvp(pushed)
+        else:
+            one = jax.custom_vjp(work)
+            one.defvjp(lambda *inputs: (one(*inputs), inputs), lambda inputs, bars: pulled(*inputs, bars[:-1]))
 
         def run(q: Any, u: Any, params: _Params) -> Any:
             kind = q.dtype if jnp.issubdtype(q.dtype, jnp.floating) else np.float64
@@ -303,6 +323,12 @@ def _beside(worlds: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 
 def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, kind)  # type: ignore[no-untyped-call]
+
+
+def _parts(rows: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    """Rows (n, m) as arrays (n, …) of these shapes beside each other."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    return tuple(part.reshape(len(rows), *shape) for part, shape in zip(jnp.split(rows, ends[:-1], axis=1), shapes, strict=True))
 
 
 def _flat(x: _Array, lead: tuple[int, ...]) -> _Array:

@@ -386,3 +386,29 @@ def test_one_stands_for_all_worlds(hand, state):
     same(rollout(q[0], steps), sim.rollout(np.tile(q[0], (2, 1)), steps), ROLLOUT)
     by = jax.grad(lambda u: step(q, u).q_next.sum())(u[0])
     near(np.asarray(by), sim.vjp(q, np.tile(u[0], (2, 1)), q_next_bar=np.ones_like(q)).u.sum(0), 1e-12)
+
+
+def test_forward_mode(hand, state):
+    """Of a step that is made for it: Jacobians are those of the other mode, through maps and scans, and the numbers those of both."""
+    sim, q, u = state
+    of, plain = ft.jax.step(sim, forward=True), ft.jax.step(sim)
+    same(of(q, u), sim.step(q, u), STEP)
+    mass = np.array([0.3])
+    cost = lambda of: lambda q, u, mass: (of(q, u, mass=mass).q_next, of(q, u, mass=mass).force, of(q, u, mass=mass).phi)
+    by, backward = jax.jit(jax.jacfwd(cost(of), (0, 1, 2)))(q[0], u[0], mass), jax.jacrev(cost(plain), (0, 1, 2))(q[0], u[0], mass)
+    for found, expected in zip(jax.tree.leaves(by), jax.tree.leaves(backward), strict=True):
+        near(np.asarray(found), np.asarray(expected), 1e-10)
+    # Without free bodies, tangents are q's own coordinates.
+    dq, du = weights(5, q.shape, u.shape)
+    (moved, status), (tangent, _) = jax.jvp(lambda q, u: (of(q, u).q_next, of(q, u).status), (q, u), (dq, du))
+    near(np.asarray(tangent), sim.jvp(q, u, dq=dq, du=du)[0], 1e-10)
+    assert np.array_equal(moved, sim.step(q, u).q_next) and not status.any()
+    slope = lambda of: jax.grad(lambda u: (of(q, u).q_next**2).sum())(u)
+    near(np.asarray(slope(of)), np.asarray(slope(plain)), 1e-10)
+
+    def end(of, u):
+        return jax.lax.scan(lambda q, u: (of(q, u).q_next, None), q[0], jnp.tile(u, (3, 1)))[0]
+
+    near(np.asarray(jax.jacfwd(lambda u: end(of, u))(u[0])), np.asarray(jax.jacrev(lambda u: end(plain, u))(u[0])), 1e-10)
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        jax.jacfwd(jax.jacfwd(lambda u: of(q[0], u).q_next))(u[0])
