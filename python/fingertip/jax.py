@@ -229,7 +229,7 @@ class _Node:
             rows = _parts(jnp.eye(n), [x.shape for x in floats])
             jacobians = jax.vmap(lambda bars: pulled(*inputs, bars))(rows)
             moved = jax.tree.map(lambda of, x: of.reshape(n, x.size) @ x.reshape(x.size), jacobians, tangents)
-            by_number = sum(jax.tree.leaves(moved))
+            by_number: Any = sum(jax.tree.leaves(moved))
             parts = _parts(by_number[None], [x.shape for x in floats])
             return results, (*(x[0] for x in parts), np.zeros(status.shape, jax.dtypes.float0))
 

@@ -188,7 +188,11 @@ def test_what_a_model_lacks_is_a_warning():
     path = ROOT / "tests" / "mjcf" / "off.xml"
     with pytest.warns(UserWarning, match="off: no link of it has a collision shape, .* `collide = true` takes the 2") as told:
         model = ft.Model.load(path)
-    assert len(told) == 1 and str(told[0].message) in model.warnings
+    assert len(told) == 1 and str(told[0].message) in model.warnings and told[0].filename == __file__
+    # At the line that called the package, however deep that gives it.
+    with pytest.warns(UserWarning, match="off: no link") as told:
+        ft.Scene().robot("off", mjcf=path).model()
+    assert [each.filename for each in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ft.Model.load("hand_ball")
