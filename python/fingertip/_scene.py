@@ -65,7 +65,7 @@ class Scene:
     def model(self, folder: str | os.PathLike[str] | None = None) -> Model:
         """The scene compiled: `Model.from_toml(scene.text, folder)`. Files that it names are relative to `folder`, or to where the
         program runs; without one, files that come with the package are found too."""
-        text = self.text
+        text = (self if folder is not None else self._with_own_files()).text
         try:
             return Model.from_toml(text, folder)
         except Error as error:
@@ -80,6 +80,12 @@ class Scene:
             kinds.setdefault(kind, []).append(keys)
         return {"params": self._params, **kinds} if self._params else {**kinds}
 
+    def _with_own_files(self) -> Scene:
+        """The scene with the whole paths of files that are there where the program runs, beside which others may come with the package."""
+        made = Scene(**self._params)
+        made._things = [(kind, _found(keys)) for kind, keys in self._things]
+        return made
+
     def __repr__(self) -> str:
         named = [f'{kind} "{keys["name"]}"' for kind, keys in self._things if "name" in keys]
         kinds = [kind for kind, keys in self._things if "name" not in keys]
@@ -91,6 +97,17 @@ class Scene:
         _lines(keys)
         self._things.append((kind, keys))
         return self
+
+
+def _found(value: Any, key: str = "") -> Any:
+    """Keys of a scene, in which what names a file that is there has its whole path."""
+    if isinstance(value, Mapping):
+        return {name: _found(item, name) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_found(item) for item in value]
+    if key in ("file", "mesh", "mjcf") and isinstance(value, (str, os.PathLike)) and Path(value).is_file():
+        return os.fspath(Path(value).absolute())
+    return value
 
 
 def _lines(keys: Mapping[str, Any]) -> str:

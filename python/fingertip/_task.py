@@ -12,10 +12,10 @@ from ._fingertip import Error, Model
 from ._scene import Scene, _lines, _value
 
 
-def text(scene: Scene | str | os.PathLike[str], keys: Mapping[str, Any] | None) -> str:
+def text(scene: Scene | str | os.PathLike[str], folder: Any, keys: Mapping[str, Any] | None) -> str:
     """The text (TOML) of a task."""
     if isinstance(scene, Scene):
-        of: Any = scene._keys
+        of: Any = (scene if folder is not None else scene._with_own_files())._keys
     elif isinstance(scene, str | os.PathLike):
         of = os.fspath(scene)
         if isinstance(scene, str) and not Path(scene).suffix and Path(scene).name == scene:

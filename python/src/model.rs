@@ -121,14 +121,32 @@ pub fn read_in<T>(
     if let Some(own) = folder {
         return Ok((read(own.into())?, folder));
     }
-    // The error to show is that of the user's own files, if any are named.
+    let misses = |error: &fingertip::Error| error.misses_file() || error.to_string().contains(NO_FILE);
     match read(Folder::of_texts("scenes", shipped::text)) {
         Ok(of) => Ok((of, None)),
         Err(first) => match read(".".into()) {
             Ok(of) => Ok((of, Some(Path::new(".")))),
-            Err(_) if !first.misses_file() => Err(first),
-            Err(own) => Err(own),
+            Err(_) if !misses(&first) => Err(first),
+            Err(own) => Err(missing_from_both(&first, own)),
         },
+    }
+}
+
+/// What the system says of a file that is not there.
+const NO_FILE: &str = "(os error 2)";
+
+/// Of the errors of a text whose files are sought where the program runs, those of things that lack a file among the package's, too.
+fn missing_from_both(first: &fingertip::Error, own: fingertip::Error) -> fingertip::Error {
+    let thing = |line: &str| line.split_once(": ").map(|(thing, _)| thing.to_owned());
+    let lacking: Vec<_> = first.to_string().lines().filter_map(thing).collect();
+    match own {
+        fingertip::Error::Several(errors) => {
+            let (of_both, others): (Vec<_>, Vec<_>) = errors
+                .into_iter()
+                .partition(|error| thing(&error.to_string()).is_some_and(|own| lacking.contains(&own)));
+            fingertip::Error::Several(if of_both.is_empty() { others } else { of_both })
+        }
+        own => own,
     }
 }
 

@@ -113,7 +113,7 @@ impl Task {
     #[pyo3(signature = (scene, folder=None, **keys))]
     fn new(py: Python, scene: &Bound<PyAny>, folder: Option<PathBuf>, keys: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let written = py.import("fingertip._task")?;
-        let text: String = written.getattr("text")?.call1((scene, keys))?.extract()?;
+        let text: String = written.getattr("text")?.call1((scene, &folder, keys))?.extract()?;
         Self::of_text(py, text, folder.as_deref()).or_else(|error| {
             if error.is_instance_of::<Error>(py) {
                 written.getattr("raise_without_lines")?.call1((scene, &folder, error.value(py).to_string()))?;
