@@ -63,6 +63,7 @@ __all__ = [
     "_restore",
     "_run",
     "_seconds",
+    "_thing",
     "_xla_function",
     "_xla_handler",
     "close",
@@ -1428,6 +1429,8 @@ def _replay(
     """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans."""
 def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
+def _thing(text: str, place: str) -> str:
+    """The thing in a scene's text that a line is of, `line 3, column 1`, for messages of texts that nobody has written."""
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
 def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str], device: OnDevice | None = None) -> int:

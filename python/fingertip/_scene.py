@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ._fingertip import Error, Model
+from ._fingertip import Error, Model, _thing
 
 _Self = TypeVar("_Self", bound="Scene")
 
@@ -70,7 +69,7 @@ class Scene:
             return Model.from_toml(text, folder)
         except Error as error:
             # Lines of a text that nobody has written: the thing that they are of says more.
-            raise Error(re.sub(r"line (\d+), column \d+", lambda line: _thing(text, int(line[1])), str(error))) from None
+            raise Error(re.sub(r"line \d+, column \d+", lambda place: _thing(text, place[0]), str(error))) from None
 
     @property
     def _keys(self) -> dict[str, Any]:
@@ -134,12 +133,3 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(f'{key}[{k}]', item) for k, item in enumerate(value))}]"
     raise Error(f"{key}: expected a number, a string, a list, an array or a dictionary, got {value!r}")
-
-
-def _thing(text: str, line: int) -> str:
-    """The entry of a scene's text that a line is in: its kind, and its name if it has one."""
-    lines = text.splitlines()[:line]
-    start = max((k for k, above in enumerate(lines) if above.startswith("[")), default=0)
-    kind = lines[start].strip("[]") if lines else "scene"
-    names = (tomllib.loads(above)["name"] for above in text.splitlines()[start + 1 :][:1] if above.startswith("name = "))
-    return " ".join([kind, *(f'"{name}"' for name in names)])

@@ -137,7 +137,8 @@ const NO_FILE: &str = "(os error 2)";
 
 /// Of the errors of a text whose files are sought where the program runs, those of things that lack a file among the package's, too.
 fn missing_from_both(first: &fingertip::Error, own: fingertip::Error) -> fingertip::Error {
-    let thing = |line: &str| line.split_once(": ").map(|(thing, _)| thing.to_owned());
+    // Before the path and what is wrong with it.
+    let thing = |line: &str| line.rsplitn(3, ": ").nth(2).map(str::to_owned);
     let lacking: Vec<_> = first.to_string().lines().filter_map(thing).collect();
     match own {
         fingertip::Error::Several(errors) => {
@@ -563,6 +564,12 @@ impl Coordinate {
         let u = u.map_or(String::new(), |u| format!(", u[{u}]"));
         format!("<fingertip.Coordinate {name}: q[{q}:{}], v[{v}:{}]{u}>", end(*q, kind.nq()), end(*v, kind.nv()))
     }
+}
+
+/// The thing in a scene's text that a line is of, `line 3, column 1`, for messages of texts that nobody has written.
+#[pyfunction]
+pub fn _thing(text: &str, place: &str) -> String {
+    Scene::thing_at(text, place).unwrap_or_else(|| place.to_owned())
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "indices of a scene's coordinates")]

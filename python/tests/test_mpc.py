@@ -443,6 +443,19 @@ def test_a_task_written_in_python(tmp_path):
     assert pickle.loads(pickle.dumps(shipped)).model.nu == 21
 
 
+def test_a_task_with_its_scene_on_the_command_line(tmp_path):
+    """A text with both is a task, and a scene where a command wants one."""
+    path = tmp_path / "task.toml"
+    text = lifted().__reduce__()[1][1][0]
+    path.write_text(text.replace("../robots", str(ROOT / "assets" / "robots")))
+    said = [subprocess.run([*COMMAND, *asked], capture_output=True, text=True) for asked in (["mpc", path, "--json"], ["inspect", path, "--json"])]
+    assert json.loads(said[0].stdout.splitlines()[0])["steps"] == 3
+    assert "ball" in said[1].stdout and said[1].stderr.startswith(f"note: {path} is a task; this is its scene\n")
+    path.write_text(path.read_text().replace("sphere", "spere"))
+    bad = subprocess.run([*COMMAND, "inspect", path], capture_output=True, text=True).stderr
+    assert f'{path}: scene: object "ball": unknown field `spere`' in bad, bad
+
+
 def test_every_key_can_be_replaced(tmp_path):
     task = lifted()
     other = task.replace(horizon=3, weights={"reach": 0.5, "position": 20.0}, goal={"position": [0.0, 0.0, 0.3]}, title="B", cap=2)
@@ -469,7 +482,7 @@ def test_every_key_can_be_replaced(tmp_path):
         (lambda: lifted(weigths={}), "^unknown field `weigths`; did you mean `weights`"),
         (lambda: lifted(goal={"object": "bal", "position": [0, 0, 0]}), '^goal: object: there is no movable object "bal"; did you mean "ball"'),
         (lambda: ft.Task(ft.Scene()), "^missing field `command`"),
-        (lambda: ft.Task(ft.Scene().object("a", spere=0.1), command={"type": "relative", "bound": 0.1}, goal={"object": "a", "position": [0, 0, 0]}, weights={}), '^object "a": unknown field `spere`; did you mean `sphere`'),
+        (lambda: ft.Task(ft.Scene().object("a", spere=0.1), command={"type": "relative", "bound": 0.1}, goal={"object": "a", "position": [0, 0, 0]}, weights={}), '^scene: object "a": unknown field `spere`; did you mean `sphere`'),
         (lambda: ft.Task("hand_bal"), 'there is no scene "hand_bal"; did you mean "hand_ball"'),
         (lambda: ft.Task(3), "^scene: expected a Scene, a scene's file or its name, got int"),
         (lambda: lifted().replace(horizn=3), "^unknown field `horizn`; did you mean `horizon`"),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fingertip::description::{Folder, Scene, unknown};
 use fingertip::mpc::Task;
+use fingertip::mpc::task::SceneOf;
 use fingertip::shipped::Kind;
 use fingertip::show::Source;
 use fingertip::{Error, Result};
@@ -30,10 +31,9 @@ impl Place {
         self.folder.join(&self.file)
     }
 
-    /// The scene that the file names if it is a task, in the folder that it is named from.
-    fn scene_of_task(&self) -> Result<Option<Self>> {
-        let scene = Task::scene_of(&self.folder.text(&self.file)?);
-        Ok(scene.map(|scene| Self { folder: self.folder.of(&self.file), file: scene.into() }))
+    /// The scene of the file if it is a task, in the file's folder.
+    fn scene_of_task(&self) -> Result<Option<SceneOf>> {
+        Ok(Task::scene_of(&self.folder.text(&self.file)?))
     }
 
     /// Is the file a scene, and no task?
@@ -95,14 +95,24 @@ pub fn scene(what: &Path) -> Result<Source> {
         Err(_) if is_task() => find(Kind::Task, what)?,
         place => place?,
     };
-    if let Some(scene) = place.scene_of_task().ok().flatten() {
-        eprintln!("note: {} is a task; this is its scene, {}", what.display(), scene.path().display());
-        place = scene;
-    }
-    let scene = Scene::read(&place.folder, &place.file)?;
+    let note = |scene: &str| eprintln!("note: {} is a task; this is its scene{scene}", what.display());
+    let (text, scene) = match place.scene_of_task().ok().flatten() {
+        Some(SceneOf::Keys(keys)) => {
+            note("");
+            let scene = Scene::from_keys(&keys, place.folder.of(&place.file));
+            (keys.to_string(), scene.map_err(|error| error.within(format!("{}: scene", place.path().display())))?)
+        }
+        of_file => {
+            if let Some(SceneOf::File(scene)) = of_file {
+                place = Place { folder: place.folder.of(&place.file), file: scene.into() };
+                note(&format!(", {}", place.path().display()));
+            }
+            (place.folder.text(&place.file)?, Scene::read(&place.folder, &place.file)?)
+        }
+    };
     warn(&scene.all_warnings());
     let name = place.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Ok(Source { name, text: place.folder.text(&place.file)?, scene })
+    Ok(Source { name, text, scene })
 }
 
 /// Reads a task: of a file, or by its name. What the model of its scene lacks is said on stderr.
@@ -141,7 +151,7 @@ pub fn thing(what: &Path) -> Result<Thing> {
         |endings: &[&str]| what.extension().is_some_and(|own| endings.iter().any(|e| own.eq_ignore_ascii_case(e)));
     if is_there(what) {
         return Ok(match has(&["toml", "urdf", "xml"]) {
-            true if Folder::from("").text(what).is_ok_and(|text| Task::is_text_of(&text)) => Thing::Task,
+            true if Folder::from("").text(what).is_ok_and(|text| Task::scene_of(&text).is_some()) => Thing::Task,
             true => Thing::Scene,
             false => Thing::Recording,
         });

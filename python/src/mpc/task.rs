@@ -84,6 +84,16 @@ impl Changes {
     }
 }
 
+/// An error without lines of a text that nobody has written.
+fn without_lines(py: Python, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<Error>(py) {
+        return error;
+    }
+    let written = py.import("fingertip._task").and_then(|of| of.getattr("without_lines"));
+    let message = written.and_then(|of| of.call1((error.value(py).to_string(),))?.extract::<String>());
+    message.map_or_else(|other| other, Error::new_err)
+}
+
 /// Gives what a task's scene and model warn of as Python's warnings.
 fn warn_of(py: Python, task: &Compiled) -> PyResult<()> {
     warn(py, task.scene.all_warnings().iter().chain(&task.simulator().model().warnings))
@@ -114,12 +124,7 @@ impl Task {
     fn new(py: Python, scene: &Bound<PyAny>, folder: Option<PathBuf>, keys: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let written = py.import("fingertip._task")?;
         let text: String = written.getattr("text")?.call1((scene, &folder, keys))?.extract()?;
-        Self::of_text(py, text, folder.as_deref()).or_else(|error| {
-            if error.is_instance_of::<Error>(py) {
-                written.getattr("raise_without_lines")?.call1((scene, &folder, error.value(py).to_string()))?;
-            }
-            Err(error)
-        })
+        Self::of_text(py, text, folder.as_deref()).map_err(|error| without_lines(py, error))
     }
 
     /// Reads a task's file. What is no file is the name of a task that comes with the package, as `"hand_turn"`.
@@ -203,12 +208,7 @@ impl Task {
             let keys: Vec<_> = keys.iter().map(|(path, text)| (path.as_str(), text.as_ref().and_then(value))).collect();
             self.read.with_keys(&keys)
         });
-        // Lines of a text that nobody has written.
-        let read = read.or_else(|error| {
-            let without = py.import("fingertip._task")?.getattr("raise_without_lines")?;
-            without.call1((py.None(), py.None(), error.value(py).to_string()))?;
-            Err(error)
-        })?;
+        let read = read.map_err(|error| without_lines(py, error))?;
         let source = Source::Text(read.text().to_owned(), self.folder());
         Ok(Self { of: changes.make(read.clone())?, read, source, changes })
     }

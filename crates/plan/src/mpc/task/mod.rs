@@ -34,6 +34,15 @@ const CAP: usize = 200;
 const SUBGOAL: f64 = 0.5;
 const STALL: f64 = 1.5;
 
+/// The scene of a task's text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SceneOf {
+    /// In a file with this path, relative to the task's.
+    File(String),
+    /// In the task itself: its keys.
+    Keys(toml::Table),
+}
+
 /// A task, compiled.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -78,15 +87,14 @@ impl Task {
         Self::from_toml(&text, folder.of(&file)).map_err(|error| error.within(folder.join(file).display()))
     }
 
-    /// Is a text a task's? It names its scene, or has it.
-    pub fn is_text_of(text: &str) -> bool {
-        text.parse().is_ok_and(|table: toml::Table| table.contains_key("scene"))
-    }
-
-    /// The file of the scene that a text names, if it is a task's.
-    pub fn scene_of(text: &str) -> Option<String> {
-        let table: toml::Table = text.parse().ok()?;
-        table.get("scene")?.as_str().map(str::to_owned)
+    /// The scene of a text, if it is a task's.
+    pub fn scene_of(text: &str) -> Option<SceneOf> {
+        let mut table: toml::Table = text.parse().ok()?;
+        match table.remove("scene")? {
+            toml::Value::String(file) => Some(SceneOf::File(file)),
+            toml::Value::Table(own) => Some(SceneOf::Keys(own)),
+            _ => None,
+        }
     }
 
     /// Reads a task's text; its paths are relative to `folder`.
@@ -99,9 +107,8 @@ impl Task {
         let (scene_path, scene_text, mut scene) = match &file.scene {
             SceneKey::Path(path) => (folder.join(path), folder.text(path)?, Scene::read(&folder, path)?),
             SceneKey::Own(keys) => {
-                let text = keys.to_string();
-                let scene = Scene::from_toml(&text, folder.clone()).map_err(|error| error.within("scene"))?;
-                (folder.join("scene.toml"), text, scene)
+                let scene = Scene::from_keys(keys, folder.clone()).map_err(|error| error.within("scene"))?;
+                (folder.join("scene.toml"), keys.to_string(), scene)
             }
         };
         let schedule = match (&file.kappa, &file.schedule) {
