@@ -199,6 +199,27 @@ def test_what_a_model_lacks_is_a_warning():
         ft.Model.from_toml(f'[[robot]]\nname = "off"\nmjcf = "{path.name}"\ncollide = true\n', path.parent)
 
 
+def test_hollow_meshes_of_links_are_noted(tmp_path):
+    """Of an object a warning, of a robot's links a note: their hulls touch."""
+    corners = [(x, y, z) for z in (0, 1) for x, y in [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]]
+    ends = [(1, 2, 3), (1, 3, 4), (1, 4, 5), (1, 5, 6)]
+    faces = [end[::-1] for end in ends] + [tuple(i + 6 for i in end) for end in ends]
+    for i in range(6):
+        a, b = i + 1, (i + 1) % 6 + 1
+        faces += [(a, b, b + 6), (a, b + 6, a + 6)]
+    lines = [f"v {x / 50} {y / 50} {z / 50}" for x, y, z in corners] + ["f " + " ".join(map(str, face)) for face in faces]
+    (tmp_path / "angle.obj").write_text("\n".join(lines))
+    link = '<inertial><mass value="1"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>'
+    mesh = '<collision><geometry><mesh filename="angle.obj"/></geometry></collision>'
+    joint = '<joint name="j" type="revolute"><parent link="base"/><child link="finger"/><axis xyz="0 0 1"/>'
+    joint += '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    (tmp_path / "arm.urdf").write_text(f'<robot name="arm"><link name="base"/>{joint}<link name="finger">{link}{mesh}</link></robot>')
+    model = ft.Model.from_urdf(tmp_path / "arm.urdf")
+    assert model.warnings == [] and "arm: the convex hulls of meshes with hollows touch: finger" in model.notes
+    with pytest.warns(UserWarning, match="angle.obj fills 86 % of its convex hull, which is what touches"):
+        ft.Scene().object("angle", mesh="angle.obj", mass=0.1, freedom="free").model(tmp_path)
+
+
 def test_names_and_numbers_that_cannot_be(hand):
     with pytest.raises(ft.Error, match='there is no thing or body "bal"; did you mean "ball"?'):
         hand.contacts_between("bal", "table")

@@ -24,10 +24,11 @@ pub(crate) struct Said {
 
 impl Scene {
     /// All notes of the scene and of its articulations, each after its thing's name: what is left out and moves
-    /// nothing.
+    /// nothing, and where hulls touch in place of hollow meshes, whose files are read for this.
     pub fn all_notes(&self) -> Vec<String> {
-        let own =
-            self.articulations().flat_map(|(name, of)| of.notes.iter().map(move |note| format!("{name}: {note}")));
+        let own = self.articulations().flat_map(|(name, of)| {
+            of.notes.iter().cloned().chain(of.hollow_links()).map(move |note| format!("{name}: {note}"))
+        });
         self.notes.iter().cloned().chain(own).collect()
     }
 
@@ -108,6 +109,14 @@ impl Articulation {
             }
         }
         Ok(())
+    }
+
+    /// One line on the links that touch by the hulls of meshes with hollows. Those of MJCF do so in MuJoCo as well.
+    fn hollow_links(&self) -> Option<String> {
+        let is_hollow = |of: &Collision| of.surface.is_none() && hollows(of).is_some();
+        let hollow = self.links.iter().filter(|link| link.collisions.iter().any(is_hollow));
+        let names: Vec<&str> = hollow.map(|link| link.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("the convex hulls of meshes with hollows touch: {}", listed(&names)))
     }
 
     /// One line on the links whose inertia is that of something far larger than they are.
