@@ -64,7 +64,7 @@ impl Model {
         let model = detached(py, || {
             let mut scene = scene;
             let changes = match &overrides {
-                Some(json) => Overrides::from_json(json).map_err(|error| error.within("overrides"))?,
+                Some(json) => overrides_of(json)?,
                 None => Overrides::default(),
             };
             scene.params = changes.params(&scene.params)?;
@@ -145,10 +145,37 @@ fn missing_from_both(first: &fingertip::Error, own: fingertip::Error) -> fingert
             let (of_both, others): (Vec<_>, Vec<_>) = errors
                 .into_iter()
                 .partition(|error| thing(&error.to_string()).is_some_and(|own| lacking.contains(&own)));
-            fingertip::Error::Several(if of_both.is_empty() { others } else { of_both })
+            let errors = if of_both.is_empty() { others } else { of_both };
+            fingertip::Error::Several(errors.into_iter().map(with_shipped).collect())
         }
-        own => own,
+        own => with_shipped(own),
     }
+}
+
+/// The error of a robot's file that is not there, with the file of the package that has its name or one near it.
+fn with_shipped(error: fingertip::Error) -> fingertip::Error {
+    let fingertip::Error::Invalid { place, message } = error else { return error };
+    let names = shipped::Kind::Robot.names();
+    let stem = place.rsplit_once(": ").and_then(|(_, path)| Path::new(path).file_stem()?.to_str());
+    let near = stem.filter(|_| message.contains(NO_FILE)).and_then(|stem| {
+        let told = unknown("robot", stem, names.iter().copied());
+        let of = |name: &&str| *name == stem || told.contains(&format!("did you mean \"{name}\""));
+        names.iter().copied().find(of)
+    });
+    let message = match near {
+        Some(name) => format!("{message}; the package has \"../robots/{name}.urdf\""),
+        None => message,
+    };
+    fingertip::Error::Invalid { place, message }
+}
+
+/// Overrides from JSON.
+///
+/// # Errors
+/// If it has another form; the error's place is `overrides`.
+pub fn overrides_of(json: &str) -> fingertip::Result<Overrides> {
+    let place = "overrides";
+    Overrides::from_json(json).map_err(|e| if e.to_string().starts_with(place) { e } else { e.within(place) })
 }
 
 /// A path as an absolute one.

@@ -139,6 +139,7 @@ CASES = {
     "overrides of no body": (lambda it: ft.Model.load(SCENES / "hand_ball.toml", {"mass": {"bal": 1}}), ["bal", "did you mean"]),
     "overrides of no number": (lambda it: ft.Model.load(SCENES / "push.toml", {"params": {"h": "x"}}), ["overrides", "h"]),
     "overrides out of range": (lambda it: ft.Model.load(SCENES / "push.toml", {"params": {"h": -1}}), ["h: expected"]),
+    "overrides that are no JSON": (lambda it: ft.Model.load("push", "{bad"), ["overrides: column 2: expected"]),
     "overrides of an object": (lambda it: ft.Model.load(SCENES / "push.toml", {"mass": {"a": object()}}), ["overrides: expected names and numbers"]),
     "target of no body": (
         lambda it: ft.inverse_kinematics(it.model, it.q[0], [("hand/tip", [0, 0, 0], [0, 0, 0])]),

@@ -100,6 +100,13 @@ def test_robots_that_ship_are_found(monkeypatch, tmp_path):
     assert model.nu == 16
 
 
+@pytest.mark.parametrize("urdf", ["leap16", "leap16.urdf", "../robots/leap.urdf"])
+def test_robots_that_ship_are_named(urdf, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ft.Error, match=r'^robot "hand": .*No such file .*; the package has "\.\./robots/leap16\.urdf"$'):
+        ft.Scene().robot("hand", urdf=urdf).model()
+
+
 TETRAHEDRON = "v 0 0 0\nv .1 0 0\nv 0 .1 0\nv 0 0 .1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 

@@ -3,7 +3,6 @@
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
 
-use fingertip::Overrides;
 use fingertip::mpc::cost::Expansion;
 use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
 use fingertip::mpc::{Estimate, Measured, Quantity, Supervisor, Task as TaskOf};
@@ -14,7 +13,7 @@ use super::data::{Answer, Episode, Errors, Goal, Held, Plan, held};
 use super::task::Task;
 use crate::arrays::{Numbers, Worlds};
 use crate::error::{Error, OrRaise, detached};
-use crate::model::json;
+use crate::model::{json, overrides_of};
 
 /// Longest limit of a command, s.
 const LONGEST: f64 = 1e6;
@@ -168,7 +167,7 @@ impl Controller {
     /// and `size` count.
     fn set_parameters(&self, overrides: &Bound<PyAny>) -> PyResult<()> {
         let overrides = json(Some(overrides))?.unwrap_or_default();
-        let overrides = Overrides::from_json(&overrides).map_err(|error| error.within("overrides")).or_raise()?;
+        let overrides = overrides_of(&overrides).or_raise()?;
         self.with(|own| {
             let mut task = own.task.clone();
             task.set_parameters(&overrides).or_raise()?;

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf, absolute};
 
 use fingertip::mpc::task::Progress as ProgressOf;
 use fingertip::mpc::{Method, Task as Compiled};
-use fingertip::{Overrides, shipped};
+use fingertip::shipped;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::data::{Episode, Errors, Goal};
 use crate::arrays::{Numbers, Worlds, count};
 use crate::error::{Error, OrRaise, detached, warn};
-use crate::model::{Model, json, read_in};
+use crate::model::{Model, json, overrides_of, read_in};
 
 /// What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
 /// looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
@@ -77,7 +77,7 @@ impl Changes {
         }
         task.cap = whole("cap", self.cap)?.unwrap_or(task.cap);
         if let Some(json) = &self.overrides {
-            let overrides = Overrides::from_json(json).map_err(|error| error.within("overrides")).or_raise()?;
+            let overrides = overrides_of(json).or_raise()?;
             task.set_parameters(&overrides).or_raise()?;
         }
         Ok(task)
