@@ -294,6 +294,7 @@ def test_lines(hand, sim):
     dynamic = ft.Dynamic(hand)
     assert repr(dynamic.step(q, v)) == "<fingertip.DynamicStep of 3 worlds: solved>"
     assert repr(dynamic.vjp(q, v)) == "<fingertip.DynamicGradient by q (3, 24), v (3, 24), tau (3, 24) and params>"
+    assert repr(sim.on("cpu").vjp(q, u)) == "<fingertip.DeviceGradient by q (3, 24), u (3, 21) and params>"
     assert repr(sim.on("cpu").step(q, u)) == "<fingertip.DeviceStep of 3 worlds: solved>"
 
 
