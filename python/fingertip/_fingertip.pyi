@@ -1046,7 +1046,7 @@ class Task:
         plant.
 
         Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
-        given; None leaves a key out. The task is read again with them, which takes as long as it took at first."""
+        given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object. The task is read again with them, which takes as long as it took at first."""
     @property
     def title(self) -> str:
         """Description in one line."""

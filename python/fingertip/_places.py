@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._fingertip import Model
+from ._fingertip import Error, Model
 
 _Array: TypeAlias = NDArray[np.float64]
 
@@ -25,17 +25,28 @@ class Places(NamedTuple):
     """The gradient by q of a cost whose gradients by the results are given; None is 0."""
 
 
+def expect(name: str, given: Any, kind: type) -> None:
+    """Raises the error of an argument that is of another kind."""
+    if not isinstance(given, kind):
+        raise Error(f"{name}: expected a {kind.__name__}, got {type(given).__name__}")
+
+
 def body_poses(model: Model, names: Sequence[str] | None) -> Places:
+    expect("model", model, Model)
     own = model.body_names if names is None else list(names)
-    return _poses(model.nq, own, model.body_poses, model.body_poses_vjp)
+    return _poses(model, own, model.body_poses, model.body_poses_vjp)
 
 
 def site_poses(model: Model, names: Sequence[str] | None) -> Places:
+    expect("model", model, Model)
     own = model.sites if names is None else list(names)
-    return _poses(model.nq, own, model.site_poses, model.site_poses_vjp)
+    return _poses(model, own, model.site_poses, model.site_poses_vjp)
 
 
 def jacobian(model: Model, name: str, point: ArrayLike | None) -> Places:
+    expect("model", model, Model)
+    # What is wrong with a name or the point is said here, and not where a compiled program calls back.
+    model.jacobian(model.home(), name, point)
     return Places(
         model.nq,
         [(6, model.nv)],
@@ -44,9 +55,10 @@ def jacobian(model: Model, name: str, point: ArrayLike | None) -> Places:
     )
 
 
-def _poses(nq: int, names: list[str], made: Callable[..., Any], pulled: Callable[..., _Array]) -> Places:
+def _poses(model: Model, names: list[str], made: Callable[..., Any], pulled: Callable[..., _Array]) -> Places:
+    made(model.home(), names)
     return Places(
-        nq,
+        model.nq,
         [(len(names), 3), (len(names), 3, 3)],
         lambda q: made(q, names),
         lambda q, bars: pulled(q, names, position_bar=bars[0], rotation_bar=bars[1]),

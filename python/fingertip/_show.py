@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._fingertip import DynamicRollout, Error, Model, Replay, Rollout, Step, _replay
+from ._scene import Scene
 from .mpc import Run
 
 
 def show(
-    what: Run | Model,
+    what: Run | Model | Scene,
     q: Rollout | DynamicRollout | Step | ArrayLike | None = None,
     *,
     u: ArrayLike | None = None,
@@ -27,7 +28,7 @@ def show(
         fingertip.show(model, q).save("run.html")
         fingertip.show(model)
 
-    `what` is a run of a task, with its goal and plans; or a model, whose states `q` are a rollout or an array (T + 1, nq). With
+    `what` is a run of a task, with its goal and plans; or a model, or a scene as it is compiled, whose states `q` are a rollout or an array (T + 1, nq). With
     more worlds, (B, T + 1, nq), `world` says which. `u` (T, nu) are the commands, `force` (T, nc, 3) the contact forces, N, and
     `time` (T + 1,) the times, s; what is left out is not known, and times are the model's h apart. Arrays of more worlds have
     the same first axis.
@@ -45,8 +46,10 @@ def show(
         times = np.arange(len(what.path)) * (what.task.period / steps)
         commands = np.repeat(what.u, steps, axis=0)
         return _replay(what.task.model, what.path, times, commands, what.force, what, size, height)
+    if isinstance(what, Scene):
+        what = what.model()
     if not isinstance(what, Model):
-        raise Error(f"show: expected a run or a model, got {type(what).__name__}")
+        raise Error(f"show: expected a run, a model or a scene, got {type(what).__name__}")
     if isinstance(q, Rollout | DynamicRollout):
         force = q.force if force is None else force
         q = q.q

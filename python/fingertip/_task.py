@@ -8,8 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._fingertip import Error, Model
+from ._fingertip import Error, Goal, Model
 from ._scene import Scene, _lines, _value
+
+
+_WHERE = ("from", "file", "start", "position", "rpy", "quaternion", "rotation", "yaw", "lowest", "joints", "others")
+"""The keys of a goal but for its object."""
+
+
+def _of_goal(goal: Goal) -> dict[str, Any]:
+    """The keys of a goal."""
+    given = {name: getattr(goal, name) for name in ("position", "quaternion", "yaw", "joints")}
+    given["others"] = {name: _of_goal(other) for name, other in goal.others.items()}
+    return {name: value for name, value in given.items() if value not in (None, {})}
 
 
 def text(scene: Scene | str | os.PathLike[str], folder: Any, keys: Mapping[str, Any] | None) -> str:
@@ -24,7 +35,8 @@ def text(scene: Scene | str | os.PathLike[str], folder: Any, keys: Mapping[str, 
             of = f"{scene}.toml"
     else:
         raise Error(f"scene: expected a Scene, a scene's file or its name, got {type(scene).__name__}")
-    return _lines({"scene": of, **(keys or {})})
+    given = {key: _of_goal(value) if isinstance(value, Goal) else value for key, value in (keys or {}).items()}
+    return _lines({"scene": of, **given})
 
 
 def paths(keys: Mapping[str, Any], within: str = "") -> list[tuple[str, str | None]]:
@@ -32,6 +44,9 @@ def paths(keys: Mapping[str, Any], within: str = "") -> list[tuple[str, str | No
     found: list[tuple[str, str | None]] = []
     for key, value in keys.items():
         path = f"{within}{key}"
+        if isinstance(value, Goal):
+            # All that says where, so that nothing is left of the goal before.
+            value = dict.fromkeys(_WHERE) | _of_goal(value)
         # A path has a dot between names alone: a table of names with dots is replaced as it is.
         if isinstance(value, Mapping) and not any("." in name for name in value):
             found += paths(value, f"{path}.")
@@ -43,4 +58,4 @@ def paths(keys: Mapping[str, Any], within: str = "") -> list[tuple[str, str | No
 
 def without_lines(message: str) -> str:
     """The message of an error in a text that nobody has written."""
-    return re.sub(r"line \d+(, column \d+)?: ", "", message)
+    return re.sub(r"(?m)^line \d+: ", "", message)

@@ -67,6 +67,7 @@ def step(sim: Quasidynamic, forward: bool = False) -> Callable[..., StepResult]:
 
     With `forward` there are derivatives in both modes, so `jvp` and `jacfwd` too, through a `scan` of steps as well. They are those of the
     step's whole Jacobian, by as many gradients as the results have numbers: use it for Jacobians, and for gradients the other."""
+    _places.expect("sim", sim, Quasidynamic)
     model = sim.model
     shapes = [(model.nq,), (model.nc, 3), (model.n_lambda - 3 * model.nc,), (model.nc,), ()]
 
@@ -89,6 +90,7 @@ def step(sim: Quasidynamic, forward: bool = False) -> Callable[..., StepResult]:
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
     """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them, and as `step`; u for all
     worlds of q0 is (1, T, nu)."""
+    _places.expect("sim", sim, Quasidynamic)
     model = sim.model
 
     def shapes(u: Any) -> list[tuple[int, ...]]:

@@ -99,6 +99,7 @@ class _Places:
     """A step on the CPU, and on the devices for which it has been asked."""
 
     def __init__(self, sim: Quasidynamic) -> None:
+        _places.expect("sim", sim, Quasidynamic)
         self.sim = sim
         self.on: dict[str, OnDevice] = {}
         self.rows = max((len(x) for x in sim.params.values() if len(x) > 1), default=None)

@@ -369,6 +369,15 @@ def test_bodies_and_how_they_move():
         of(q[0, :5])
     with pytest.raises(RuntimeError, match="second derivatives are not available"):
         jax.grad(lambda q: jax.grad(cost)(q).sum())(q)
+    # What is wrong is said before a program is compiled.
+    for work, says in [
+        (lambda: ft.jax.body_poses(model, ["cub"]), 'there is no body "cub"; did you mean "cube"'),
+        (lambda: ft.jax.jacobian(model, "cub"), 'there is no body or site "cub"'),
+        (lambda: ft.jax.body_poses(ft.Quasidynamic(model)), "model: expected a Model, got Quasidynamic"),
+        (lambda: ft.jax.step(model), "sim: expected a Quasidynamic, got Model"),
+    ]:
+        with pytest.raises(ft.Error, match=says):
+            work()
 
 
 def test_one_stands_for_all_worlds(hand, state):

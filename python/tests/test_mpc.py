@@ -464,6 +464,11 @@ def test_every_key_can_be_replaced(tmp_path):
     assert [of.horizon for of in controllers] == [10, 3]
     at = [dict((name, cost) for name, cost, _ in of.standing(task.episode().q)) for of in controllers]
     assert "reach" not in at[0] and at[1]["reach"] > 0 and at[1]["position"] > at[0]["position"]
+    # A goal takes the place of all of the one before, and the object stays.
+    turned = lifted(goal={"object": "ball", "position": [0.0, 0.0, 0.1]}).replace(goal=mpc.Goal([0.0, 0.1, 0.2]))
+    assert turned.episode().goal == mpc.Goal([0.0, 0.1, 0.2]) and turned.object == "ball"
+    drawn = ft.Task.load("tips_air").replace(goal=mpc.Goal(quaternion=[1, 0, 0, 0]))
+    assert drawn.episode().goal == mpc.Goal(quaternion=[1, 0, 0, 0])
     # One after another, and from a pickle; None leaves a key out.
     third = pickle.loads(pickle.dumps(other.replace(weights={"reach": None}, iterations=2)))
     assert third.iterations == 2 and third.cap == 2 and third.title == "B"
@@ -489,6 +494,9 @@ def test_every_key_can_be_replaced(tmp_path):
         (lambda: lifted().replace(weights={"rech": 3}), "^unknown field `rech`; did you mean `reach`"),
         (lambda: lifted().replace(horizon=0), "^horizon: expected at least 1, got 0"),
         (lambda: lifted().replace(title={"a": 1}), 'title'),
+        (lambda: lifted(command={"type": "relative", "bound": "x"}), "^command: expected a number, or numbers by joint"),
+        (lambda: lifted().replace(command={"bound": "x"}), "^bound: expected a number, or numbers by joint"),
+        (lambda: ft.Controller(lifted(), -1), "^episode: expected a number from 0 up, got -1"),
     ],
 )
 def test_keys_that_cannot_be(work, says):

@@ -338,3 +338,11 @@ def test_limits_of_actuators_forces():
     sim, q, u = ft.Quasidynamic(model), model.home(), model.home()[[model.joint(name).q.start for name in model.u_names]]
     beyond = sim.beyond_efforts(q, u + 1.0)
     assert [(command, effort) for _, command, _, effort in beyond] == [(model.joint("arm/k").u, 2.0)]
+
+
+def test_what_is_no_model_of_mujocos(pusher):
+    with pytest.raises(ft.Error, match="from_mujoco: expected a compiled mujoco.MjModel, got str; Model.load reads a file"):
+        ft.mujoco.from_mujoco("hand.xml")
+    with pytest.raises(ft.Error, match=r"got MjSpec; spec.compile\(\) is one"):
+        ft.mujoco.from_mujoco(mujoco.MjSpec())
+    assert ft.mujoco.Plant("tips_ground").task.title == ft.Task.load("tips_ground").title

@@ -64,12 +64,15 @@ def test_a_single_state(hand, sim):
     step = sim.step(q, u)
     for shown, state, force in [
         (ft.show(hand), hand.home(), None),
+        (ft.show(ft.Scene().robot("hand", urdf="../robots/hand21.urdf"), np.zeros(21)), None, None),
         (ft.show(hand, q[0]), q[0], None),
         (ft.show(hand, q[0], u=u[0], force=step.force[0]), q[0], step.force[0]),
         (ft.show(hand, step, world=1), step.q_next[1], step.force[1]),
         (ft.show(hand, sim.step(q[0], u[0])), step.q_next[0], step.force[0]),
     ]:
         assert shown.n_steps == 1
+        if state is None:
+            continue
         rows, layout = frames(shown.html())
         assert np.allclose(rows[:, layout["q"] : layout["q"] + hand.nq], np.tile(state, (2, 1)), atol=1e-6)
         contacts = rows[1, layout["contacts"] : layout["plan"]].reshape(hand.nc, 10)
@@ -125,7 +128,7 @@ def test_what_cannot_be_shown(hand, rolled, run, tmp_path):
         (lambda: ft.show(hand, q, force=np.zeros((60, 18))), "force: expected shape (60, 6, 3)"),
         (lambda: ft.show(hand, rolled, world=2), "world: expected one of 2, the first axis of q, got 2"),
         (lambda: ft.show(run, q), "expected a run alone"),
-        (lambda: ft.show(rolled), "expected a run or a model, got Rollout"),
+        (lambda: ft.show(rolled), "expected a run, a model or a scene, got Rollout"),
         (lambda: ft.show(hand, rolled).save(tmp_path / "run.gif"), "path: expected a name that ends in .html or .mcap"),
     ]:
         with pytest.raises(ft.Error) as caught:

@@ -46,7 +46,7 @@ struct State {
 /// The number of an episode, or the episode.
 #[derive(FromPyObject)]
 enum Which<'py> {
-    Number(usize),
+    Number(i64),
     Episode(Bound<'py, Episode>),
 }
 
@@ -277,7 +277,10 @@ fn begin(
 ) -> PyResult<EpisodeOf> {
     let simulator = task.simulator();
     let mut episode = match which {
-        Which::Number(number) => task.episode(seed, number).or_raise()?,
+        Which::Number(number) => {
+            let expected = |_| Error::new_err(format!("episode: expected a number from 0 up, got {number}"));
+            task.episode(seed, usize::try_from(number).map_err(expected)?).or_raise()?
+        }
         Which::Episode(episode) => episode.get().numbers(py, simulator)?,
     };
     if let Some(q) = q {

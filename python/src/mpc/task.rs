@@ -165,7 +165,7 @@ impl Task {
     /// plant.
     ///
     /// Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
-    /// given; None leaves a key out. The task is read again with them, which takes as long as it took at first.
+    /// given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object. The task is read again with them, which takes as long as it took at first.
     #[pyo3(signature = (
         *, method=None, iterations=None, most_iterations=None, tolerance=None, cap=None, latency=None, lead=None, seed=None,
         overrides=None, **keys

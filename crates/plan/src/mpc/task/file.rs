@@ -536,7 +536,12 @@ impl TaskFile {
                 }
                 message => check::of_parser(message),
             };
-            Error::invalid(place, message)
+            // What cannot be read is said with its key; that of a missing or an unknown one names it.
+            let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
+            match key.filter(|_| !message.contains(" field `")) {
+                Some(key) => Error::invalid(place, format!("{key}: {message}")),
+                None => Error::invalid(place, message),
+            }
         })
     }
 }
