@@ -255,6 +255,9 @@ class Model:
     def text(self) -> str:
         """The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`."""
     @property
+    def _is_as_read(self) -> bool:
+        """Is it what its text says, without overrides and what a task sets?"""
+    @property
     def folder(self) -> os.PathLike[str] | None:
         """The folder that the scene's files are relative to; none of a scene that comes with the package."""
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -1006,13 +1009,13 @@ class Task:
     looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
     pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
 
-    `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a scene's file, or the name of one that comes with the package;
+    `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one that comes with the package;
     `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
     dictionaries. Files are relative to `folder`, or as in `Model.from_toml`."""
 
     def __new__(
         cls,
-        scene: Scene | str | os.PathLike[str],
+        scene: Scene | Model | str | os.PathLike[str],
         folder: str | os.PathLike[str] | None = None,
         **keys: Any,
     ) -> Task: ...

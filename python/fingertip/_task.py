@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def _of_goal(goal: Goal) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, {})}
 
 
-def text(scene: Scene | str | os.PathLike[str], folder: Any, keys: Mapping[str, Any] | None) -> str:
+def text(scene: Scene | Model | str | os.PathLike[str], folder: Any, keys: Mapping[str, Any] | None) -> str:
     """The text (TOML) of a task."""
     if isinstance(scene, Scene):
         of: Any = (scene if folder is not None else scene._with_own_files())._keys
@@ -33,8 +34,15 @@ def text(scene: Scene | str | os.PathLike[str], folder: Any, keys: Mapping[str, 
             if scene not in Model.names():
                 Model.load(scene)  # raises
             of = f"{scene}.toml"
+    elif isinstance(scene, Model):
+        if not scene._is_as_read:
+            raise Error(
+                "scene: expected a model without overrides, and not another task's; a task has h, kappa and friction as keys, and others "
+                "by replace(overrides=…)"
+            )
+        of = scene.text if scene.text.lstrip().startswith("<") else tomllib.loads(scene.text)
     else:
-        raise Error(f"scene: expected a Scene, a scene's file or its name, got {type(scene).__name__}")
+        raise Error(f"scene: expected a Scene, a Model, a scene's file or its name, got {type(scene).__name__}")
     given = {key: _of_goal(value) if isinstance(value, Goal) else value for key, value in (keys or {}).items()}
     return _lines({"scene": of, **given})
 

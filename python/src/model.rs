@@ -530,8 +530,14 @@ impl Model {
 
     /// The folder that the scene's files are relative to; none of a scene that comes with the package.
     #[getter]
-    fn folder(&self) -> Option<&Path> {
+    pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// Is it what its text says, without overrides and what a task sets?
+    #[getter]
+    fn _is_as_read(&self) -> bool {
+        self.overrides.is_none() && !matches!(self.source, Source::Task(_))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

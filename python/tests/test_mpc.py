@@ -438,6 +438,10 @@ def test_a_task_written_in_python(tmp_path):
     keys |= {"weights": {"position": 10.0, "terminal": {"position": 100.0}}, "success": {"position": 0.01}, "cap": 3}
     for of_file in (ft.Task(tmp_path / "scene.toml", **keys), ft.Task("scene.toml", tmp_path, **keys)):
         assert np.array_equal(mpc.run(of_file).u, run.u)
+    of_model = ft.Task(ft.Model.load(tmp_path / "scene.toml"), **keys)
+    assert np.array_equal(mpc.run(of_model).u, run.u)
+    shipped = ft.Task(ft.Model.load("hand_ball"), **{**keys, "cap": 1})
+    assert shipped.model.folder is None and shipped.model.nu == 21
     shipped = ft.Task("hand_ball", **{**keys, "cap": 1})
     assert shipped.model.folder is None and shipped.model.nu == 21 and len(mpc.run(shipped).u) == 1
     assert pickle.loads(pickle.dumps(shipped)).model.nu == 21
@@ -489,7 +493,9 @@ def test_every_key_can_be_replaced(tmp_path):
         (lambda: ft.Task(ft.Scene()), "^missing field `command`"),
         (lambda: ft.Task(ft.Scene().object("a", spere=0.1), command={"type": "relative", "bound": 0.1}, goal={"object": "a", "position": [0, 0, 0]}, weights={}), '^scene: object "a": unknown field `spere`; did you mean `sphere`'),
         (lambda: ft.Task("hand_bal"), 'there is no scene "hand_bal"; did you mean "hand_ball"'),
-        (lambda: ft.Task(3), "^scene: expected a Scene, a scene's file or its name, got int"),
+        (lambda: ft.Task(3), "^scene: expected a Scene, a Model, a scene's file or its name, got int"),
+        (lambda: ft.Task(ft.Model.load("hand_ball", {"mass": {"ball": 0.1}})), "^scene: expected a model without overrides"),
+        (lambda: ft.Task(lifted().model), "^scene: expected a model without overrides, and not another task's"),
         (lambda: lifted().replace(horizn=3), "^unknown field `horizn`; did you mean `horizon`"),
         (lambda: lifted().replace(weights={"rech": 3}), "^unknown field `rech`; did you mean `reach`"),
         (lambda: lifted().replace(horizon=0), "^horizon: expected at least 1, got 0"),

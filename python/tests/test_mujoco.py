@@ -1,6 +1,7 @@
 """Scenes of MuJoCo's models, and MuJoCo as a plant."""
 
 import pickle
+import tomllib
 
 import numpy as np
 import pytest
@@ -172,6 +173,20 @@ def test_mujoco_is_a_plant(pusher, tmp_path):
     # Once more from the start it is the same, and the servo of a joint at its command is at rest.
     again = ft.mpc.run(task, plant)
     assert np.array_equal(again.path, run.path)
+
+
+def test_a_task_of_a_model_of_mujocos(pusher, tmp_path):
+    """Without files: the task of the same text, on the plant that it is from."""
+    model = ft.mujoco.from_mujoco(pusher)
+    (tmp_path / "pusher.xml").write_text(model.text)
+    keys = tomllib.loads(TASK)
+    del keys["scene"]
+    task = ft.Task(model, **keys)
+    of_file = ft.Task.from_toml(TASK, tmp_path)
+    assert task.model.q_names == model.q_names and np.array_equal(task.model.home(), of_file.model.home())
+    runs = [ft.mpc.run(of, ft.mujoco.Plant(of, pusher), each=lambda answer, _: answer.step == 2) for of in (task, of_file)]
+    assert np.array_equal(runs[0].u, runs[1].u)
+    assert pickle.loads(pickle.dumps(task)).replace(horizon=4).model.text == model.text
 
 
 def test_places():

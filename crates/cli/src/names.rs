@@ -91,27 +91,28 @@ pub fn scene(what: &Path) -> Result<Source> {
         return Ok(source);
     }
     let is_task = || bare(what).filter(|_| !is_there(what)).is_some_and(|name| Kind::Task.find(name).is_ok());
-    let mut place = match find(Kind::Scene, what) {
+    let place = match find(Kind::Scene, what) {
         Err(_) if is_task() => find(Kind::Task, what)?,
         place => place?,
     };
-    let note = |scene: &str| eprintln!("note: {} is a task; this is its scene{scene}", what.display());
+    let mut name = place.path();
     let (text, scene) = match place.scene_of_task().ok().flatten() {
-        Some(SceneOf::Keys(keys)) => {
-            note("");
-            let scene = Scene::from_keys(&keys, place.folder.of(&place.file));
-            (keys.to_string(), scene.map_err(|error| error.within(format!("{}: scene", place.path().display())))?)
-        }
-        of_file => {
-            if let Some(SceneOf::File(scene)) = of_file {
-                place = Place { folder: place.folder.of(&place.file), file: scene.into() };
-                note(&format!(", {}", place.path().display()));
+        Some(of_task) => {
+            let (path, text, scene) = of_task.read(&place.folder.of(&place.file)).map_err(|error| match of_task {
+                SceneOf::File(_) => error,
+                _ => error.within(name.display()),
+            })?;
+            let file = matches!(of_task, SceneOf::File(_)).then(|| format!(", {}", path.display()));
+            eprintln!("note: {} is a task; this is its scene{}", what.display(), file.as_deref().unwrap_or_default());
+            if file.is_some() {
+                name = path;
             }
-            (place.folder.text(&place.file)?, Scene::read(&place.folder, &place.file)?)
+            (text, scene)
         }
+        None => (place.folder.text(&place.file)?, Scene::read(&place.folder, &place.file)?),
     };
     warn(&scene.all_warnings());
-    let name = place.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let name = name.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Ok(Source { name, text, scene })
 }
 

@@ -17,7 +17,7 @@ use crate::model::{Model, json, overrides_of, read_in};
 /// looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
 /// pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
 ///
-/// `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a scene's file, or the name of one that comes with the package;
+/// `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one that comes with the package;
 /// `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
 /// dictionaries. Files are relative to `folder`, or as in `Model.from_toml`.
 #[pyclass(frozen, module = "fingertip")]
@@ -123,6 +123,8 @@ impl Task {
     #[pyo3(signature = (scene, folder=None, **keys))]
     fn new(py: Python, scene: &Bound<PyAny>, folder: Option<PathBuf>, keys: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let written = py.import("fingertip._task")?;
+        let of_model = || scene.cast::<Model>().ok().and_then(|model| model.get().folder().map(Path::to_owned));
+        let folder = folder.or_else(of_model);
         let text: String = written.getattr("text")?.call1((scene, &folder, keys))?.extract()?;
         Self::of_text(py, text, folder.as_deref()).map_err(|error| without_lines(py, error))
     }

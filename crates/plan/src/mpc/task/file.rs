@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::SceneOf;
 use crate::mpc::robust::Variation;
 use fingertip_scene::Friction;
 use fingertip_shapes::{Error, Result, check};
@@ -11,7 +12,7 @@ use fingertip_shapes::{Error, Result, check};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskFile {
-    pub scene: SceneKey,
+    pub scene: SceneOf,
     #[serde(default)]
     pub title: String,
     pub h: Option<f64>,
@@ -50,14 +51,6 @@ pub(super) struct TaskFile {
     pub success: SuccessFile,
     pub sequence: Option<SequenceFile>,
     pub supervisor: Option<SupervisorFile>,
-}
-
-/// The path of a scene's file, or the scene itself.
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "toml::Value")]
-pub(super) enum SceneKey {
-    Path(String),
-    Own(toml::Table),
 }
 
 #[derive(Debug, Deserialize)]
@@ -410,12 +403,13 @@ fn keys<'a>(value: &'a toml::Value, known: &[&str]) -> Option<&'a toml::Table> {
     value.as_table().filter(|table| table.keys().all(|key| known.contains(&key.as_str())))
 }
 
-impl TryFrom<toml::Value> for SceneKey {
+impl TryFrom<toml::Value> for SceneOf {
     type Error = String;
     fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
         match value {
-            toml::Value::String(path) => Ok(Self::Path(path)),
-            toml::Value::Table(own) => Ok(Self::Own(own)),
+            toml::Value::String(text) if text.trim_start().starts_with('<') => Ok(Self::Mjcf(text)),
+            toml::Value::String(path) => Ok(Self::File(path)),
+            toml::Value::Table(own) => Ok(Self::Keys(own)),
             other => Err(format!("expected a scene's file, or a scene's own keys as a table, got {other}")),
         }
     }

@@ -13,7 +13,7 @@ mod sequence;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::file::{PoseFile, SceneKey, TaskFile, Wanted};
+use self::file::{PoseFile, TaskFile, Wanted};
 use self::goals::Row;
 use super::controller::{Method, Settings};
 use super::cost::{Goal, object_joint, object_joints};
@@ -35,12 +35,36 @@ const SUBGOAL: f64 = 0.5;
 const STALL: f64 = 1.5;
 
 /// The scene of a task's text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(try_from = "toml::Value")]
 pub enum SceneOf {
     /// In a file with this path, relative to the task's.
     File(String),
     /// In the task itself: its keys.
     Keys(toml::Table),
+    /// In the task itself: its text in MuJoCo's MJCF.
+    Mjcf(String),
+}
+
+impl SceneOf {
+    /// Reads the scene in a task's folder: its path, which of one in the task itself is that of no file, its text, and what it is.
+    ///
+    /// # Errors
+    /// As [`Scene::read`].
+    pub fn read(&self, folder: &Folder) -> Result<(PathBuf, String, Scene)> {
+        let within = |error: Error| error.within("scene");
+        Ok(match self {
+            Self::File(path) => (folder.join(path), folder.text(path)?, Scene::read(folder, path)?),
+            Self::Keys(keys) => {
+                let scene = Scene::from_keys(keys, folder.clone()).map_err(within)?;
+                (folder.join("scene.toml"), keys.to_string(), scene)
+            }
+            Self::Mjcf(text) => {
+                let scene = Scene::from_mjcf_text(text, folder.join("")).map_err(within)?;
+                (folder.join("scene.xml"), text.clone(), scene)
+            }
+        })
+    }
 }
 
 /// A task, compiled.
@@ -90,11 +114,7 @@ impl Task {
     /// The scene of a text, if it is a task's.
     pub fn scene_of(text: &str) -> Option<SceneOf> {
         let mut table: toml::Table = text.parse().ok()?;
-        match table.remove("scene")? {
-            toml::Value::String(file) => Some(SceneOf::File(file)),
-            toml::Value::Table(own) => Some(SceneOf::Keys(own)),
-            _ => None,
-        }
+        table.remove("scene")?.try_into().ok()
     }
 
     /// Reads a task's text; its paths are relative to `folder`.
@@ -104,13 +124,7 @@ impl Task {
     pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
         let folder = folder.into();
         let file = TaskFile::read(text).map_err(|error| if is_scene(text) { a_scene() } else { error })?;
-        let (scene_path, scene_text, mut scene) = match &file.scene {
-            SceneKey::Path(path) => (folder.join(path), folder.text(path)?, Scene::read(&folder, path)?),
-            SceneKey::Own(keys) => {
-                let scene = Scene::from_keys(keys, folder.clone()).map_err(|error| error.within("scene"))?;
-                (folder.join("scene.toml"), keys.to_string(), scene)
-            }
-        };
+        let (scene_path, scene_text, mut scene) = file.scene.read(&folder)?;
         let schedule = match (&file.kappa, &file.schedule) {
             (Some(_), Some(_)) => return Err(Error::invalid("schedule", "expected kappa or schedule, got both")),
             (Some(kappa), None) => vec![*kappa],
