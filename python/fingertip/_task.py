@@ -59,7 +59,7 @@ def paths(keys: Mapping[str, Any], within: str = "") -> list[tuple[str, str | No
         if isinstance(value, Mapping) and not any("." in name for name in value):
             found += paths(value, f"{path}.")
         else:
-            given = value._keys if isinstance(value, Scene) else value
+            given = value._with_own_files()._keys if isinstance(value, Scene) else value
             found.append((path, None if given is None else f"value = {_value(path, given)}"))
     return found
 

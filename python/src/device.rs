@@ -216,11 +216,11 @@ impl OnDevice {
             self.maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?,
             self.maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?,
         ];
-        let is_its_own = driven(py, || {
+        let is_anothers = driven(py, || {
             let away = (u.flatten_all()? - rollout.u.flatten_all()?)?.abs()?;
-            Ok(away.elem_count() == 0 || !(away.max_all()?.to_scalar::<f64>()? > 0.0))
+            Ok(away.elem_count() > 0 && away.max_all()?.to_scalar::<f64>()? > 0.0)
         })?;
-        if !is_its_own {
+        if is_anothers {
             return Err(Error::new_err("rollout: expected the rollout under this u, got that under another"));
         }
         driven(py, || {

@@ -473,6 +473,9 @@ def test_every_key_can_be_replaced(tmp_path):
     assert turned.episode().goal == mpc.Goal([0.0, 0.1, 0.2]) and turned.object == "ball"
     drawn = ft.Task.load("tips_air").replace(goal=mpc.Goal(quaternion=[1, 0, 0, 0]))
     assert drawn.episode().goal == mpc.Goal(quaternion=[1, 0, 0, 0])
+    heavier = ft.Scene(kappa=1e4).object("ball", sphere=0.03, mass=0.4, freedom="translation", position=[0, 0, 0.1])
+    heavier.robot("arm", urdf="../robots/planar_arm.urdf")
+    assert task.replace(scene=heavier).model.params["mass"] == 0.4
     # One after another, and from a pickle; None leaves a key out.
     third = pickle.loads(pickle.dumps(other.replace(weights={"reach": None}, iterations=2)))
     assert third.iterations == 2 and third.cap == 2 and third.title == "B"
