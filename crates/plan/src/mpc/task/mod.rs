@@ -47,7 +47,8 @@ pub enum SceneOf {
 }
 
 impl SceneOf {
-    /// Reads the scene in a task's folder: its path, which of one in the task itself is that of no file, its text, and what it is.
+    /// Reads the scene in a task's folder: its path, which of one in the task itself is that of no file, its text, and
+    /// what it is.
     ///
     /// # Errors
     /// As [`Scene::read`].
