@@ -63,7 +63,8 @@ class Scene:
 
     def model(self, folder: str | os.PathLike[str] | None = None) -> Model:
         """The scene compiled: `Model.from_toml(scene.text, folder)`. Files that it names are relative to `folder`, or to where the
-        program runs; without one, files that come with the package are found too."""
+        program runs; without one, robots that come with the package are found too, as `"../robots/leap16.urdf"`, and meshes of one's
+        own beside them."""
         text = (self if folder is not None else self._with_own_files()).text
         try:
             return Model.from_toml(text, folder)
