@@ -15,6 +15,7 @@ least efforts, `fingertip.collision` the distances of two shapes.
 import enum
 import importlib
 import types
+from typing import TYPE_CHECKING
 
 from . import collision, dynamics, grasp, mpc
 from ._fingertip import (
@@ -52,12 +53,14 @@ from ._fingertip import (
     inverse_kinematics,
 )
 
+from ._contact import Contact
 from ._scene import Scene
 from ._show import show
 
 __all__ = [
     "PARAMETERS",
     "STATUSES",
+    "Contact",
     "Controller",
     "Coordinate",
     "DeviceArray",
@@ -115,8 +118,18 @@ class Status(enum.IntEnum):
     """A number is NaN or out of its range; the world did not move."""
 
 
+# They need what not everyone has, and take seconds to import: only for those who ask. Editors know them.
+if TYPE_CHECKING:
+    from . import cluster, gym, jax, mujoco, torch
+
+_ON_DEMAND = ("cluster", "gym", "jax", "mujoco", "torch")
+
+
 def __getattr__(name: str) -> types.ModuleType:
-    # They need what not everyone has, and take seconds to import: only for those who ask.
-    if name in ("cluster", "gym", "jax", "mujoco", "torch"):
+    if name in _ON_DEMAND:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_DEMAND})

@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
+from ._contact import Contact
+from ._scene import Scene
+
 __all__ = [
     "Answer",
     "Controller",
@@ -60,6 +63,7 @@ __all__ = [
     "_restore",
     "_run",
     "_seconds",
+    "_thing",
     "_xla_function",
     "_xla_handler",
     "close",
@@ -193,6 +197,37 @@ class Model:
     def site_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
         """Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
         world; of all `sites`, or of those with these names. One world may be without its axis."""
+    def site_poses_vjp(
+        self,
+        q: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        position_bar: ArrayLike | None = None,
+        rotation_bar: ArrayLike | None = None,
+    ) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `site_poses` are
+        given; what is left out is 0."""
+    @property
+    def body_names(self) -> list[str]:
+        """The names of the bodies but for the world: `"hand/palm"`, `"ball"`."""
+    def body_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
+        """Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3), whose columns are
+        the body's axes, in the world; of all `body_names`, or of those with these names. One world may be without its axis."""
+    def body_poses_vjp(
+        self,
+        q: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        position_bar: ArrayLike | None = None,
+        rotation_bar: ArrayLike | None = None,
+    ) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `body_poses` are
+        given; what is left out is 0."""
+    def jacobian(self, q: ArrayLike, name: str, point: ArrayLike | None = None) -> _Array:
+        """The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out: the point's
+        velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m."""
+    def jacobian_vjp(self, q: ArrayLike, name: str, bar: ArrayLike, point: ArrayLike | None = None) -> _Array:
+        """The gradient by q (B, nq) of a cost whose gradient by the Jacobian of `jacobian` is `bar` (B, 6, nv)."""
     @property
     def joint_damping(self) -> bool:
         """Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or
@@ -203,7 +238,8 @@ class Model:
         `overrides={"params": {"joint_friction": True}}`."""
     @property
     def notes(self) -> list[str]:
-        """Notes on what was left out of the scene's files and moves nothing, one line each."""
+        """Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic step does not
+        have as the scene sets it: the weight of links that commands carry, damping of commanded joints, limits and so on."""
     @property
     def warnings(self) -> list[str]:
         """Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or
@@ -218,6 +254,9 @@ class Model:
     @property
     def text(self) -> str:
         """The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`."""
+    @property
+    def _is_as_read(self) -> bool:
+        """Is it what its text says, without overrides and what a task sets?"""
     @property
     def folder(self) -> os.PathLike[str] | None:
         """The folder that the scene's files are relative to; none of a scene that comes with the package."""
@@ -283,6 +322,10 @@ class Step(Solves):
     @property
     def warm(self) -> _Array:
         """The solver's forces (B, `n_warm`): a start for steps nearby."""
+    @property
+    def contacts(self) -> list[Contact]:
+        """The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
+        a pickle has lost their names: an error."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
@@ -424,8 +467,8 @@ class OnDevice:
     """The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
 
     Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
-    or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. Results are `DeviceArray`s in
-    double precision, complete when a call returns; how solves went comes to the host."""
+    or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. q and u have as many worlds.
+    Results are `DeviceArray`s in double precision, complete when a call returns; how solves went comes to the host."""
 
     def with_params(self, **params: Any) -> OnDevice:
         """This step with some parameters replaced, by arrays as those of `Quasidynamic.with_params`, on the device or not."""
@@ -554,7 +597,8 @@ class Quasidynamic:
     results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
 
     Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
-    the first axis, and then results are, too."""
+    the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all; gradients are each
+    world's."""
 
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:
@@ -597,7 +641,7 @@ class Quasidynamic:
         each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is this object's step at q and u;
         without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN."""
     def rollout(self, q0: ArrayLike, u: ArrayLike, *, out: dict[str, _Array] | None = None) -> Rollout:
-        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
+        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T, nu). `out` has arrays by name that the results `q`
         and `force` are written to, as for `step`."""
     def rollout_vjp(
         self,
@@ -963,14 +1007,24 @@ class Answer:
 class Task:
     """What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
     looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
-    pickles: as its path or text and folder, so files that it names must be there where it is unpickled."""
+    pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
 
+    `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one that comes with the package;
+    `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
+    dictionaries. Files are relative to `folder`, or as in `Model.from_toml`."""
+
+    def __new__(
+        cls,
+        scene: Scene | Model | str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None = None,
+        **keys: Any,
+    ) -> Task: ...
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Task:
         """Reads a task's file. What is no file is the name of a task that comes with the package, as `"hand_turn"`."""
     @classmethod
-    def from_toml(cls, text: str, folder: str | os.PathLike[str] = ...) -> Task:
-        """Reads a task's text (TOML). The files that it names are relative to `folder`."""
+    def from_toml(cls, text: str, folder: str | os.PathLike[str] | None = None) -> Task:
+        """Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in `Model.from_toml`."""
     @staticmethod
     def names() -> list[str]:
         """The names of the tasks that come with the package."""
@@ -986,12 +1040,16 @@ class Task:
         lead: float | None = None,
         seed: int | None = None,
         overrides: _Overrides | str | None = None,
+        **keys: Any,
     ) -> Task:
         """This task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
         `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
         `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
         s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
-        plant."""
+        plant.
+
+        Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
+        given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object. The task is read again with them, which takes as long as it took at first."""
     @property
     def title(self) -> str:
         """Description in one line."""
@@ -1374,6 +1432,8 @@ def _replay(
     """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans."""
 def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
+def _thing(text: str, place: str) -> str:
+    """The thing in a scene's text that a line is of, `line 3, column 1`, for messages of texts that nobody has written."""
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
 def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str], device: OnDevice | None = None) -> int:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ._fingertip import Error, Model
+from ._fingertip import Error, Model, _thing
 
 _Self = TypeVar("_Self", bound="Scene")
 
@@ -64,19 +63,51 @@ class Scene:
 
     def model(self, folder: str | os.PathLike[str] | None = None) -> Model:
         """The scene compiled: `Model.from_toml(scene.text, folder)`. Files that it names are relative to `folder`, or to where the
-        program runs; without one, files that come with the package are found too."""
-        text = self.text
+        program runs; without one, robots that come with the package are found too, as `"../robots/leap16.urdf"`, and meshes of one's
+        own beside them."""
+        text = (self if folder is not None else self._with_own_files()).text
         try:
             return Model.from_toml(text, folder)
         except Error as error:
             # Lines of a text that nobody has written: the thing that they are of says more.
-            raise Error(re.sub(r"line (\d+), column \d+", lambda line: _thing(text, int(line[1])), str(error))) from None
+            raise Error(re.sub(r"line \d+, column \d+", lambda place: _thing(text, place[0]), str(error))) from None
+
+    @property
+    def _keys(self) -> dict[str, Any]:
+        """The scene as a table of its keys, as a task has it in itself."""
+        kinds: dict[str, list[dict[str, Any]]] = {}
+        for kind, keys in self._things:
+            kinds.setdefault(kind, []).append(keys)
+        return {"params": self._params, **kinds} if self._params else {**kinds}
+
+    def _with_own_files(self) -> Scene:
+        """The scene with the whole paths of files that are there where the program runs, beside which others may come with the package."""
+        made = Scene(**self._params)
+        made._things = [(kind, _found(keys)) for kind, keys in self._things]
+        return made
+
+    def __repr__(self) -> str:
+        named = [f'{kind} "{keys["name"]}"' for kind, keys in self._things if "name" in keys]
+        kinds = [kind for kind, keys in self._things if "name" not in keys]
+        counted = [f"{kinds.count(kind)} of [[{kind}]]" for kind in dict.fromkeys(kinds)]
+        return f"<fingertip.Scene: {', '.join([*named, *counted]) or 'empty'}>"
 
     def _with(self: _Self, kind: str, keys: dict[str, Any]) -> _Self:
         # What cannot be written is said where it is given.
         _lines(keys)
         self._things.append((kind, keys))
         return self
+
+
+def _found(value: Any, key: str = "") -> Any:
+    """Keys of a scene, in which what names a file that is there has its whole path."""
+    if isinstance(value, Mapping):
+        return {name: _found(item, name) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_found(item) for item in value]
+    if key in ("file", "mesh", "mjcf") and isinstance(value, (str, os.PathLike)) and Path(value).is_file():
+        return os.fspath(Path(value).absolute())
+    return value
 
 
 def _lines(keys: Mapping[str, Any]) -> str:
@@ -103,12 +134,3 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(f'{key}[{k}]', item) for k, item in enumerate(value))}]"
     raise Error(f"{key}: expected a number, a string, a list, an array or a dictionary, got {value!r}")
-
-
-def _thing(text: str, line: int) -> str:
-    """The entry of a scene's text that a line is in: its kind, and its name if it has one."""
-    lines = text.splitlines()[:line]
-    start = max((k for k, above in enumerate(lines) if above.startswith("[")), default=0)
-    kind = lines[start].strip("[]") if lines else "scene"
-    names = (tomllib.loads(above)["name"] for above in text.splitlines()[start + 1 :][:1] if above.startswith("name = "))
-    return " ".join([kind, *(f'"{name}"' for name in names)])

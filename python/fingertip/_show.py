@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._fingertip import DynamicRollout, Error, Model, Replay, Rollout, _replay
+from ._fingertip import DynamicRollout, Error, Model, Replay, Rollout, Step, _replay
+from ._scene import Scene
 from .mpc import Run
 
 
 def show(
-    what: Run | Model,
-    q: Rollout | DynamicRollout | ArrayLike | None = None,
+    what: Run | Model | Scene,
+    q: Rollout | DynamicRollout | Step | ArrayLike | None = None,
     *,
     u: ArrayLike | None = None,
     force: ArrayLike | None = None,
@@ -25,11 +26,15 @@ def show(
         fingertip.show(fingertip.mpc.run(task))
         fingertip.show(model, sim.rollout(q0, u))
         fingertip.show(model, q).save("run.html")
+        fingertip.show(model)
 
-    `what` is a run of a task, with its goal and plans; or a model, whose states `q` are a rollout or an array (T + 1, nq). With
+    `what` is a run of a task, with its goal and plans; or a model, or a scene as it is compiled, whose states `q` are a rollout or an array (T + 1, nq). With
     more worlds, (B, T + 1, nq), `world` says which. `u` (T, nu) are the commands, `force` (T, nc, 3) the contact forces, N, and
     `time` (T + 1,) the times, s; what is left out is not known, and times are the model's h apart. Arrays of more worlds have
     the same first axis.
+
+    A single state is q (nq,), with `u` (nu,) and `force` (nc, 3) without the axis T, or where a step ended, with its forces; without
+    `q` it is the model's home. It stands for one step.
 
     In a notebook a cell shows it, in a frame that is `height` pixels high; notebooks keep the page, so it is cut to about `size`
     bytes by leaving out steps. `Replay.save` writes all of them.
@@ -41,14 +46,17 @@ def show(
         times = np.arange(len(what.path)) * (what.task.period / steps)
         commands = np.repeat(what.u, steps, axis=0)
         return _replay(what.task.model, what.path, times, commands, what.force, what, size, height)
+    if isinstance(what, Scene):
+        what = what.model()
     if not isinstance(what, Model):
-        raise Error(f"show: expected a run or a model, got {type(what).__name__}")
-    if q is None:
-        raise Error("show: expected the states of the model")
+        raise Error(f"show: expected a run, a model or a scene, got {type(what).__name__}")
     if isinstance(q, Rollout | DynamicRollout):
         force = q.force if force is None else force
         q = q.q
-    states = np.asarray(q)
+    elif isinstance(q, Step):
+        force = np.asarray(q.force if force is None else force)[..., None, :, :]
+        q = q.q_next[..., None, :]
+    states = np.asarray(what.home() if q is None else q)
     many = states.ndim == 3
 
     def of_world(name: str, given: Any) -> Any:
@@ -59,7 +67,12 @@ def show(
             raise Error(f"world: expected one of {len(given)}, the first axis of {name}, got {world}")
         return given[world]
 
-    states = of_world("q", states)
+    states, u, force = of_world("q", states), of_world("u", u), of_world("force", force)
+    if states.ndim == 1:
+        states, u, force = states[None], *(None if x is None else np.asarray(x)[None] for x in (u, force))
+    if states.shape[:1] == (1,):
+        # A state that stays.
+        states = np.repeat(states, 2, axis=0)
     if time is None:
         time = np.arange(len(states)) * what.params["h"][0, 0]
-    return _replay(what, states, time, of_world("u", u), of_world("force", force), None, size, height)
+    return _replay(what, states, time, u, force, None, size, height)

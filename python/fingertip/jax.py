@@ -1,9 +1,9 @@
-"""The steps as functions that JAX differentiates, maps and compiles.
+"""The steps, and where bodies are, as functions that JAX differentiates, maps and compiles.
 
-Each call is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU, and on the first NVIDIA GPU if the
+Each call of a step is one node of JAX's program, which computes all worlds of a `vmap` at once. On the CPU, and on the first NVIDIA GPU if the
 package is built for it (docs/cuda.md), the compiled program calls the library in Rust, without Python (XLA's foreign functions); on other
 devices, it calls back into Python. Gradients are exact; second
-derivatives and forward-mode ones raise. The way back computes the steps again. JAX must be in double precision:
+derivatives raise, and forward-mode ones do but of `step(sim, forward=True)`. The way back computes the steps again. JAX must be in double precision:
 `jax.config.update("jax_enable_x64", True)`. What is of another type is computed in double precision, and results have the type
 of q.
 """
@@ -11,14 +11,16 @@ of q.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._fingertip import _CUDA, Error, Gradient, OnDevice, Quasidynamic, _xla_function, _xla_handler
+from . import _places
+from ._fingertip import _CUDA, Error, Gradient, Model, OnDevice, Quasidynamic, _xla_function, _xla_handler
 
 TARGET = "fingertip"
 """The handler's name in JAX's programs."""
@@ -26,7 +28,7 @@ TARGET = "fingertip"
 for _platform in ("cpu", "CUDA") if _CUDA else ("cpu",):
     jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform=_platform)
 
-__all__ = ["RolloutResult", "StepResult", "rollout", "step"]
+__all__ = ["RolloutResult", "StepResult", "body_poses", "jacobian", "rollout", "site_poses", "step"]
 
 
 class StepResult(NamedTuple):
@@ -59,20 +61,25 @@ _Array: TypeAlias = np.ndarray[Any, Any]
 _Params: TypeAlias = dict[str, Any]
 
 
-def step(sim: Quasidynamic) -> Callable[..., StepResult]:
-    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
+def step(sim: Quasidynamic, forward: bool = False) -> Callable[..., StepResult]:
+    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them. What has no axis for worlds
+    stands for all of them, and its gradient is their sum.
+
+    With `forward` there are derivatives in both modes, so `jvp` and `jacfwd` too, through a `scan` of steps as well. They are those of the
+    step's whole Jacobian, by as many gradients as the results have numbers: use it for Jacobians, and for gradients the other."""
+    _places.expect("sim", sim, Quasidynamic)
     model = sim.model
     shapes = [(model.nq,), (model.nc, 3), (model.n_lambda - 3 * model.nc,), (model.nc,), ()]
 
-    def forward(sim: Quasidynamic, q: _Array, u: _Array) -> tuple[_Array, ...]:
-        made = sim.step(q, u)
-        return made.q_next, made.force, made.torque, made.phi, made.status
+    def made(sim: Quasidynamic, q: _Array, u: _Array) -> tuple[_Array, ...]:
+        of = sim.step(q, u)
+        return of.q_next, of.force, of.torque, of.phi, of.status
 
     def backward(sim: Quasidynamic, q: _Array, u: _Array, bars: list[_Array]) -> Gradient:
         q_next, force, torque, phi = bars
         return sim.vjp(q, u, q_next_bar=q_next, force_bar=force, torque_bar=torque, phi_bar=phi)
 
-    node = _Node(sim, "step", lambda _: shapes, forward, backward, u_axes=1)
+    node = _Node(sim, "step", lambda _: shapes, made, backward, u_axes=1, forward=forward)
 
     def of(q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> StepResult:
         return StepResult(*node(q, u, params))
@@ -81,27 +88,97 @@ def step(sim: Quasidynamic) -> Callable[..., StepResult]:
 
 
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
-    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them, and as `step`; u for all
+    worlds of q0 is (1, T, nu)."""
+    _places.expect("sim", sim, Quasidynamic)
     model = sim.model
 
     def shapes(u: Any) -> list[tuple[int, ...]]:
         n = u.shape[0]
         return [(n + 1, model.nq), (n, model.nc, 3), (n,)]
 
-    def forward(sim: Quasidynamic, q0: _Array, u: _Array) -> tuple[_Array, ...]:
-        made = sim.rollout(q0, u)
-        return made.q, made.force, made.status
+    def made(sim: Quasidynamic, q0: _Array, u: _Array) -> tuple[_Array, ...]:
+        of = sim.rollout(q0, u)
+        return of.q, of.force, of.status
 
     def backward(sim: Quasidynamic, q0: _Array, u: _Array, bars: list[_Array]) -> Gradient:
         q, force = bars
         return sim.rollout_vjp(u, sim.rollout(q0, u), q_bar=q, force_bar=force)
 
-    node = _Node(sim, "rollout", shapes, forward, backward, u_axes=2)
+    node = _Node(sim, "rollout", shapes, made, backward, u_axes=2)
 
     def of(q0: jax.typing.ArrayLike, u: jax.typing.ArrayLike, **params: jax.typing.ArrayLike) -> RolloutResult:
         return RolloutResult(*node(q0, u, params))
 
     return of
+
+
+def body_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[jax.typing.ArrayLike], tuple[jax.Array, jax.Array]]:
+    """Positions (B, n, 3), m, and rotations (B, n, 3, 3) of bodies as a function of q (B, nq) or (nq,), as `Model.body_poses` gives them.
+    A compiled program calls back into Python for them."""
+    return _of_q(_places.body_poses(model, names))
+
+
+def site_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[jax.typing.ArrayLike], tuple[jax.Array, jax.Array]]:
+    """Those of sites, as `Model.site_poses` gives them."""
+    return _of_q(_places.site_poses(model, names))
+
+
+def jacobian(model: Model, name: str, point: ArrayLike | None = None) -> Callable[[jax.typing.ArrayLike], jax.Array]:
+    """The Jacobian (B, 6, nv) of a body's or a site's point as a function of q (B, nq) or (nq,), as `Model.jacobian` gives it."""
+    places = _of_q(_places.jacobian(model, name, point))
+    return lambda q: places(q)[0]
+
+
+def _of_q(places: _places.Places) -> Callable[[jax.typing.ArrayLike], Any]:
+    """A function of q alone."""
+
+    def of_rows(work: Callable[..., Any], *inputs: Any) -> Any:
+        """What `work` makes of inputs with one axis for worlds, with all leading axes of q."""
+        q, *bars = map(np.asarray, inputs)
+        lead = q.shape[:-1]
+        made = work(_flat(q, lead), *(_flat(bar, lead) for bar in bars))
+        return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), made)
+
+    def call(q: Any) -> Any:
+        like = tuple(_like((*q.shape[:-1], *shape)) for shape in places.shapes)
+        return jax.pure_callback(lambda q: of_rows(places.made, q), like, q, vmap_method="broadcast_all")
+
+    def pull(q: Any, bars: Any) -> Any:
+        work = lambda q, *bars: places.pulled(q, bars)
+        return jax.pure_callback(lambda *all: of_rows(work, *all), _like(q.shape), q, *bars, vmap_method="broadcast_all")
+
+    one, pulled = jax.custom_vjp(call), _once(pull)
+    one.defvjp(lambda q: (one(q), q), lambda q, bars: (pulled(q, bars),))
+
+    def of(q: jax.typing.ArrayLike) -> Any:
+        _check_precision()
+        given = jnp.asarray(q)
+        if given.ndim not in (1, 2) or given.shape[-1] != places.nq or 0 in given.shape[:-1]:
+            raise Error(f"q: expected shape (B, {places.nq}) with B ≥ 1, or ({places.nq},) for one world, got {given.shape}")
+        kind = given.dtype if jnp.issubdtype(given.dtype, jnp.floating) else np.float64
+        return tuple(x.astype(kind) for x in one(given.astype(np.float64)))
+
+    return of
+
+
+def _once(work: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient, which cannot be differentiated again."""
+    made = jax.custom_jvp(work)
+
+    @made.defjvp
+    def again(_primals: Any, _tangents: Any) -> Any:
+        raise RuntimeError("fingertip: second derivatives are not available")
+
+    return made
+
+
+def _check_precision() -> None:
+    if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        raise Error(
+            'fingertip.jax: expected JAX in double precision, got single; jax.config.update("jax_enable_x64", True) '
+            "at the start of the program"
+        )
 
 
 class _Node:
@@ -112,9 +189,10 @@ class _Node:
         sim: Quasidynamic,
         kind: str,
         shapes: Callable[[Any], list[tuple[int, ...]]],
-        forward: Callable[[Quasidynamic, _Array, _Array], tuple[_Array, ...]],
+        made: Callable[[Quasidynamic, _Array, _Array], tuple[_Array, ...]],
         backward: Callable[[Quasidynamic, _Array, _Array, list[_Array]], Gradient],
         u_axes: int,
+        forward: bool = False,
     ) -> None:
         # Parameters that differ between worlds become arguments.
         self.rows = {name: x for name, x in sim.params.items() if len(x) > 1}
@@ -127,7 +205,7 @@ class _Node:
 
         def call(q: Any, u: Any, params: _Params) -> tuple[_Array, ...]:
             lead, sim, q, u, _ = self._worlds(q, u, params, None)
-            return tuple(x.reshape(lead + x.shape[1:]) for x in forward(sim, q, u))
+            return tuple(x.reshape(lead + x.shape[1:]) for x in made(sim, q, u))
 
         def pull(q: Any, u: Any, params: _Params, bars: tuple[Any, ...]) -> Any:
             lead, sim, q, u, flat = self._worlds(q, u, params, bars)
@@ -136,22 +214,34 @@ class _Node:
             arrays = gradient.q, gradient.u, {name: by[name] for name in params}
             return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), arrays)
 
-        @jax.custom_vjp
-        def one(q: Any, u: Any, params: _Params) -> Any:
+        def work(q: Any, u: Any, params: _Params) -> Any:
             *floats, last = shapes(u)
             results = *(_like(x) for x in floats), _like(last, np.uint8)
             return self._call(kind, call, results, q, u, params)
 
-        @jax.custom_jvp
+        @_once
         def pulled(q: Any, u: Any, params: _Params, bars: Any) -> Any:
             like = jax.tree.map(lambda x: _like(x.shape), (q, u, params))
             return self._call(f"{kind}_vjp", pull, like, q, u, params, bars)
 
-        @pulled.defjvp
-        def once(_primals: Any, _tangents: Any) -> Any:
-            raise RuntimeError("fingertip: second derivatives are not available")
+        def pushed(inputs: Any, tangents: Any) -> Any:
+            *floats, status = results = one(*inputs)
+            # Each number of the results by all inputs.
+            n = sum(x.size for x in floats)
+            rows = _parts(jnp.eye(n), [x.shape for x in floats])
+            jacobians = jax.vmap(lambda bars: pulled(*inputs, bars))(rows)
+            moved = jax.tree.map(lambda of, x: of.reshape(n, x.size) @ x.reshape(x.size), jacobians, tangents)
+            by_number: Any = sum(jax.tree.leaves(moved))
+            parts = _parts(by_number[None], [x.shape for x in floats])
+            return results, (*(x[0] for x in parts), np.zeros(status.shape, jax.dtypes.float0))
 
-        one.defvjp(lambda *inputs: (one(*inputs), inputs), lambda inputs, bars: pulled(*inputs, bars[:-1]))
+        one: Any
+        if forward:
+            one = jax.custom_jvp(work)
+            one.defjvp(pushed)
+        else:
+            one = jax.custom_vjp(work)
+            one.defvjp(lambda *inputs: (one(*inputs), inputs), lambda inputs, bars: pulled(*inputs, bars[:-1]))
 
         def run(q: Any, u: Any, params: _Params) -> Any:
             kind = q.dtype if jnp.issubdtype(q.dtype, jnp.floating) else np.float64
@@ -164,25 +254,27 @@ class _Node:
 
     def __call__(self, q: jax.typing.ArrayLike, u: jax.typing.ArrayLike, params: Mapping[str, Any]) -> Any:
         """The results for q (B, nq) or (nq,), u with as many worlds, and parameters."""
-        if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-            raise Error(
-                'fingertip.jax: expected JAX in double precision, got single; jax.config.update("jax_enable_x64", True) '
-                "at the start of the program"
-            )
+        _check_precision()
         q, u = jnp.asarray(q), jnp.asarray(u)
         if q.ndim not in (1, 2) or q.shape[-1] != self.nq or 0 in q.shape[:-1]:
             name = "q0" if self.u_axes == 2 else "q"
             raise Error(f"{name}: expected shape (B, {self.nq}) with B ≥ 1, or ({self.nq},) for one world, got {q.shape}")
-        worlds = q.shape[:-1]
+        worlds, own = q.shape[:-1], u.shape[: -self.u_axes]
+        worlds = _beside(worlds, own)
         steps = u.shape[-2:-1] if self.u_axes == 2 else ()
-        if u.shape != (*worlds, *steps, self.nu) or u.ndim != len(worlds) + self.u_axes or 0 in steps:
+        is_told = self.u_axes == 1 or q.ndim == 1 or u.ndim > 2
+        if u.shape != (*own, *steps, self.nu) or own not in ((), (1,), worlds) or not is_told or 0 in steps:
             expected = ", ".join(map(str, [*worlds, *"T"[: self.u_axes - 1], self.nu]))
             raise Error(f"u: expected shape ({expected}) with as many worlds as q, got {u.shape}")
         unknown = set(params) - set(self.widths)
         if unknown:
             self.sim.with_params(**dict.fromkeys(unknown, 0.0))  # raises
-        rows = {name: x for name, x in self.rows.items() if name not in params}
-        return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in {**rows, **params}.items()})
+        params = {**{name: x for name, x in self.rows.items() if name not in params}, **params}
+        for shape in map(jnp.shape, params.values()):
+            # One row is for all worlds.
+            worlds = _beside(worlds, shape[:-1] if shape[:1] != (1,) else ())
+        q, u = jnp.broadcast_to(q, (*worlds, self.nq)), jnp.broadcast_to(u, (*worlds, *steps, self.nu))
+        return self.run(q, u, {name: self._parameter(name, x, worlds) for name, x in params.items()})
 
     def _call(self, kind: str, work: Callable[..., Any], like: Any, q: Any, u: Any, params: _Params, *bars: Any) -> Any:
         """The library's function of this kind in JAX's program; where it is for neither the CPU nor our GPU, `work` in Python."""
@@ -226,8 +318,19 @@ class _Node:
         return lead, sim, _flat(q, lead), _flat(u, lead), [_flat(bar, lead) for bar in bars or ()]
 
 
+def _beside(worlds: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """The worlds of two arrays beside each other, where one world stands for all."""
+    return other if worlds in ((), (1,)) and len(other) == 1 else worlds
+
+
 def _like(shape: tuple[int, ...], kind: Any = np.float64) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, kind)  # type: ignore[no-untyped-call]
+
+
+def _parts(rows: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    """Rows (n, m) as arrays (n, …) of these shapes beside each other."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    return tuple(part.reshape(len(rows), *shape) for part, shape in zip(jnp.split(rows, ends[:-1], axis=1), shapes, strict=True))
 
 
 def _flat(x: _Array, lead: tuple[int, ...]) -> _Array:

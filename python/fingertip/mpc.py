@@ -9,6 +9,9 @@ library's steps as the plant or any other.
 """
 
 import math
+import os
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -83,7 +86,7 @@ class Run:
 
 
 def run(
-    task: Task,
+    task: Task | str | os.PathLike[str],
     plant: Plant | Callable[[Array, Array], Any] | None = None,
     *,
     episode: int | Episode = 0,
@@ -94,8 +97,9 @@ def run(
     costs: Sequence[Cost] = (),
     each: Callable[[Answer, Array], Any] | None = None,
     supervised: bool = True,
+    progress: bool | None = None,
 ) -> Run:
-    """One episode of a task.
+    """One episode of a task; a string is its file or name, as `Task.load` takes it.
 
     `plant` is `Plant(task)`, the library's own with harder contacts than the planner believes, if it is left out; a `Plant` with
     other options; or any callable from q (nq,) and the command u (nu,) to the state a control period later: (nq,), or the states
@@ -105,20 +109,25 @@ def run(
     `episode` is the episode or its number, drawn with the `seed`; `goal` and `q` replace its goal and its start. `limit` is the
     time for each command, s; without one the task's iterations are made. `costs` are added to the task's objective. `each` is
     called after each period with the answer and the state that was reached, and ends the episode by returning True. With
-    `supervised=False` the task's supervisor does nothing.
+    `supervised=False` the task's supervisor does nothing. `progress` writes a line a second to `sys.stderr`: the period, how long a
+    command takes, how long all may take, and the errors; if it is left out, where that is a terminal.
 
     Errors and success are those of the true state. Episodes do not depend on each other: for a table of many, call this in
     `concurrent.futures` or a list.
     """
+    task = task if isinstance(task, Task) else Task.load(task)
+    if not (plant is None or isinstance(plant, Plant) or callable(plant)):
+        raise Error(f"plant: expected a Plant, or what is called with a state and a command, got {plant!r}")
     controller = Controller(task, episode, seed, goal=goal, q=q, costs=list(costs), supervised=supervised)
     begun = controller.episode
     world = _World(task, Plant(task) if plant is None else plant, begun, seed)
-    progress = Progress(task)
+    done = Progress(task)
+    line = _Line(task, _is_terminal() if progress is None else progress)
     states, errors = [world.q], [task.errors(begun.goal, world.q)]
     answers: list[Answer] = []
     paths: list[Array] = []
     forces: list[Array] = []
-    while not progress.is_over:
+    while not done.is_over:
         measured, velocity = world.measure()
         answer = controller.command(measured, limit, velocity=velocity)
         path, force = world.advance(np.array(answer.u))
@@ -128,9 +137,11 @@ def run(
             forces.append(force)
         states.append(world.q)
         errors.append(task.errors(begun.goal, world.q))
-        progress.count(errors[-1])
+        done.count(errors[-1])
+        line.tell(done.step, errors[-1])
         if each is not None and each(answer, world.q):
             break
+    line.end()
     plans = [answer.plan for answer in answers]
     none = np.full((controller.horizon + 1, len(begun.q)), math.nan)
     names = [name for name in ("position", "rotation", "quaternion", "joints") if getattr(errors[0], name) is not None]
@@ -141,7 +152,7 @@ def run(
         q=np.array(states),
         u=np.array([answer.u for answer in answers]),
         errors={name: np.array([getattr(error, name) for error in errors]) for name in names},
-        success=progress.success,
+        success=done.success,
         cost=np.array([math.nan if plan is None else plan.cost for plan in plans]),
         outcome=tuple(answer.outcome for answer in answers),
         iterations=np.array([0 if plan is None else plan.iterations for plan in plans], np.int64),
@@ -153,6 +164,41 @@ def run(
         force=np.concatenate(forces) if forces else None,
         unsolved=world.unsolved,
     )
+
+
+def _is_terminal() -> bool:
+    # There is none where a program has no console.
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+class _Line:
+    """A line on how far a run is, once a second."""
+
+    def __init__(self, task: Task, is_on: bool) -> None:
+        self.cap, self.is_on = task.cap, is_on
+        # Over the line before, or below it where lines stay.
+        self.start, self.stop = ("\r\x1b[K", "") if _is_terminal() else ("", "\n")
+        self.begun = self.told = time.monotonic()
+        if is_on:
+            self._write(f"planning {self.cap} commands at most, of {task.model.nu} joints with {task.model.nc} contacts")
+
+    def tell(self, n: int, errors: Errors) -> None:
+        now = time.monotonic()
+        if not self.is_on or now - self.told < 1.0:
+            return
+        self.told, each = now, (now - self.begun) / n
+        values = {"position": (errors.position, "m"), "rotation": (errors.rotation, "rad"), "joints": (errors.joints, "")}
+        far = ", ".join(f"{name} {x:.3g} {unit}".strip() for name, (x, unit) in values.items() if x is not None)
+        left = f"{each:.2g} s each, {(self.cap - n) * each:.0f} s left at most"
+        self._write(f"period {n} of {self.cap}, {left}: {far}")
+
+    def end(self) -> None:
+        if self.is_on:
+            self._write("", "")
+
+    def _write(self, text: str, stop: str | None = None) -> None:
+        sys.stderr.write(self.start + text + (self.stop if stop is None else stop))
+        sys.stderr.flush()
 
 
 class _World:

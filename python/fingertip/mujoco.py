@@ -11,6 +11,7 @@ file that this library does not read as it stands. The module needs the package 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
@@ -45,6 +46,9 @@ def from_mujoco(model: Any, overrides: dict[str, Any] | str | None = None) -> Mo
     `docs/mjcf.md` of the repository says. `Model.notes` names what was left out. The model pickles without files.
 
     q has the model's own order: `Places` goes from MuJoCo's and back. `overrides` are those of `Model.load`."""
+    if not isinstance(model, mujoco.MjModel):
+        how = "spec.compile() is one" if isinstance(model, mujoco.MjSpec) else "Model.load reads a file"
+        raise Error(f"from_mujoco: expected a compiled mujoco.MjModel, got {type(model).__name__}; {how}")
     try:
         return Model.from_mjcf(to_mjcf(model), ".", overrides)
     except Error as error:
@@ -227,7 +231,8 @@ class _Writer:
                 "general",
                 name=_name(model, "actuator", actuator),
                 gear=model.actuator_gear[actuator],
-                dyntype=words[dynamics] if dynamics < len(words) else "user",
+                # Only what somebody wrote is left out with a note.
+                dyntype=(words[dynamics] if dynamics < len(words) else "user") if dynamics else None,
                 biastype=["none", "affine", "muscle"][bias] if bias < 3 else "user",
                 gaintype="fixed" if model.actuator_gaintype[actuator] == 0 else "affine",
                 gainprm=model.actuator_gainprm[actuator],
@@ -526,12 +531,13 @@ class Places:
 
 
 class Plant:
-    """MuJoCo as the plant of a task, for `fingertip.mpc.run`: it is called with q and the command u (nu,), steps MuJoCo for a
+    """MuJoCo as the plant of a task, or of that of a file or name, for `fingertip.mpc.run`: it is called with q and the command u (nu,), steps MuJoCo for a
     control period, and returns its states (hold, nq) and its velocity (nv,). The state between calls is MuJoCo's own, in `data`.
 
     `model` is a MuJoCo model, or that of the task's own scene by `to_mujoco` if it is left out. The MuJoCo model's time step must go evenly into the task's step; names are those of `Places`."""
 
-    def __init__(self, task: Task, model: Any = None) -> None:
+    def __init__(self, task: Task | str | os.PathLike[str], model: Any = None) -> None:
+        task = task if isinstance(task, Task) else Task.load(task)
         model = to_mujoco(task.model) if model is None else model
         self.task, self.places = task, Places(task.model, model)
         self.data = mujoco.MjData(model)

@@ -1,4 +1,4 @@
-"""The steps as functions that torch differentiates.
+"""The steps, and where bodies are, as functions that torch differentiates.
 
 Each call is one node of torch's graph. Gradients are exact; second derivatives raise. Tensors that are not double precision are
 computed in double precision, and results have the type of q. Tensors are on the CPU, or on an NVIDIA GPU if the package is built for it
@@ -7,15 +7,17 @@ computed in double precision, and results have the type of q. Tensors are on the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
-from ._fingertip import _CUDA, OnDevice, Quasidynamic
+from . import _places
+from ._fingertip import _CUDA, Model, OnDevice, Quasidynamic
 
-__all__ = ["RolloutResult", "StepResult", "rollout", "step"]
+__all__ = ["RolloutResult", "StepResult", "body_poses", "jacobian", "rollout", "site_poses", "step"]
 
 
 class StepResult(NamedTuple):
@@ -45,25 +47,48 @@ class RolloutResult(NamedTuple):
 
 
 def step(sim: Quasidynamic) -> Callable[..., StepResult]:
-    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them. What has no axis for worlds
+    stands for all of them, and its gradient is their sum."""
 
     places = _Places(sim)
 
     def of(q: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> StepResult:
-        return StepResult(*_Step.apply(places.of(q), tuple(params), q, u, *_tensors(params)))
+        tensors = _tensors(params)
+        return StepResult(*_Step.apply(places.of(q), tuple(params), *places.beside(q, u, 1, tensors), *tensors))
 
     return of
 
 
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
-    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
+    """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them, and as `step`; u for all
+    worlds of q0 is (1, T, nu)."""
 
     places = _Places(sim)
 
     def of(q0: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> RolloutResult:
-        return RolloutResult(*_Rollout.apply(places.of(q0), tuple(params), q0, u, *_tensors(params)))
+        tensors = _tensors(params)
+        return RolloutResult(*_Rollout.apply(places.of(q0), tuple(params), *places.beside(q0, u, 2, tensors), *tensors))
 
     return of
+
+
+def body_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """Positions (B, n, 3), m, and rotations (B, n, 3, 3) of bodies as a function of q (B, nq) or (nq,), as `Model.body_poses` gives them.
+    On the CPU; other tensors are copied there and back."""
+    places = _places.body_poses(model, names)
+    return lambda q: _OfQ.apply(places, q)
+
+
+def site_poses(model: Model, names: Sequence[str] | None = None) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """Those of sites, as `Model.site_poses` gives them."""
+    places = _places.site_poses(model, names)
+    return lambda q: _OfQ.apply(places, q)
+
+
+def jacobian(model: Model, name: str, point: ArrayLike | None = None) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The Jacobian (B, 6, nv) of a body's or a site's point as a function of q (B, nq) or (nq,), as `Model.jacobian` gives it."""
+    places = _places.jacobian(model, name, point)
+    return lambda q: _OfQ.apply(places, q)[0]
 
 
 def _tensors(params: dict[str, torch.Tensor | float]) -> list[torch.Tensor]:
@@ -74,8 +99,22 @@ class _Places:
     """A step on the CPU, and on the devices for which it has been asked."""
 
     def __init__(self, sim: Quasidynamic) -> None:
+        _places.expect("sim", sim, Quasidynamic)
         self.sim = sim
         self.on: dict[str, OnDevice] = {}
+        self.rows = max((len(x) for x in sim.params.values() if len(x) > 1), default=None)
+
+    def beside(self, q: torch.Tensor, u: torch.Tensor, axes: int, params: list[torch.Tensor]) -> list[torch.Tensor]:
+        """q, and u with so many axes, with as many worlds as either or the parameters have: what has none or one stands for all."""
+        worlds = [x.shape[0] for x in params if x.ndim == 2 and len(x) > 1]
+        worlds += [x.shape[0] for x, own in ((q, 1), (u, axes)) if x.ndim > own] + ([self.rows] if self.rows else [])
+        # Beside several worlds, u for all of them over time has an axis for worlds: of two axes either could be missing.
+        if not worlds or (axes == 2 == u.ndim and q.ndim > 1):
+            return [q, u]
+        # Others than these are left to the call's message.
+        n = max(worlds)
+        one = [(x, x if x.ndim > own else x[None]) for x, own in ((q, 1), (u, axes))]
+        return [wide.expand(n, *wide.shape[1:]) if len(wide) == 1 < n or wide is not x else x for x, wide in one]
 
     def of(self, tensor: torch.Tensor) -> Quasidynamic | OnDevice:
         if not (_CUDA and tensor.is_cuda):
@@ -123,6 +162,23 @@ class _Rollout(torch.autograd.Function):
         bars = {"q_bar": _lent(ctx.sim, q), "force_bar": _lent(ctx.sim, force)}
         gradient = ctx.sim.rollout_vjp(_lent(ctx.sim, u), ctx.made, **bars)
         return _gradients(ctx, gradient)
+
+
+class _OfQ(torch.autograd.Function):
+    """A function of q alone."""
+
+    @staticmethod
+    def forward(ctx: Any, places: _places.Places, q: torch.Tensor) -> Any:
+        ctx.places = places
+        ctx.save_for_backward(q)
+        ctx.set_materialize_grads(False)
+        return tuple(_as(_tensor(made), q) for made in places.made(_lent(None, q)))
+
+    @staticmethod
+    def backward(ctx: Any, *bars: torch.Tensor | None) -> Any:
+        (q,) = ctx.saved_tensors
+        gradient = _as(_tensor(ctx.places.pulled(_lent(None, q), [_lent(None, bar) for bar in bars])), q)
+        return None, *_final([gradient])
 
 
 def _lent(sim: Any, tensor: torch.Tensor | None) -> Any:
@@ -180,10 +236,15 @@ def _gradients(ctx: Any, gradient: Any) -> Any:
             # One number stands for all columns, and (n,) for (1, n).
             tensor = tensor.reshape(x.shape) if x.ndim else tensor.sum()
         made.append(_as(tensor, x))
+    return None, None, *_final(made)
+
+
+def _final(gradients: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Gradients of which there are none."""
     # Only with `create_graph`. torch's once_differentiable would call these constants where the cost is linear.
     if torch.is_grad_enabled():
-        made = list(_Once.apply(torch.ones((), requires_grad=True), *made))
-    return None, None, *made
+        return list(_Once.apply(torch.ones((), requires_grad=True), *gradients))
+    return gradients
 
 
 class _Once(torch.autograd.Function):

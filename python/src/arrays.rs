@@ -21,6 +21,8 @@ pub enum Numbers<'py> {
     Few(Vec<f64>, Array<'py>),
     /// Those of an array that nothing of Rust's writes to meanwhile.
     Many(PyReadonlyArrayDyn<'py, f64>),
+    /// Those of one world once for each of several, and their shape.
+    Repeated(Vec<f64>, Vec<usize>),
 }
 
 /// How many worlds there are, and whether arrays have an axis for them.
@@ -51,6 +53,15 @@ impl Worlds {
                 shape.extend_from_slice(axes);
                 shape
             }
+        }
+    }
+
+    /// The worlds of two arrays beside each other, where one world stands for all; none if both have several, and not as many.
+    pub fn beside(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::One, other) | (Self::Batch(1), other @ Self::Batch(_)) => Some(other),
+            (own, Self::One | Self::Batch(1)) => Some(own),
+            (own, other) => (own == other).then_some(own),
         }
     }
 
@@ -112,6 +123,7 @@ impl<'py> Numbers<'py> {
         match self {
             Self::Few(numbers, _) => numbers,
             Self::Many(array) => array.as_slice().unwrap_or_default(),
+            Self::Repeated(numbers, _) => numbers,
         }
     }
 
@@ -120,6 +132,7 @@ impl<'py> Numbers<'py> {
         match self {
             Self::Few(_, array) => array.shape(),
             Self::Many(array) => array.shape(),
+            Self::Repeated(_, shape) => shape,
         }
     }
 
@@ -140,30 +153,79 @@ impl<'py> Numbers<'py> {
     /// Numbers with these axes for each world.
     pub fn like(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, axes: &[usize]) -> PyResult<Self> {
         let own = Self::new(what, given)?;
-        if worlds.fit(own.shape(), axes) {
-            return Ok(own);
-        }
+        if worlds.fit(own.shape(), axes) { Ok(own) } else { Err(own.unlike(what, worlds, axes)) }
+    }
+
+    /// What is said of numbers that do not have these axes for each world.
+    fn unlike(&self, what: &str, worlds: Worlds, axes: &[usize]) -> PyErr {
         let of = match worlds {
             Worlds::One => "one world without an axis".to_owned(),
             Worlds::Batch(count) => format!("{count} worlds"),
         };
-        let (expected, got) = (shown(&worlds.shape(axes)), shown(own.shape()));
-        Err(Error::new_err(format!("{what}: expected shape {expected}, for {of}, got {got}")))
+        let (expected, got) = (shown(&worlds.shape(axes)), shown(self.shape()));
+        Error::new_err(format!("{what}: expected shape {expected}, for {of}, got {got}"))
     }
 
-    /// Rows (B, T, n) or, for one world, (T, n), and T.
-    pub fn over_time(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, n: usize) -> PyResult<(Self, usize)> {
+    /// The worlds of these numbers with these axes for each world and of others beside them.
+    fn joined(&self, worlds: Worlds, axes: &[usize]) -> Option<Worlds> {
+        match self.shape() {
+            shape if shape == axes => Some(worlds),
+            [count, rest @ ..] if rest == axes && *count > 0 => worlds.beside(Worlds::Batch(*count)),
+            _ => None,
+        }
+    }
+
+    /// Numbers with these axes for each world beside others of some worlds, and the worlds of both: where either are of one world, that
+    /// stands for all. [`Numbers::of_each`] repeats it.
+    pub fn beside(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, axes: &[usize]) -> PyResult<(Self, Worlds)> {
         let own = Self::new(what, given)?;
-        let n_steps = match (worlds, own.shape()) {
-            (Worlds::One, &[n_steps, width]) if width == n => n_steps,
-            (Worlds::Batch(b), &[rows, n_steps, width]) if rows == b && width == n => n_steps,
-            (_, other) => {
-                let b = if let Worlds::Batch(b) = worlds { format!("{b}, ") } else { String::new() };
-                let message = format!("{what}: expected shape ({b}T, {n}), got {}", shown(other));
-                return Err(Error::new_err(message));
+        match own.joined(worlds, axes) {
+            Some(all) => Ok((own, all)),
+            None => Err(own.unlike(what, worlds, axes)),
+        }
+    }
+
+    /// Numbers with these axes for each world, or for one that stands for all.
+    pub fn shared(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, axes: &[usize]) -> PyResult<Self> {
+        let own = Self::new(what, given)?;
+        match own.joined(worlds, axes) {
+            Some(all) if all == worlds => Ok(own.of_each(worlds, axes)),
+            _ => Err(own.unlike(what, worlds, axes)),
+        }
+    }
+
+    /// Numbers with these axes for each of the worlds: those of one world are repeated.
+    #[must_use]
+    pub fn of_each(self, worlds: Worlds, axes: &[usize]) -> Self {
+        let one = axes.iter().product::<usize>();
+        if self.as_slice().len() == one * worlds.count() {
+            return self;
+        }
+        Self::Repeated(self.as_slice().repeat(worlds.count()), worlds.shape(axes))
+    }
+
+    /// Rows (B, T, n) or (T, n) beside numbers of some worlds, with the worlds of both as in [`Numbers::beside`], and T. Beside several
+    /// worlds, those for all of them are (1, T, n): of two axes either could be missing.
+    pub fn over_time(
+        what: &str,
+        given: &Bound<'py, PyAny>,
+        worlds: Worlds,
+        n: usize,
+    ) -> PyResult<(Self, Worlds, usize)> {
+        let own = Self::new(what, given)?;
+        let n_steps = own.shape().iter().rev().nth(1).copied().unwrap_or_default();
+        let is_told = worlds == Worlds::One || own.shape().len() > 2;
+        match own.joined(worlds, &[n_steps, n]).filter(|_| is_told) {
+            Some(all) => Ok((own, all, n_steps)),
+            None => {
+                let expected = match worlds {
+                    Worlds::Batch(b) if b > 1 => format!("({b}, T, {n}), or (1, T, {n}) for all worlds"),
+                    Worlds::Batch(_) => format!("(B, T, {n})"),
+                    Worlds::One => format!("(T, {n})"),
+                };
+                Err(Error::new_err(format!("{what}: expected shape {expected}, got {}", shown(own.shape()))))
             }
-        };
-        Ok((own, n_steps))
+        }
     }
 
     /// Three numbers.

@@ -39,8 +39,8 @@ pub fn alone<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 /// The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
 ///
 /// Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
-/// or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. Results are `DeviceArray`s in
-/// double precision, complete when a call returns; how solves went comes to the host.
+/// or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. q and u have as many worlds.
+/// Results are `DeviceArray`s in double precision, complete when a call returns; how solves went comes to the host.
 #[pyclass(frozen, module = "fingertip")]
 pub struct OnDevice {
     of: Compiled,
@@ -193,7 +193,7 @@ impl OnDevice {
             Ok((finished([made.q, made.force, made.torque], worlds)?, by_world(&made.reports)))
         })?;
         let [q, force, torque] = arrays;
-        let own = DeviceRollout { q, force, torque, n_steps, worlds, owner: self.owner };
+        let own = DeviceRollout { q, force, torque, u, n_steps, worlds, owner: self.owner };
         Bound::new(py, Solves::new(reports, worlds.shape(&[n_steps])).add_subclass(own))
     }
 
@@ -216,6 +216,13 @@ impl OnDevice {
             self.maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?,
             self.maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?,
         ];
+        let is_anothers = driven(py, || {
+            let away = (u.flatten_all()? - rollout.u.flatten_all()?)?.abs()?;
+            Ok(away.elem_count() > 0 && away.max_all()?.to_scalar::<f64>()? > 0.0)
+        })?;
+        if is_anothers {
+            return Err(Error::new_err("rollout: expected the rollout under this u, got that under another"));
+        }
         driven(py, || {
             let q = rollout.q.0.reshape((worlds.count(), n_steps + 1, model.nq()))?;
             let q0 = q.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
@@ -405,6 +412,8 @@ pub struct DeviceRollout {
     /// Torques on B of the contacts with torsional friction (B, T, n), N·m.
     #[pyo3(get)]
     torque: DeviceArray,
+    /// The commands, for the check that gradients are asked for under them.
+    u: Tensor,
     n_steps: usize,
     worlds: Worlds,
     owner: Owner,
@@ -458,5 +467,10 @@ impl DeviceGradient {
             by_name.set_item(name, of.clone())?;
         }
         Ok(by_name)
+    }
+
+    fn __repr__(&self) -> String {
+        let [q, u] = [&self.q, &self.u].map(|of| shown(of.0.dims()));
+        format!("<fingertip.DeviceGradient by q {q}, u {u} and params>")
     }
 }

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Numbers, Worlds, or_none};
-use crate::error::{Error, detached};
+use crate::error::detached;
 use crate::model::Model;
-use crate::parameters::{dictionary, replaced, worlds};
+use crate::parameters::{beside, dictionary, replaced, worlds};
 use crate::pool::Pool;
 use crate::results::{DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Owner};
 use crate::touch;
@@ -51,15 +51,14 @@ impl State<'_> {
 
 impl Dynamic {
     fn state<'py>(&self, q: &Bound<'py, PyAny>, v: &Bound<'py, PyAny>, tau: Given<'_, 'py>) -> PyResult<State<'py>> {
-        let (nq, nv) = (self.of.model().nq(), self.of.model().nv());
-        let (q, worlds) = Numbers::rows("q", q, nq)?;
-        if let Some(rows) = self.rows.filter(|rows| *rows != worlds.count()) {
-            let got = worlds.count();
-            return Err(Error::new_err(format!("q: expected {rows} worlds, as the parameters have, got {got}")));
-        }
-        let v = Numbers::like("v", v, worlds, &[nv])?;
-        let tau = Numbers::maybe("tau", tau, worlds, &[nv])?;
-        let zero = vec![0.0; if tau.is_some() { 0 } else { worlds.count() * nv }];
+        let (nq, nv) = ([self.of.model().nq()], [self.of.model().nv()]);
+        let (q, worlds) = Numbers::rows("q", q, nq[0])?;
+        let (v, worlds) = Numbers::beside("v", v, worlds, &nv)?;
+        let tau = tau.map(|tau| Numbers::beside("tau", tau, worlds, &nv)).transpose()?;
+        let worlds = beside(self.rows, tau.as_ref().map_or(worlds, |(_, all)| *all))?;
+        let (q, v) = (q.of_each(worlds, &nq), v.of_each(worlds, &nv));
+        let tau = tau.map(|(tau, _)| tau.of_each(worlds, &nv));
+        let zero = vec![0.0; if tau.is_some() { 0 } else { worlds.count() * nv[0] }];
         Ok(State { q, v, tau, zero, worlds })
     }
 }
@@ -223,9 +222,11 @@ impl Dynamic {
         tau: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, DynamicRollout>> {
         let state = self.state(q0, v0, None)?;
-        let (worlds, nv) = (state.worlds, self.of.model().nv());
-        let (tau, n_steps) = Numbers::over_time("tau", tau, worlds, nv)?;
-        let ([q, v, _], tau) = (state.numbers(), tau.as_slice());
+        let (nq, nv) = (self.of.model().nq(), self.of.model().nv());
+        let (tau, worlds, n_steps) = Numbers::over_time("tau", tau, state.worlds, nv)?;
+        let (q, v) = (state.q.of_each(worlds, &[nq]), state.v.of_each(worlds, &[nv]));
+        let tau = tau.of_each(worlds, &[n_steps, nv]);
+        let (q, v, tau) = (q.as_slice(), v.as_slice(), tau.as_slice());
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q, v, tau, n_steps)))?;
         Bound::new(py, DynamicRollout::new(of, (self.owner, self.of.model()), worlds))
     }
@@ -248,7 +249,7 @@ impl Dynamic {
         self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
         let rollout = rollout.of.own("rollout")?;
         let n_steps = rollout.n_steps();
-        let tau = Numbers::like("tau", tau, worlds, &[n_steps, model.nv()])?;
+        let tau = Numbers::shared("tau", tau, worlds, &[n_steps, model.nv()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;
         let v_bar = Numbers::maybe("v_bar", v_bar, worlds, &[n_steps + 1, model.nv()])?;
         let force_bar = Numbers::maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?;

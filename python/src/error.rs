@@ -63,14 +63,31 @@ pub fn detached<T: Send, R: OrRaise<T> + Send>(py: Python, work: impl FnOnce() -
     }
 }
 
-/// Gives these lines as warnings to Python's `warnings`, which shows each once.
+/// Gives these lines as warnings to Python's `warnings`, which shows each once, at the line of the program that called the package.
 pub fn warn<'a>(py: Python, lines: impl Iterator<Item = &'a String>) -> PyResult<()> {
-    let category = py.get_type::<PyUserWarning>();
+    let mut lines = lines.peekable();
+    if lines.peek().is_none() {
+        return Ok(());
+    }
+    let (category, level) = (py.get_type::<PyUserWarning>(), level(py)?);
     for line in lines {
         // A line has no zeros: names come from XML and TOML.
-        PyErr::warn(py, &category, &CString::new(line.as_str()).unwrap_or_default(), 1)?;
+        PyErr::warn(py, &category, &CString::new(line.as_str()).unwrap_or_default(), level)?;
     }
     Ok(())
+}
+
+/// How many frames there are from here to the first that is not the package's.
+fn level(py: Python) -> PyResult<i32> {
+    let (mut level, mut frame) = (1, py.import("sys")?.call_method0("_getframe")?);
+    while !frame.is_none() {
+        let module: String = frame.getattr("f_globals")?.call_method1("get", ("__name__", ""))?.extract()?;
+        if module.split('.').next() != Some("fingertip") {
+            break;
+        }
+        (level, frame) = (level + 1, frame.getattr("f_back")?);
+    }
+    Ok(level)
 }
 
 /// Panics where the library would, for the tests.

@@ -50,7 +50,7 @@ mod _fingertip {
     #[pymodule_export]
     use super::kinematics::{Reached, inverse_kinematics};
     #[pymodule_export]
-    use super::model::{Coordinate, Model};
+    use super::model::{_thing, Coordinate, Model};
     #[pymodule_export]
     use super::mpc::{Answer, Controller, Cost, Episode, Errors, Goal, Plan, Plant, Progress, Task};
     #[pymodule_export]

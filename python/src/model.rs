@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device};
 use fingertip::description::{Folder, Scene, unknown};
-use fingertip::kinematics::{Coordinate as Place, Kinematics, POSE};
+use fingertip::kinematics::{Coordinate as Place, Kinematics};
 use fingertip::{Model as Compiled, Overrides, Parameters, shipped};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyTuple, PyType};
 
 use crate::arrays::{Array, Numbers, array, count, shown};
 use crate::error::{Error, OrRaise, detached, warn};
+use crate::kinematics::{Frames, moves, places, places_vjp};
 use crate::mpc::Task;
 use crate::parameters::dictionary;
 
@@ -63,7 +64,7 @@ impl Model {
         let model = detached(py, || {
             let mut scene = scene;
             let changes = match &overrides {
-                Some(json) => Overrides::from_json(json).map_err(|error| error.within("overrides"))?,
+                Some(json) => overrides_of(json)?,
                 None => Overrides::default(),
             };
             scene.params = changes.params(&scene.params)?;
@@ -104,6 +105,77 @@ impl Model {
             source: Source::Task(task),
         }
     }
+}
+
+/// The names that are given, or all.
+fn chosen<'a>(given: &'a Option<Vec<String>>, all: impl FnOnce() -> Vec<&'a str>) -> Vec<&'a str> {
+    given.as_ref().map_or_else(all, |names| names.iter().map(String::as_str).collect())
+}
+
+/// Reads what names its files relative to a folder. Without one they are those that come with the package, or else relative to where
+/// the program runs. With it is the folder that they are in, none of the package's.
+pub fn read_in<T>(
+    folder: Option<&Path>,
+    read: impl Fn(Folder) -> fingertip::Result<T>,
+) -> fingertip::Result<(T, Option<&Path>)> {
+    if let Some(own) = folder {
+        return Ok((read(own.into())?, folder));
+    }
+    let misses = |error: &fingertip::Error| error.misses_file() || error.to_string().contains(NO_FILE);
+    match read(Folder::of_texts("scenes", shipped::text)) {
+        Ok(of) => Ok((of, None)),
+        Err(first) => match read(".".into()) {
+            Ok(of) => Ok((of, Some(Path::new(".")))),
+            Err(_) if !misses(&first) => Err(first),
+            Err(own) => Err(missing_from_both(&first, own)),
+        },
+    }
+}
+
+/// What the system says of a file that is not there.
+const NO_FILE: &str = "(os error 2)";
+
+/// Of the errors of a text whose files are sought where the program runs, those of things that lack a file among the package's, too.
+fn missing_from_both(first: &fingertip::Error, own: fingertip::Error) -> fingertip::Error {
+    // Before the path and what is wrong with it.
+    let thing = |line: &str| line.rsplitn(3, ": ").nth(2).map(str::to_owned);
+    let lacking: Vec<_> = first.to_string().lines().filter_map(thing).collect();
+    match own {
+        fingertip::Error::Several(errors) => {
+            let (of_both, others): (Vec<_>, Vec<_>) = errors
+                .into_iter()
+                .partition(|error| thing(&error.to_string()).is_some_and(|own| lacking.contains(&own)));
+            let errors = if of_both.is_empty() { others } else { of_both };
+            fingertip::Error::Several(errors.into_iter().map(with_shipped).collect())
+        }
+        own => with_shipped(own),
+    }
+}
+
+/// The error of a robot's file that is not there, with the file of the package that has its name or one near it.
+fn with_shipped(error: fingertip::Error) -> fingertip::Error {
+    let fingertip::Error::Invalid { place, message } = error else { return error };
+    let names = shipped::Kind::Robot.names();
+    let stem = place.rsplit_once(": ").and_then(|(_, path)| Path::new(path).file_stem()?.to_str());
+    let near = stem.filter(|_| message.contains(NO_FILE)).and_then(|stem| {
+        let told = unknown("robot", stem, names.iter().copied());
+        let of = |name: &&str| *name == stem || told.contains(&format!("did you mean \"{name}\""));
+        names.iter().copied().find(of)
+    });
+    let message = match near {
+        Some(name) => format!("{message}; the package has \"../robots/{name}.urdf\""),
+        None => message,
+    };
+    fingertip::Error::Invalid { place, message }
+}
+
+/// Overrides from JSON.
+///
+/// # Errors
+/// If it has another form; the error's place is `overrides`.
+pub fn overrides_of(json: &str) -> fingertip::Result<Overrides> {
+    let place = "overrides";
+    Overrides::from_json(json).map_err(|e| if e.to_string().starts_with(place) { e } else { e.within(place) })
 }
 
 /// A path as an absolute one.
@@ -175,18 +247,7 @@ impl Model {
         overrides: Option<&Bound<PyAny>>,
     ) -> PyResult<Self> {
         let overrides = json(overrides)?;
-        let read = || match &folder {
-            Some(folder) => Ok((Scene::from_toml(&text, folder)?, Some(folder.as_path()))),
-            // The error to show is that of the user's own files, if the scene names any.
-            None => match Scene::from_toml(&text, Folder::of_texts("scenes", shipped::text)) {
-                Ok(scene) => Ok((scene, None)),
-                Err(first) => match Scene::from_toml(&text, ".") {
-                    Ok(scene) => fingertip::Result::Ok((scene, Some(Path::new(".")))),
-                    Err(_) if !first.misses_file() => Err(first),
-                    Err(own) => Err(own),
-                },
-            },
-        };
+        let read = || read_in(folder.as_deref(), |folder| Scene::from_toml(&text, folder));
         let (scene, folder) = detached(cls.py(), read)?;
         Self::compiled(cls.py(), scene, text.clone(), folder, overrides)
     }
@@ -353,32 +414,73 @@ impl Model {
     /// Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
     /// world; of all `sites`, or of those with these names. One world may be without its axis.
     #[pyo3(signature = (q, names=None))]
-    fn site_poses<'py>(
+    fn site_poses<'py>(&self, q: &Bound<'py, PyAny>, names: Option<Vec<String>>) -> PyResult<(Array<'py>, Array<'py>)> {
+        places(q, &self.of.tree, (&chosen(&names, || self.sites()), Kinematics::of_sites))
+    }
+
+    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `site_poses` are
+    /// given; what is left out is 0.
+    #[pyo3(signature = (q, names=None, *, position_bar=None, rotation_bar=None))]
+    fn site_poses_vjp<'py>(
         &self,
-        py: Python<'py>,
         q: &Bound<'py, PyAny>,
         names: Option<Vec<String>>,
-    ) -> PyResult<(Array<'py>, Array<'py>)> {
-        let tree = &self.of.tree;
-        let (q, worlds) = Numbers::rows("q", q, tree.nq)?;
-        let q = q.as_slice();
-        let all = || tree.sites.iter().map(|site| site.name.clone()).collect();
-        let names = names.unwrap_or_else(all);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let poses = detached(py, || {
-            if names.is_empty() {
-                return Ok(Vec::new());
-            }
-            let kinematics = Kinematics::of_sites(tree, &names, DType::F64, &Device::Cpu)?;
-            let q = Tensor::from_slice(q, (worlds.count(), tree.nq), &Device::Cpu)?;
-            kinematics.at(&q)?.poses.flatten_all()?.to_vec1::<f64>()
-        })?;
-        let positions: Vec<f64> = poses.chunks_exact(POSE).flat_map(|pose| &pose[..3]).copied().collect();
-        // Columns after the position, as rows.
-        let rotation = |pose: &[f64]| [3, 6, 9, 4, 7, 10, 5, 8, 11].map(|k| pose[k]);
-        let rotations: Vec<f64> = poses.chunks_exact(POSE).flat_map(rotation).collect();
-        let n = names.len();
-        Ok((array(py, &positions, &worlds.shape(&[n, 3]))?, array(py, &rotations, &worlds.shape(&[n, 3, 3]))?))
+        position_bar: Option<&Bound<'py, PyAny>>,
+        rotation_bar: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        let frames = (&chosen(&names, || self.sites())[..], Kinematics::of_sites as Frames);
+        places_vjp(q, &self.of.tree, frames, [position_bar, rotation_bar])
+    }
+
+    /// The names of the bodies but for the world: `"hand/palm"`, `"ball"`.
+    #[getter]
+    fn body_names(&self) -> Vec<&str> {
+        self.of.tree.bodies.iter().skip(1).map(|body| body.name.as_str()).collect()
+    }
+
+    /// Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3), whose columns are
+    /// the body's axes, in the world; of all `body_names`, or of those with these names. One world may be without its axis.
+    #[pyo3(signature = (q, names=None))]
+    fn body_poses<'py>(&self, q: &Bound<'py, PyAny>, names: Option<Vec<String>>) -> PyResult<(Array<'py>, Array<'py>)> {
+        places(q, &self.of.tree, (&chosen(&names, || self.body_names()), Kinematics::of_bodies))
+    }
+
+    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `body_poses` are
+    /// given; what is left out is 0.
+    #[pyo3(signature = (q, names=None, *, position_bar=None, rotation_bar=None))]
+    fn body_poses_vjp<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        names: Option<Vec<String>>,
+        position_bar: Option<&Bound<'py, PyAny>>,
+        rotation_bar: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        let frames = (&chosen(&names, || self.body_names())[..], Kinematics::of_bodies as Frames);
+        places_vjp(q, &self.of.tree, frames, [position_bar, rotation_bar])
+    }
+
+    /// The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out: the point's
+    /// velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m.
+    #[pyo3(signature = (q, name, point=None))]
+    fn jacobian<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        name: &str,
+        point: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        moves(q, &self.of.tree, (name, point), None)
+    }
+
+    /// The gradient by q (B, nq) of a cost whose gradient by the Jacobian of `jacobian` is `bar` (B, 6, nv).
+    #[pyo3(signature = (q, name, bar, point=None))]
+    fn jacobian_vjp<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        name: &str,
+        bar: &Bound<'py, PyAny>,
+        point: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        moves(q, &self.of.tree, (name, point), Some(bar))
     }
 
     /// Do damping and armature of commanded joints act in the quasi-dynamic step? A scene's `joint_damping`, or
@@ -395,10 +497,11 @@ impl Model {
         self.of.params.joint_friction
     }
 
-    /// Notes on what was left out of the scene's files and moves nothing, one line each.
+    /// Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic step does not
+    /// have as the scene sets it: the weight of links that commands carry, damping of commanded joints, limits and so on.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.scene.all_notes()
+        self.scene.all_notes().into_iter().chain(fingertip_cli::not_in_step(&self.of)).collect()
     }
 
     /// Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or
@@ -427,8 +530,14 @@ impl Model {
 
     /// The folder that the scene's files are relative to; none of a scene that comes with the package.
     #[getter]
-    fn folder(&self) -> Option<&Path> {
+    pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// Is it what its text says, without overrides and what a task sets?
+    #[getter]
+    fn _is_as_read(&self) -> bool {
+        self.overrides.is_none() && !matches!(self.source, Source::Task(_))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -488,6 +597,12 @@ impl Coordinate {
         let u = u.map_or(String::new(), |u| format!(", u[{u}]"));
         format!("<fingertip.Coordinate {name}: q[{q}:{}], v[{v}:{}]{u}>", end(*q, kind.nq()), end(*v, kind.nv()))
     }
+}
+
+/// The thing in a scene's text that a line is of, `line 3, column 1`, for messages of texts that nobody has written.
+#[pyfunction]
+pub fn _thing(text: &str, place: &str) -> String {
+    Scene::thing_at(text, place).unwrap_or_else(|| place.to_owned())
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "indices of a scene's coordinates")]

@@ -6,7 +6,7 @@ use fingertip::description::unknown;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Numbers, array, shown};
+use crate::arrays::{Numbers, Worlds, array, shown};
 use crate::error::{Error, OrRaise};
 
 /// The parameters with some replaced: each by one row for all worlds, one row for each, or one number for all columns.
@@ -74,6 +74,15 @@ pub fn worlds(parameters: &Parameters) -> PyResult<Option<usize>> {
         }
     }
     Ok(own.map(|(_, worlds)| worlds))
+}
+
+/// The worlds of a state and of parameters with so many rows, where one world stands for all.
+pub fn beside(rows: Option<usize>, of: Worlds) -> PyResult<Worlds> {
+    let Some(rows) = rows else { return Ok(of) };
+    of.beside(Worlds::Batch(rows)).ok_or_else(|| {
+        let got = of.count();
+        Error::new_err(format!("q: expected {rows} worlds, as the parameters have, got {got}"))
+    })
 }
 
 /// The parameters as a dictionary of new arrays (1 or B, n).

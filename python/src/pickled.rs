@@ -8,7 +8,7 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Array, Lazy, Worlds, array};
+use crate::arrays::{Array, Lazy, Worlds, array, shown};
 use crate::error::Error;
 use crate::results::{
     DynamicGradient, DynamicLinearization, DynamicRollout, DynamicStep, Gradient, Hold, Linearization, Rollout, Solves,
@@ -92,6 +92,11 @@ impl Shaped {
     /// The array, always the same.
     pub fn get<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         self.made.get(py, &self.numbers, &self.shape)
+    }
+
+    /// The shape as Python shows it.
+    pub fn shape(&self) -> String {
+        shown(&self.shape)
     }
 
     fn restored(given: &Array) -> PyResult<Self> {

@@ -13,9 +13,9 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Array, Numbers, Out, Worlds, array, count, or_none};
 use crate::device::OnDevice;
-use crate::error::{Error, detached};
+use crate::error::detached;
 use crate::model::Model;
-use crate::parameters::{dictionary, replaced, worlds};
+use crate::parameters::{beside, dictionary, replaced, worlds};
 use crate::pool::Pool;
 use crate::results::{Gradient, Hold, Linearization, Owner, Rollout, Step};
 use crate::touch;
@@ -30,7 +30,8 @@ type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
 ///
 /// Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
-/// the first axis, and then results are, too.
+/// the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all; gradients are each
+/// world's.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Quasidynamic {
     model: Py<Model>,
@@ -51,26 +52,17 @@ impl Quasidynamic {
         (self.of.clone(), self.pool.clone())
     }
 
-    /// q and u of some worlds.
+    /// q and u of some worlds, q by its name in messages.
     fn state<'py>(
         &self,
-        q: &Bound<'py, PyAny>,
+        (what, q): (&str, &Bound<'py, PyAny>),
         u: &Bound<'py, PyAny>,
     ) -> PyResult<(Numbers<'py>, Numbers<'py>, Worlds)> {
-        let (q, worlds) = Numbers::rows("q", q, self.of.model().nq())?;
-        self.check(worlds)?;
-        Ok((q, Numbers::like("u", u, worlds, &[self.of.model().nu()])?, worlds))
-    }
-
-    /// Parameters with a row for each world say how many there are.
-    fn check(&self, worlds: Worlds) -> PyResult<()> {
-        match self.rows {
-            Some(rows) if rows != worlds.count() => Err(Error::new_err(format!(
-                "q: expected {rows} worlds, as the parameters have, got {}",
-                worlds.count()
-            ))),
-            _ => Ok(()),
-        }
+        let (nq, nu) = ([self.of.model().nq()], [self.of.model().nu()]);
+        let (q, worlds) = Numbers::rows(what, q, nq[0])?;
+        let (u, worlds) = Numbers::beside("u", u, worlds, &nu)?;
+        let worlds = beside(self.rows, worlds)?;
+        Ok((q.of_each(worlds, &nq), u.of_each(worlds, &nu), worlds))
     }
 
     /// What the library says of a step's end and its command, both as tensors.
@@ -81,9 +73,7 @@ impl Quasidynamic {
         u: &Bound<PyAny>,
         of: impl FnOnce(&Compiled, &Tensor, &Tensor) -> candle_core::Result<T> + Send,
     ) -> PyResult<(T, Worlds)> {
-        let (q, worlds) = Numbers::rows("q_next", q_next, self.of.model().nq())?;
-        self.check(worlds)?;
-        let u = Numbers::like("u", u, worlds, &[self.of.model().nu()])?;
+        let (q, u, worlds) = self.state(("q_next", q_next), u)?;
         let (q, u, count) = (q.as_slice(), u.as_slice(), worlds.count());
         let rows = |numbers: &[f64]| Tensor::from_slice(numbers, (count, numbers.len() / count), &Device::Cpu);
         Ok((detached(py, || of(&self.of, &rows(q)?, &rows(u)?))?, worlds))
@@ -160,7 +150,7 @@ impl Quasidynamic {
         warm: Given<'_, 'py>,
         out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Step>> {
-        let (q, u, worlds) = self.state(q, u)?;
+        let (q, u, worlds) = self.state(("q", q), u)?;
         let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
         let out = Out::of(out, || [("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
         let warm = self.warm(warm, worlds)?;
@@ -194,7 +184,7 @@ impl Quasidynamic {
         touch: touch::Given<'py>,
         step: Option<&Bound<'py, Step>>,
     ) -> PyResult<Gradient> {
-        let (q, u, worlds) = self.state(q, u)?;
+        let (q, u, worlds) = self.state(("q", q), u)?;
         let model = self.of.model();
         let [q_bar, f_bar, t_bar, p_bar] = [
             Numbers::maybe("q_next_bar", q_next_bar, worlds, &[model.nq()])?,
@@ -235,7 +225,7 @@ impl Quasidynamic {
         Ok(Gradient::new(of, self.of.parameters(), shapes))
     }
 
-    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu). `out` has arrays by name that the results `q`
+    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T, nu). `out` has arrays by name that the results `q`
     /// and `force` are written to, as for `step`.
     #[pyo3(signature = (q0, u, *, out=None))]
     fn rollout<'py>(
@@ -245,10 +235,12 @@ impl Quasidynamic {
         u: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Rollout>> {
-        let (q0, worlds) = Numbers::rows("q0", q0, self.of.model().nq())?;
-        self.check(worlds)?;
-        let (u, n_steps) = Numbers::over_time("u", u, worlds, self.of.model().nu())?;
-        let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
+        let model = self.of.model();
+        let (q0, worlds) = Numbers::rows("q0", q0, model.nq())?;
+        let (u, worlds, n_steps) = Numbers::over_time("u", u, worlds, model.nu())?;
+        let worlds = beside(self.rows, worlds)?;
+        let (q0, u) = (q0.of_each(worlds, &[model.nq()]), u.of_each(worlds, &[n_steps, model.nu()]));
+        let axes = |axes: &[usize]| worlds.shape(axes);
         let known = || [("q", axes(&[n_steps + 1, model.nq()])), ("force", axes(&[n_steps, model.nc(), 3]))];
         let out = Out::of(out, known)?;
         let of = {
@@ -277,8 +269,7 @@ impl Quasidynamic {
         self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
         let rollout = rollout.of.own("rollout")?;
         let n_steps = rollout.n_steps;
-        self.check(worlds)?;
-        let u = Numbers::like("u", u, worlds, &[n_steps, model.nu()])?;
+        let u = Numbers::shared("u", u, worlds, &[n_steps, model.nu()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;
         let force_bar = Numbers::maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?;
         let (u, q_bar, force_bar) = (u.as_slice(), or_none(&q_bar), or_none(&force_bar));
@@ -298,7 +289,7 @@ impl Quasidynamic {
         forces: bool,
         warm: Given<'_, 'py>,
     ) -> PyResult<Linearization> {
-        let (q, u, worlds) = self.state(q, u)?;
+        let (q, u, worlds) = self.state(("q", q), u)?;
         let warm = self.warm(warm, worlds)?;
         let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.jacobians(q, u, warm, forces)))?;
@@ -316,7 +307,7 @@ impl Quasidynamic {
         dq: Given<'_, 'py>,
         du: Given<'_, 'py>,
     ) -> PyResult<(Array<'py>, Array<'py>)> {
-        let (q, u, worlds) = self.state(q, u)?;
+        let (q, u, worlds) = self.state(("q", q), u)?;
         let model = self.of.model();
         let (nv, nu, n_lambda) = (model.nv(), model.nu(), model.n_lambda());
         let dq = Numbers::maybe("dq", dq, worlds, &[nv])?;
@@ -347,7 +338,7 @@ impl Quasidynamic {
         warm: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, Hold>> {
         let n = count("n", n)?;
-        let (q, u, worlds) = self.state(q, u)?;
+        let (q, u, worlds) = self.state(("q", q), u)?;
         let warm = self.warm(warm, worlds)?;
         self.check_memory(worlds, n)?;
         let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
@@ -397,7 +388,7 @@ impl Quasidynamic {
 #[pyfunction]
 pub fn _seconds(py: Python, sim: &Bound<Quasidynamic>, q: &Bound<PyAny>, u: &Bound<PyAny>, n: usize) -> PyResult<f64> {
     let sim = sim.get();
-    let (q, u, worlds) = sim.state(q, u)?;
+    let (q, u, worlds) = sim.state(("q", q), u)?;
     let (q, u) = (q.as_slice(), u.as_slice());
     let start = Instant::now();
     detached(py, || {

@@ -3,15 +3,16 @@
 use std::mem::take;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fingertip::show::StepContacts;
 use fingertip::solve::{Report, Status};
 use fingertip::step::{
     DynamicJacobians, DynamicRollout as DynamicNumbers, GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers,
 };
 use fingertip::{Model, Parameters};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
-use crate::arrays::{Array, Lazy, Out, Worlds};
+use crate::arrays::{Array, Lazy, Out, Worlds, array};
 use crate::error::{Error, Unsolved};
 use crate::pickled::{Kept, Reduced, Reports, Shaped, by_parameters, plain, reduced};
 
@@ -75,6 +76,28 @@ impl Solves {
     fn is_ok(report: &Report) -> bool {
         report.status == Status::Solved
     }
+
+    /// How many worlds and steps there are, and how their solves ended.
+    fn line(&self, has_steps: bool) -> String {
+        let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let all = match (self.shape.as_slice(), has_steps) {
+            ([n], true) => format!("{} of 1 world", counted(*n, "step")),
+            ([worlds, n], true) => format!("{} of {}", counted(*n, "step"), counted(*worlds, "world")),
+            (shape, _) => counted(shape.iter().product(), "world"),
+        };
+        let mut ends: Vec<(&str, usize)> = Vec::new();
+        for report in &self.reports {
+            match ends.iter_mut().find(|(name, _)| *name == report.status.name()) {
+                Some((_, n)) => *n += 1,
+                None => ends.push((report.status.name(), 1)),
+            }
+        }
+        let ends: Vec<String> = match ends[..] {
+            [(name, _)] => vec![name.to_owned()],
+            _ => ends.iter().map(|(name, n)| format!("{n} {name}")).collect(),
+        };
+        format!("{all}: {}", ends.join(", "))
+    }
 }
 
 #[pymethods]
@@ -116,6 +139,13 @@ impl Solves {
         plain(&self.reports, &self.shape)
     }
 
+    fn __repr__(slf: &Bound<Self>) -> PyResult<String> {
+        let class = slf.get_type().name()?.to_string();
+        // All but a single step have an axis for steps.
+        let line = slf.get().line(!class.ends_with("Step"));
+        Ok(format!("<fingertip.{class} of {line}>"))
+    }
+
     /// Raises `fingertip.Unsolved` if a world was not solved.
     fn raise_for_status(&self) -> PyResult<()> {
         let failed: Vec<_> = self.reports.iter().enumerate().filter(|(_, report)| !Self::is_ok(report)).collect();
@@ -145,6 +175,8 @@ pub struct Step {
     axes: [usize; 4],
     /// The number of worlds, and whether arrays have an axis for them.
     pub worlds: Worlds,
+    /// The model; none of a pickle.
+    model: Option<Model>,
 }
 
 impl Step {
@@ -152,7 +184,7 @@ impl Step {
     pub fn new(mut of: Box<StepNumbers>, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
         let axes = [model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()];
-        solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
+        solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds, model: Some(model.clone()) })
     }
 
     /// Writes results to arrays.
@@ -165,7 +197,7 @@ impl Step {
 
     /// From a pickle.
     pub fn restored(of: Kept<StepNumbers, 10>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
-        let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One };
+        let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One, model: None };
         solves.add_subclass(own)
     }
 }
@@ -231,6 +263,32 @@ impl Step {
     #[getter]
     fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         self.of.get_rows(py, 9, |of| &of.warm, self.worlds)
+    }
+
+    /// The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
+    /// a pickle has lost their names: an error.
+    #[getter]
+    fn contacts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let (Some(of), Some(model)) = (self.of.numbers(), &self.model) else {
+            return Err(Error::new_err(
+                "contacts: expected a step of this process, got a pickle's, which has no names",
+            ));
+        };
+        let class = py.import("fingertip._contact")?.getattr("Contact")?;
+        let (nc, reach) = (model.nc(), model.params.contact_distance.unwrap_or(f64::INFINITY));
+        let vector = |numbers: &[f64], i: usize| [numbers[3 * i], numbers[3 * i + 1], numbers[3 * i + 2]];
+        let all = PyList::empty(py);
+        for world in 0..self.worlds.count() {
+            let load = |i: usize| (of.phi[world * nc + i], vector(&of.force, world * nc + i));
+            let place = |i: usize| [vector(&of.normal, world * nc + i), vector(&of.point_b, world * nc + i)];
+            for one in &StepContacts::of_all(nc, reach, load, place).0 {
+                let (a, b) = model.contact_names(one.contact);
+                let three = |numbers: &[f64; 3]| array(py, numbers, &[3]);
+                let (point, normal, force) = (three(&one.point)?, three(&one.normal)?, three(&one.force)?);
+                all.append(class.call1((a, b, point, normal, one.phi, force, one.contact, world))?)?;
+            }
+        }
+        Ok(all)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
@@ -645,6 +703,11 @@ impl Gradient {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         reduced(slf.as_any(), "Gradient", &["q", "u"])
     }
+
+    fn __repr__(&self) -> String {
+        let [q, u] = self.own.each_ref().map(Shaped::shape);
+        format!("<fingertip.Gradient by q {q}, u {u} and params>")
+    }
 }
 
 /// Gradients of a cost by what a second-order step or rollout was given.
@@ -718,5 +781,10 @@ impl DynamicGradient {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         reduced(slf.as_any(), "DynamicGradient", &["q", "v", "tau"])
+    }
+
+    fn __repr__(&self) -> String {
+        let [q, v, tau] = self.own.each_ref().map(Shaped::shape);
+        format!("<fingertip.DynamicGradient by q {q}, v {v}, tau {tau} and params>")
     }
 }

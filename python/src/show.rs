@@ -80,7 +80,7 @@ pub fn _replay(
 ) -> PyResult<Replay> {
     let own = model.get();
     let (nq, nu, nc) = (own.of.nq(), own.of.nu(), own.of.nc());
-    let (q, n) = Numbers::over_time("q", q, Worlds::One, nq)?;
+    let (q, _, n) = Numbers::over_time("q", q, Worlds::One, nq)?;
     if n < 2 {
         return Err(Error::new_err(format!("q: expected two states at least, got {n}")));
     }

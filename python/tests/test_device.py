@@ -129,6 +129,8 @@ def test_messages(given):
         there.rollout(q, u)
     with refused("rollout: expected a result of this object"):
         there.rollout_vjp(commands, sim.on("cpu").rollout(q, commands))
+    with refused("rollout: expected the rollout under this u, got that under another"):
+        there.rollout_vjp(commands + 1e-9, there.rollout(q, commands))
     with refused("there is no parameter \"masss\""):
         there.with_params(masss=1.0)
     with refused("on a GPU; expected"):

@@ -341,3 +341,32 @@ def test_render():
     assert ft.gym.CubeReorient("allegro_cube").render() is None
     with pytest.raises(ft.Error, match="render_mode: expected None or \"replay\", got 'human'"):
         ft.gym.CubeReorient("allegro_cube", render_mode="human")
+
+
+def test_one_world():
+    """`gymnasium.make` gives the first world of the batch, without its axis."""
+    env = gymnasium.make("fingertip.gym:FingertipAllegroCube-v0", settings=ft.gym.Settings(**SHORT), render_mode="replay")
+    batch = short(1, "Disabled")
+    seen, infos = env.reset(seed=3)
+    assert np.array_equal(seen, batch.reset(seed=3)[0][0]) and infos == {"success": False, "successes": 0, "status": 0}
+    for step in range(3):
+        action = np.full(env.action_space.shape, 0.1 * step, np.float32)
+        expected = batch.step(action[None])
+        observation, reward, terminated, truncated, infos = env.step(action)
+        assert np.array_equal(observation, expected[0][0]) and reward == expected[1][0] and truncated == (step == 2)
+        assert not terminated and infos["status"] == 0 and observation in env.observation_space
+    with pytest.raises(ft.Error, match="have ended"):
+        env.step(action)
+    assert env.render().n_steps == 12 and env.unwrapped.sim.model.nu == 16
+    again, _ = env.reset()
+    assert not np.array_equal(again, seen)
+    with pytest.raises(AttributeError):
+        env.unwrapped.nothing
+    env.close()
+
+
+@pytest.mark.parametrize("name", ["AllegroCube", "LeapCubeReorient", "AllegroRotate"])
+def test_gymnasiums_check_of_one_world(name):
+    from gymnasium.utils.env_checker import check_env
+
+    check_env(gymnasium.make(f"fingertip.gym:Fingertip{name}-v0").unwrapped, skip_render_check=True)

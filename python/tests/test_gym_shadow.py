@@ -107,3 +107,18 @@ def test_what_is_refused(tmp_path):
         ft.gym.ShadowBlock(tmp_path / "manipulate_block.xml")
     with pytest.raises(ft.Error, match="scene: expected the 24 joints of a Shadow hand, got"):
         ft.gym.ShadowBlock(ft.Model.from_toml(allegro.text.replace('"cube"', '"object"'), allegro.folder))
+
+
+def test_one_world(model):
+    """As a `GoalEnv`'s: a dictionary, whose rewards can be computed for other goals; the hand is found where its package is installed."""
+    env = gymnasium.make("fingertip.gym:FingertipShadowBlock-v0", settings=SHORT)
+    seen, _ = env.reset(seed=0)
+    assert seen in env.observation_space and seen["achieved_goal"].shape == (7,)
+    seen, reward, *_ = env.step(env.action_space.sample())
+    assert reward == env.unwrapped.compute_reward(seen["achieved_goal"], seen["desired_goal"], {})
+
+
+def test_without_the_hand(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ft.Error, match="scene: expected the path of Gymnasium-Robotics' manipulate_block.xml, got none"):
+        ft.gym.ShadowBlock()

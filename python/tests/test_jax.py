@@ -321,8 +321,7 @@ def test_a_cost_of_planning():
 BAD = {
     "q too wide": (lambda of, q, u: of(np.zeros((2, 25)), u), r"q: expected shape \(B, 24\).* got \(2, 25\)"),
     "q of no world": (lambda of, q, u: of(q[:0], u[:0]), r"q: expected .*B ≥ 1.* got \(0, 24\)"),
-    "u of other worlds": (lambda of, q, u: of(q, u[:1]), r"u: expected shape \(2, 21\).* got \(1, 21\)"),
-    "u without worlds": (lambda of, q, u: of(q, u[0]), r"u: expected shape \(2, 21\).* got \(21,\)"),
+    "u of other worlds": (lambda of, q, u: of(q, np.zeros((3, 21))), r"u: expected shape \(2, 21\).* got \(3, 21\)"),
     "unknown parameter": (lambda of, q, u: of(q, u, masss=1.0), 'did you mean "mass"'),
     "parameter too wide": (lambda of, q, u: of(q, u, mass=np.ones(3)), r"mass: expected .*\(2, 1\), got \(3,\)"),
 }
@@ -339,8 +338,86 @@ def test_bad_input(state, case):
 def test_bad_commands_of_a_rollout(state):
     sim, q, u = state
     of = ft.jax.rollout(sim)
-    for bad in [u, u[:, None, None], np.zeros((2, 0, 21))]:
+    for bad in [u, u[0], u[:, None, None], np.zeros((2, 0, 21))]:
         with pytest.raises(ft.Error, match=r"u: expected shape \(2, T, 21\)"):
             of(q, bad)
     with pytest.raises(ft.Error, match=r"q0: expected shape \(B, 24\)"):
         of(q[:, 1:], u[:, None])
+
+
+def test_bodies_and_how_they_move():
+    """Poses and Jacobians with the numbers and gradients of the plain calls."""
+    model = ft.Model.load("leap_cube")
+    q = model.home(3) + 0.01
+    names, site = ["cube", "hand/palm"], model.sites[1]
+    works = {
+        "bodies": (ft.jax.body_poses(model, names), lambda q: model.body_poses(q, names)),
+        "sites": (ft.jax.site_poses(model), model.site_poses),
+        "jacobian": (lambda q: (ft.jax.jacobian(model, site)(q),), lambda q: (model.jacobian(q, site),)),
+    }
+    for name, (of, plain) in works.items():
+        cost = lambda q: sum((x**2).sum() for x in of(q))
+        expected = plain(q)
+        for made in (of(q), jax.jit(of)(q), jax.vmap(of)(q)):
+            assert all(np.array_equal(x, y) for x, y in zip(made, expected, strict=True)), name
+        assert all(np.array_equal(x, y[0]) for x, y in zip(of(q[0]), expected, strict=True)), name
+        by = differences(lambda q: sum((x**2).sum() for x in plain(q)), q[:1], 1e-6)
+        near(np.asarray(jax.grad(cost)(q[:1])), by, 1e-6)
+        near(np.asarray(jax.jit(jax.vmap(jax.grad(cost)))(q))[:1], by, 1e-6)
+    assert of(jnp.asarray(q, np.float32))[0].dtype == np.float32
+    with pytest.raises(ft.Error, match=r"q: expected shape \(B, 23\)"):
+        of(q[0, :5])
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        jax.grad(lambda q: jax.grad(cost)(q).sum())(q)
+    # What is wrong is said before a program is compiled.
+    for work, says in [
+        (lambda: ft.jax.body_poses(model, ["cub"]), 'there is no body "cub"; did you mean "cube"'),
+        (lambda: ft.jax.jacobian(model, "cub"), 'there is no body or site "cub"'),
+        (lambda: ft.jax.body_poses(ft.Quasidynamic(model)), "model: expected a Model, got Quasidynamic"),
+        (lambda: ft.jax.step(model), "sim: expected a Quasidynamic, got Model"),
+    ]:
+        with pytest.raises(ft.Error, match=says):
+            work()
+
+
+def test_one_stands_for_all_worlds(hand, state):
+    """q, u and parameters without an axis for worlds beside others with one, and the sums of their gradients."""
+    sim, q, u = state
+    step, rollout = ft.jax.step(sim), ft.jax.rollout(sim)
+    mass = np.array([[0.4], [0.5]])
+    same(step(q, u[0]), sim.step(q, np.tile(u[0], (2, 1))), STEP)
+    same(step(q[0], u), sim.step(np.tile(q[0], (2, 1)), u), STEP)
+    same(step(q[0], u[0], mass=mass), sim.with_params(mass=mass).step(np.tile(q[0], (2, 1)), np.tile(u[0], (2, 1))), STEP)
+    same(ft.jax.step(sim.with_params(mass=mass))(q[0], u[0]), step(q[0], u[0], mass=mass), STEP)
+    same(step(q[0], u[0], mass=mass[:1]), sim.with_params(mass=mass[0]).step(q[0], u[0]), STEP)
+    steps = np.repeat(u[:, None], 3, 1)
+    same(rollout(q, steps[:1]), sim.rollout(q, np.tile(steps[0], (2, 1, 1))), ROLLOUT)
+    same(rollout(q[0], steps), sim.rollout(np.tile(q[0], (2, 1)), steps), ROLLOUT)
+    by = jax.grad(lambda u: step(q, u).q_next.sum())(u[0])
+    near(np.asarray(by), sim.vjp(q, np.tile(u[0], (2, 1)), q_next_bar=np.ones_like(q)).u.sum(0), 1e-12)
+
+
+def test_forward_mode(hand, state):
+    """Of a step that is made for it: Jacobians are those of the other mode, through maps and scans, and the numbers those of both."""
+    sim, q, u = state
+    of, plain = ft.jax.step(sim, forward=True), ft.jax.step(sim)
+    same(of(q, u), sim.step(q, u), STEP)
+    mass = np.array([0.3])
+    cost = lambda of: lambda q, u, mass: (of(q, u, mass=mass).q_next, of(q, u, mass=mass).force, of(q, u, mass=mass).phi)
+    by, backward = jax.jit(jax.jacfwd(cost(of), (0, 1, 2)))(q[0], u[0], mass), jax.jacrev(cost(plain), (0, 1, 2))(q[0], u[0], mass)
+    for found, expected in zip(jax.tree.leaves(by), jax.tree.leaves(backward), strict=True):
+        near(np.asarray(found), np.asarray(expected), 1e-10)
+    # Without free bodies, tangents are q's own coordinates.
+    dq, du = weights(5, q.shape, u.shape)
+    (moved, status), (tangent, _) = jax.jvp(lambda q, u: (of(q, u).q_next, of(q, u).status), (q, u), (dq, du))
+    near(np.asarray(tangent), sim.jvp(q, u, dq=dq, du=du)[0], 1e-10)
+    assert np.array_equal(moved, sim.step(q, u).q_next) and not status.any()
+    slope = lambda of: jax.grad(lambda u: (of(q, u).q_next**2).sum())(u)
+    near(np.asarray(slope(of)), np.asarray(slope(plain)), 1e-10)
+
+    def end(of, u):
+        return jax.lax.scan(lambda q, u: (of(q, u).q_next, None), q[0], jnp.tile(u, (3, 1)))[0]
+
+    near(np.asarray(jax.jacfwd(lambda u: end(of, u))(u[0])), np.asarray(jax.jacrev(lambda u: end(plain, u))(u[0])), 1e-10)
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        jax.jacfwd(jax.jacfwd(lambda u: of(q[0], u).q_next))(u[0])

@@ -3,7 +3,8 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import ROOT, SCENES
+from conftest import ROOT, SCENES, near_home
+from test_gradients import differences, near
 
 import fingertip as ft
 
@@ -187,11 +188,36 @@ def test_what_a_model_lacks_is_a_warning():
     path = ROOT / "tests" / "mjcf" / "off.xml"
     with pytest.warns(UserWarning, match="off: no link of it has a collision shape, .* `collide = true` takes the 2") as told:
         model = ft.Model.load(path)
-    assert len(told) == 1 and str(told[0].message) in model.warnings
+    assert len(told) == 1 and str(told[0].message) in model.warnings and told[0].filename == __file__
+    # At the line that called the package, however deep that gives it.
+    with pytest.warns(UserWarning, match="off: no link") as told:
+        ft.Scene().robot("off", mjcf=path).model()
+    assert [each.filename for each in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ft.Model.load("hand_ball")
         ft.Model.from_toml(f'[[robot]]\nname = "off"\nmjcf = "{path.name}"\ncollide = true\n', path.parent)
+
+
+def test_hollow_meshes_of_links_are_noted(tmp_path):
+    """Of an object a warning, of a robot's links a note: their hulls touch."""
+    corners = [(x, y, z) for z in (0, 1) for x, y in [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]]
+    ends = [(1, 2, 3), (1, 3, 4), (1, 4, 5), (1, 5, 6)]
+    faces = [end[::-1] for end in ends] + [tuple(i + 6 for i in end) for end in ends]
+    for i in range(6):
+        a, b = i + 1, (i + 1) % 6 + 1
+        faces += [(a, b, b + 6), (a, b + 6, a + 6)]
+    lines = [f"v {x / 50} {y / 50} {z / 50}" for x, y, z in corners] + ["f " + " ".join(map(str, face)) for face in faces]
+    (tmp_path / "angle.obj").write_text("\n".join(lines))
+    link = '<inertial><mass value="1"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>'
+    mesh = '<collision><geometry><mesh filename="angle.obj"/></geometry></collision>'
+    joint = '<joint name="j" type="revolute"><parent link="base"/><child link="finger"/><axis xyz="0 0 1"/>'
+    joint += '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    (tmp_path / "arm.urdf").write_text(f'<robot name="arm"><link name="base"/>{joint}<link name="finger">{link}{mesh}</link></robot>')
+    model = ft.Model.from_urdf(tmp_path / "arm.urdf")
+    assert model.warnings == [] and "arm: the convex hulls of meshes with hollows touch: finger" in model.notes
+    with pytest.warns(UserWarning, match="angle.obj fills 86 % of its convex hull, which is what touches"):
+        ft.Scene().object("angle", mesh="angle.obj", mass=0.1, freedom="free").model(tmp_path)
 
 
 def test_names_and_numbers_that_cannot_be(hand):
@@ -216,3 +242,70 @@ def test_names_and_numbers_that_cannot_be(hand):
     masses[1] = -1
     step = ft.Quasidynamic(hand, mass=masses).step(hand.home(2), np.tile(hand.control(0.0), (2, 1)))
     assert list(step.ok) == [True, False]
+
+
+def test_bodies_and_how_they_move(cube):
+    """Positions, rotations and Jacobians against differences, sites among them, and their gradients."""
+    sim = ft.Quasidynamic(cube)
+    q, _ = near_home(cube, 2, size=0.05)
+    at = cube.object("cube")
+    q[:, at.q][:, 3:] /= np.linalg.norm(q[:, at.q][:, 3:], axis=1, keepdims=True)
+    names = cube.body_names
+    assert "cube" in names and "hand/index_tip" in names and "world" not in names
+    positions, rotations = cube.body_poses(q)
+    assert positions.shape == (2, len(names), 3) and rotations.shape == (2, len(names), 3, 3)
+    assert np.allclose(positions[:, names.index("cube")], q[:, at.q][:, :3])
+    w, x, y, z = q[0, at.q][3:]
+    assert np.allclose(rotations[0, names.index("cube"), 0], [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)])
+    one, turned = cube.body_poses(q[0], ["hand/index_tip"])
+    assert np.array_equal(one[0], positions[0, names.index("hand/index_tip")]) and turned.shape == (1, 3, 3)
+    assert sim.model.body_poses(q, [])[0].shape == (2, 0, 3)
+
+    # A point of a fingertip: along each joint by differences; its angular velocity by those of the rotation.
+    point = np.array([0.01, -0.02, 0.03])
+    jacobian = cube.jacobian(q, "hand/index_tip", point)
+    assert jacobian.shape == (2, 6, cube.nv) and np.array_equal(cube.jacobian(q[1], "hand/index_tip", point), jacobian[1])
+
+    def placed(q):
+        (at,), (turn,) = cube.body_poses(q, ["hand/index_tip"])
+        return at + turn @ point, turn
+
+    for name in cube.u_names:
+        joint, step = cube.joint(name), np.zeros(cube.nq)
+        step[joint.q] = 1e-6
+        (after, turn), (before, back) = placed(q[0] + step), placed(q[0] - step)
+        rate = (turn - back) @ turn.T / 2e-6
+        spin = [rate[2, 1], rate[0, 2], rate[1, 0]]
+        assert np.allclose(jacobian[0, :, joint.v.start], [*(after - before) / 2e-6, *spin], atol=1e-5), name
+    # The cube's own point moves with v + ω × r.
+    own = cube.jacobian(q[0], "cube", point)[:, at.v]
+    r = rotations[0, names.index("cube")] @ point
+    cross = np.array([[0, r[2], -r[1]], [-r[2], 0, r[0]], [r[1], -r[0], 0]])
+    assert np.allclose(own, np.block([[np.eye(3), cross], [np.zeros((3, 3)), np.eye(3)]]))
+
+    random = np.random.default_rng(0)
+    p_bar, r_bar = random.standard_normal(positions.shape), random.standard_normal(rotations.shape)
+    cost = lambda q: sum((bar * made).sum() for bar, made in zip((p_bar, r_bar), cube.body_poses(q), strict=True))
+    near(cube.body_poses_vjp(q, position_bar=p_bar, rotation_bar=r_bar), differences(cost, q, 1e-6), 1e-6)
+    only = cube.body_poses_vjp(q[0], ["cube"], position_bar=[[0.0, 0.0, 1.0]])
+    assert only[at.q][2] == 1.0 and np.count_nonzero(only) == 1
+    j_bar = random.standard_normal(jacobian.shape)
+    cost = lambda q: (j_bar * cube.jacobian(q, "hand/index_tip", point)).sum()
+    near(cube.jacobian_vjp(q, "hand/index_tip", j_bar, point), differences(cost, q, 1e-6), 1e-6)
+
+
+def test_sites_move(hand):
+    model = ft.Model.load("leap_cube")
+    q, site = model.home(), model.sites[0]
+    position, _ = model.site_poses(q, [site])
+    bar = np.array([[1.0, -2.0, 0.5]])
+    by_q = model.site_poses_vjp(q, [site], position_bar=bar)
+    joints = [model.joint(name) for name in model.u_names]
+    moves = model.jacobian(q, site)
+    assert np.allclose([by_q[joint.q] for joint in joints], [[bar[0] @ moves[:3, joint.v.start]] for joint in joints])
+    with pytest.raises(ft.Error, match='there is no body or site "hand/tipp"'):
+        model.jacobian(q, "hand/tipp")
+    with pytest.raises(ft.Error, match='there is no body "ball2"; did you mean "ball"'):
+        hand.body_poses(hand.home(), ["ball2"])
+    with pytest.raises(ft.Error, match=r"position_bar: expected shape \(1, 3\)"):
+        hand.body_poses_vjp(hand.home(), ["ball"], position_bar=np.zeros(3))

@@ -397,3 +397,147 @@ def test_pickles(turn, ran, tmp_path):
     plant.reset(turn.episode())
     path, force = plant.advance(turn.episode().u)
     assert path.shape == (5, 28) and force.shape == (5, 10, 3) and plant.measure()[1].shape == (27,)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:\"ground\" and \"arm/lower\" overlap")
+
+
+def lifted(**keys):
+    """A task that is written in Python: a ball in a slot is lifted by a tip."""
+    scene = (
+        ft.Scene(kappa=1e4)
+        .object("ball", sphere=0.03, mass=0.1, freedom="translation", position=[0.0, 0.0, 0.1])
+        .object("tip", sphere=0.02, mass=0.1, freedom="free", position=np.array([0.0, 0.0, 0.5]))
+        .object("ground", halfspace=[0, 0, 1, 0])
+        .robot("arm", urdf="../robots/planar_arm.urdf", home={"shoulder": 0.4})
+    )
+    given = {
+        "title": "A ball",
+        "command": {"type": "relative", "bound": 0.1},
+        "goal": {"object": "ball", "position": np.array([0.0, 0.0, 0.2])},
+        "weights": {"position": 10.0, "terminal": {"position": 100.0}},
+        "success": {"position": 0.01},
+        "cap": 3,
+    }
+    return ft.Task(scene, **{**given, **keys})
+
+
+def test_a_task_written_in_python(tmp_path):
+    """It is the task of the same text, whose scene is a file, and of a shipped scene by its name."""
+    with pytest.warns(UserWarning, match='"ground" and "arm/lower" overlap by'):
+        task = lifted()
+    assert task.object == "ball" and task.cap == 3 and task.model.q_names[:3] == ["ball.x", "ball.y", "ball.z"]
+    assert task.model.params["kappa"] == 1e4 and task.episode().goal.position == (0.0, 0.0, 0.2)
+    again = pickle.loads(pickle.dumps(task))
+    assert again.title == "A ball" and again.model.text == task.model.text
+    assert ft.Model.from_toml(task.model.text, task.model.folder).q_names == task.model.q_names
+    run = mpc.run(task)
+    assert len(run.u) == 3
+    (tmp_path / "scene.toml").write_text(task.model.text.replace("../robots", str(ROOT / "assets" / "robots")))
+    keys = {"goal": {"object": "ball", "position": [0.0, 0.0, 0.2]}, "command": {"type": "relative", "bound": 0.1}}
+    keys |= {"weights": {"position": 10.0, "terminal": {"position": 100.0}}, "success": {"position": 0.01}, "cap": 3}
+    for of_file in (ft.Task(tmp_path / "scene.toml", **keys), ft.Task("scene.toml", tmp_path, **keys)):
+        assert np.array_equal(mpc.run(of_file).u, run.u)
+    of_model = ft.Task(ft.Model.load(tmp_path / "scene.toml"), **keys)
+    assert np.array_equal(mpc.run(of_model).u, run.u)
+    shipped = ft.Task(ft.Model.load("hand_ball"), **{**keys, "cap": 1})
+    assert shipped.model.folder is None and shipped.model.nu == 21
+    shipped = ft.Task("hand_ball", **{**keys, "cap": 1})
+    assert shipped.model.folder is None and shipped.model.nu == 21 and len(mpc.run(shipped).u) == 1
+    assert pickle.loads(pickle.dumps(shipped)).model.nu == 21
+
+
+def test_a_task_with_its_scene_on_the_command_line(tmp_path):
+    """A text with both is a task, and a scene where a command wants one."""
+    path = tmp_path / "task.toml"
+    text = lifted().__reduce__()[1][1][0]
+    path.write_text(text.replace("../robots", str(ROOT / "assets" / "robots")))
+    said = [subprocess.run([*COMMAND, *asked], capture_output=True, text=True) for asked in (["mpc", path, "--json"], ["inspect", path, "--json"])]
+    assert json.loads(said[0].stdout.splitlines()[0])["steps"] == 3
+    assert "ball" in said[1].stdout and said[1].stderr.startswith(f"note: {path} is a task; this is its scene\n")
+    path.write_text(path.read_text().replace("sphere", "spere"))
+    bad = subprocess.run([*COMMAND, "inspect", path], capture_output=True, text=True).stderr
+    assert f'{path}: scene: object "ball": unknown field `spere`' in bad, bad
+
+
+def test_every_key_can_be_replaced(tmp_path):
+    task = lifted()
+    other = task.replace(horizon=3, weights={"reach": 0.5, "position": 20.0}, goal={"position": [0.0, 0.0, 0.3]}, title="B", cap=2)
+    assert other.title == "B" and other.cap == 2 and other.episode().goal.position == (0.0, 0.0, 0.3)
+    controllers = ft.Controller(task), ft.Controller(other)
+    assert [of.horizon for of in controllers] == [10, 3]
+    at = [dict((name, cost) for name, cost, _ in of.standing(task.episode().q)) for of in controllers]
+    assert "reach" not in at[0] and at[1]["reach"] > 0 and at[1]["position"] > at[0]["position"]
+    # A goal takes the place of all of the one before, and the object stays.
+    turned = lifted(goal={"object": "ball", "position": [0.0, 0.0, 0.1]}).replace(goal=mpc.Goal([0.0, 0.1, 0.2]))
+    assert turned.episode().goal == mpc.Goal([0.0, 0.1, 0.2]) and turned.object == "ball"
+    drawn = ft.Task.load("tips_air").replace(goal=mpc.Goal(quaternion=[1, 0, 0, 0]))
+    assert drawn.episode().goal == mpc.Goal(quaternion=[1, 0, 0, 0])
+    heavier = ft.Scene(kappa=1e4).object("ball", sphere=0.03, mass=0.4, freedom="translation", position=[0, 0, 0.1])
+    heavier.robot("arm", urdf="../robots/planar_arm.urdf")
+    assert task.replace(scene=heavier).model.params["mass"] == 0.4
+    # One after another, and from a pickle; None leaves a key out.
+    third = pickle.loads(pickle.dumps(other.replace(weights={"reach": None}, iterations=2)))
+    assert third.iterations == 2 and third.cap == 2 and third.title == "B"
+    assert "reach" not in [name for name, *_ in ft.Controller(third).standing(task.episode().q)]
+    # What ships stays where its files are.
+    turn = ft.Task.load("hand_turn").replace(horizon=4)
+    assert turn.model.folder is None and ft.Controller(turn).horizon == 4
+    path = tmp_path / "task.toml"
+    path.write_text((TASKS / "planar_push.toml").read_text().replace("../scenes", str(TASKS.parent / "scenes")))
+    assert ft.Controller(ft.Task.load(path).replace(horizon=4)).horizon == 4
+
+
+@pytest.mark.parametrize(
+    ("work", "says"),
+    [
+        (lambda: lifted(weigths={}), "^unknown field `weigths`; did you mean `weights`"),
+        (lambda: lifted(goal={"object": "bal", "position": [0, 0, 0]}), '^goal: object: there is no movable object "bal"; did you mean "ball"'),
+        (lambda: ft.Task(ft.Scene()), "^missing field `command`"),
+        (lambda: ft.Task(ft.Scene().object("a", spere=0.1), command={"type": "relative", "bound": 0.1}, goal={"object": "a", "position": [0, 0, 0]}, weights={}), '^scene: object "a": unknown field `spere`; did you mean `sphere`'),
+        (lambda: ft.Task("hand_bal"), 'there is no scene "hand_bal"; did you mean "hand_ball"'),
+        (lambda: ft.Task(3), "^scene: expected a Scene, a Model, a scene's file or its name, got int"),
+        (lambda: ft.Task(ft.Model.load("hand_ball", {"mass": {"ball": 0.1}})), "^scene: expected a model without overrides"),
+        (lambda: ft.Task(lifted().model), "^scene: expected a model without overrides, and not another task's"),
+        (lambda: lifted().replace(horizn=3), "^unknown field `horizn`; did you mean `horizon`"),
+        (lambda: lifted().replace(weights={"rech": 3}), "^unknown field `rech`; did you mean `reach`"),
+        (lambda: lifted().replace(horizon=0), "^horizon: expected at least 1, got 0"),
+        (lambda: lifted().replace(title={"a": 1}), 'title'),
+        (lambda: lifted(command={"type": "relative", "bound": "x"}), "^command: expected a number, or numbers by joint"),
+        (lambda: lifted().replace(command={"bound": "x"}), "^bound: expected a number, or numbers by joint"),
+        (lambda: ft.Controller(lifted(), -1), "^episode: expected a number from 0 up, got -1"),
+    ],
+)
+def test_keys_that_cannot_be(work, says):
+    with pytest.raises(ft.Error, match=says):
+        work()
+
+
+def test_a_run_of_a_name():
+    run = mpc.run("hand_turn", each=lambda *_: True)
+    assert len(run.u) == 1 and run.task.title == ft.Task.load("hand_turn").title
+    with pytest.raises(ft.Error, match='there is no task "hand_tern"; did you mean "hand_turn"'):
+        mpc.run("hand_tern")
+    with pytest.raises(ft.Error, match="plant: expected a Plant, or what is called with a state and a command, got 'mujoco'"):
+        mpc.run("hand_turn", "mujoco")
+
+
+def test_progress(turn, capsys, monkeypatch):
+    """A line a second where it is asked for; a terminal has the last one alone, and none when the run is over."""
+    clock = iter(np.arange(100.0) * 0.6)
+    monkeypatch.setattr(mpc.time, "monotonic", lambda: next(clock))
+    short = turn.replace(cap=5)
+    mpc.run(short)
+    assert capsys.readouterr().err == ""
+    run = mpc.run(short, progress=True)
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == f"planning 5 commands at most, of 21 joints with {turn.model.nc} contacts"
+    assert [line.split(":")[0] for line in lines] == ["period 2 of 5, 0.6 s each, 2 s left at most", "period 4 of 5, 0.6 s each, 1 s left at most"]
+    at, turned = run.errors["position"][4], run.errors["rotation"][4]
+    assert lines[1].endswith(f": position {at:.3g} m, rotation {turned:.3g} rad")
+    monkeypatch.setattr(mpc, "_is_terminal", lambda: True)
+    mpc.run(short)
+    told = capsys.readouterr().err
+    assert told.count("\r\x1b[K") == 4 and told.endswith("\r\x1b[K") and "\n" not in told
+    mpc.run(short, progress=False)
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,7 @@
 """Scenes of MuJoCo's models, and MuJoCo as a plant."""
 
 import pickle
+import tomllib
 
 import numpy as np
 import pytest
@@ -174,6 +175,20 @@ def test_mujoco_is_a_plant(pusher, tmp_path):
     assert np.array_equal(again.path, run.path)
 
 
+def test_a_task_of_a_model_of_mujocos(pusher, tmp_path):
+    """Without files: the task of the same text, on the plant that it is from."""
+    model = ft.mujoco.from_mujoco(pusher)
+    (tmp_path / "pusher.xml").write_text(model.text)
+    keys = tomllib.loads(TASK)
+    del keys["scene"]
+    task = ft.Task(model, **keys)
+    of_file = ft.Task.from_toml(TASK, tmp_path)
+    assert task.model.q_names == model.q_names and np.array_equal(task.model.home(), of_file.model.home())
+    runs = [ft.mpc.run(of, ft.mujoco.Plant(of, pusher), each=lambda answer, _: answer.step == 2) for of in (task, of_file)]
+    assert np.array_equal(runs[0].u, runs[1].u)
+    assert pickle.loads(pickle.dumps(task)).replace(horizon=4).model.text == model.text
+
+
 def test_places():
     spec = mujoco.MjModel.from_xml_path(str(ROOT / "tests" / "mjcf" / "hand.xml"))
     model = ft.mujoco.from_mujoco(spec)
@@ -293,3 +308,56 @@ def test_plans_in_mujoco(name, cap):
     task = ft.Task.load(name).replace(cap=cap)
     run = ft.mpc.run(task, ft.mujoco.Plant(task))
     assert run.success, run
+
+
+ARM = """
+<mujoco model="arm"><option gravity="{gravity}"/><worldbody>
+  <body name="link" gravcomp="{link}"><joint name="j" axis="0 1 0" damping="0.5" frictionloss="0.01"/>
+    <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02" mass="0.35"/>
+    <body name="tip" pos=".2 0 0" gravcomp="{tip}"><joint name="k" axis="0 1 0"/><geom size=".02" mass=".1"/></body></body>
+  <body name="cube" pos="0 0 -1" gravcomp="{cube}"><freejoint/><geom type="box" size=".02 .02 .02" mass=".1"/></body>
+</worldbody><actuator><position joint="j" kp="10"/><position joint="k" kp="10" forcerange="-2 2"/></actuator></mujoco>
+"""
+WEIGHT = "commanded joints carry these links without their weight, as with gravcomp: "
+
+
+def arm(gravity="0 0 -9.81", link=0, tip=0, cube=0):
+    return mujoco.MjModel.from_xml_string(ARM.format(gravity=gravity, link=link, tip=tip, cube=cube))
+
+
+def test_what_differs_on_commanded_joints_is_noted():
+    """MuJoCo's servos sag under weight and are slowed by damping: who fits masses to it must know that ours are not."""
+    notes = ft.mujoco.from_mujoco(arm()).notes
+    assert notes == [
+        WEIGHT + "link, tip",
+        "efforts of joints: commands pull harder if their springs do (params: effort_limits)",
+        "damping and armature of commanded joints: no part of the quasi-dynamic step here (params: joint_damping)",
+        "dry friction of commanded joints: no part of the quasi-dynamic step here (params: joint_friction)",
+    ]
+    params = {"joint_damping": True, "joint_friction": True, "effort_limits": True}
+    assert ft.mujoco.from_mujoco(arm(), {"params": params}).notes == notes[:1]
+    # The same of the file itself.
+    assert ft.Model.from_mjcf(ARM.format(gravity="0 0 -9.81", link=0, tip=0, cube=0)).notes == notes
+    # Where MuJoCo has no weight either, there is nothing to say.
+    assert WEIGHT + "tip" in ft.mujoco.from_mujoco(arm(link=1)).notes
+    for same in (arm(link=1, tip=1), arm(gravity="0 0 0")):
+        assert not any(WEIGHT in note for note in ft.mujoco.from_mujoco(same).notes)
+    with pytest.warns(UserWarning, match="gravcomp left out, weight acts on cube"):
+        ft.mujoco.from_mujoco(arm(cube=1))
+    assert ft.mujoco.from_mujoco(arm(gravity="0 0 0", cube=1)).warnings == []
+
+
+def test_limits_of_actuators_forces():
+    """Only a range that MuJoCo has switched on counts."""
+    model = ft.mujoco.from_mujoco(arm())
+    sim, q, u = ft.Quasidynamic(model), model.home(), model.home()[[model.joint(name).q.start for name in model.u_names]]
+    beyond = sim.beyond_efforts(q, u + 1.0)
+    assert [(command, effort) for _, command, _, effort in beyond] == [(model.joint("arm/k").u, 2.0)]
+
+
+def test_what_is_no_model_of_mujocos(pusher):
+    with pytest.raises(ft.Error, match="from_mujoco: expected a compiled mujoco.MjModel, got str; Model.load reads a file"):
+        ft.mujoco.from_mujoco("hand.xml")
+    with pytest.raises(ft.Error, match=r"got MjSpec; spec.compile\(\) is one"):
+        ft.mujoco.from_mujoco(mujoco.MjSpec())
+    assert ft.mujoco.Plant("tips_ground").task.title == ft.Task.load("tips_ground").title

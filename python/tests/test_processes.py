@@ -133,7 +133,7 @@ def test_nothing_more_is_imported():
 
 def _arrays(result):
     """The arrays of a result, by name."""
-    named = {name: getattr(result, name) for name in dir(result) if not name.startswith("_") and name != "raise_for_status"}
+    named = {name: getattr(result, name) for name in dir(result) if not name.startswith("_") and name not in ("contacts", "raise_for_status")}
     by_parameter = named.pop("params", {})
     return named | {f"params {name}": array for name, array in by_parameter.items()}
 

@@ -19,8 +19,9 @@ def run(path, monkeypatch, capsys, first_line="", folder=ROOT):
 
 def test_readme(monkeypatch, capsys):
     lines = run(README, monkeypatch, capsys, "import numpy as np\nimport fingertip as ft\n\nmodel")
-    assert lines[0] == "(64, 24) (64, 6, 3) True" and lines[2] == "(64, 41, 24) (64, 40, 6, 3)"
-    assert lines[3] == "(64, 24, 24) (64, 24, 21) (64, 18, 24) (64, 18, 21)"
+    assert lines[0] == "(64, 24) (64, 6, 3) True" and lines[2].startswith("table ball [")
+    assert lines[3] == "(64, 41, 24) (64, 40, 6, 3)"
+    assert lines[4] == "(64, 24, 24) (64, 24, 21) (64, 18, 24) (64, 18, 21)"
 
 
 def test_first_lines(monkeypatch, capsys, tmp_path):

@@ -100,6 +100,33 @@ def test_robots_that_ship_are_found(monkeypatch, tmp_path):
     assert model.nu == 16
 
 
+@pytest.mark.parametrize("urdf", ["leap16", "leap16.urdf", "../robots/leap.urdf"])
+def test_robots_that_ship_are_named(urdf, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ft.Error, match=r'^robot "hand": .*No such file .*; the package has "\.\./robots/leap16\.urdf"$'):
+        ft.Scene().robot("hand", urdf=urdf).model()
+
+
+TETRAHEDRON = "v 0 0 0\nv .1 0 0\nv 0 .1 0\nv 0 0 .1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def test_own_meshes_beside_robots_that_ship(monkeypatch, tmp_path):
+    """A hand of the package and a mesh of one's own, where the program runs; in tasks, too."""
+    monkeypatch.chdir(tmp_path)
+    Path("part.obj").write_text(TETRAHEDRON)
+    scene = ft.Scene().object("part", mesh="part.obj", mass=0.1, freedom="free", position=[0, 0, 1]).robot("hand", urdf="../robots/leap16.urdf")
+    model = scene.model()
+    assert model.nu == 16 and model.nq == 23 and "part.obj" in scene.text
+    keys = {"command": {"type": "relative", "bound": 0.1}, "goal": {"object": "part", "position": [0, 0, 1]}, "weights": {"position": 1.0}}
+    assert ft.Task(scene, **keys).model.nq == 23
+    # What is nowhere is named as it was written, and nothing that is there.
+    missing = ft.Scene().object("part", mesh="prt.obj", mass=0.1, freedom="free").robot("hand", urdf="../robots/leap16.urdf")
+    for work in (missing.model, lambda: ft.Task(missing, **keys), lambda: ft.Model.from_toml(missing.text)):
+        with pytest.raises(ft.Error, match=r'^(scene: )?object "part": \./prt\.obj: No such file or directory') as caught:
+            work()
+        assert "leap16" not in str(caught.value)
+
+
 def test_misuse():
     with pytest.raises(ft.Error, match=r'home\.a\[1\]: expected a number, a string, .*, got None'):
         ft.Scene().robot("arm", home={"a": [1, None]})
@@ -128,3 +155,8 @@ def test_what_ships_can_be_written():
             scene.keyframe(**keys)
         if not given:
             same(scene.model(SCENES), ft.Model.load(path))
+
+
+def test_line():
+    assert repr(ft.Scene(kappa=1e5)) == "<fingertip.Scene: empty>"
+    assert repr(pushed()) == '<fingertip.Scene: object "box", object "grøund", robot "arm", 2 of [[pair]]>'

@@ -58,6 +58,27 @@ def test_a_rollout(hand, rolled):
     assert not plain[1:, layout["contacts"] : layout["plan"]].reshape(60, hand.nc, 10)[:, :, 7:].any()
 
 
+def test_a_single_state(hand, sim):
+    """Home, an array, and where a step ended, with its forces."""
+    q, u = near_home(hand, 2)
+    step = sim.step(q, u)
+    for shown, state, force in [
+        (ft.show(hand), hand.home(), None),
+        (ft.show(ft.Scene().robot("hand", urdf="../robots/hand21.urdf"), np.zeros(21)), None, None),
+        (ft.show(hand, q[0]), q[0], None),
+        (ft.show(hand, q[0], u=u[0], force=step.force[0]), q[0], step.force[0]),
+        (ft.show(hand, step, world=1), step.q_next[1], step.force[1]),
+        (ft.show(hand, sim.step(q[0], u[0])), step.q_next[0], step.force[0]),
+    ]:
+        assert shown.n_steps == 1
+        if state is None:
+            continue
+        rows, layout = frames(shown.html())
+        assert np.allclose(rows[:, layout["q"] : layout["q"] + hand.nq], np.tile(state, (2, 1)), atol=1e-6)
+        contacts = rows[1, layout["contacts"] : layout["plan"]].reshape(hand.nc, 10)
+        assert np.allclose(contacts[:, 7:], 0.0 if force is None else force, atol=1e-5)
+
+
 def test_a_run(run, tmp_path):
     replay = ft.show(run)
     assert replay.n_steps == 100
@@ -97,9 +118,9 @@ def test_size(run):
 def test_what_cannot_be_shown(hand, rolled, run, tmp_path):
     q = rolled.q[0]
     for work, says in [
-        (lambda: ft.show(hand), "expected the states of the model"),
+        (lambda: ft.show(hand, q[0, :20]), "q: expected shape (T, 24), got (2, 20)"),
         (lambda: ft.show(hand, q[:, :20]), "q: expected shape (T, 24), got (61, 20)"),
-        (lambda: ft.show(hand, q[:1]), "q: expected two states at least, got 1"),
+        (lambda: ft.show(hand, q[:0]), "q: expected two states at least, got 0"),
         (lambda: ft.show(hand, q * np.nan), "q: expected finite numbers, got NaN"),
         (lambda: ft.show(hand, q, time=np.zeros(61)), "time: expected times that rise"),
         (lambda: ft.show(hand, q, time=np.arange(60.0)), "time: expected shape (61,)"),
@@ -107,7 +128,7 @@ def test_what_cannot_be_shown(hand, rolled, run, tmp_path):
         (lambda: ft.show(hand, q, force=np.zeros((60, 18))), "force: expected shape (60, 6, 3)"),
         (lambda: ft.show(hand, rolled, world=2), "world: expected one of 2, the first axis of q, got 2"),
         (lambda: ft.show(run, q), "expected a run alone"),
-        (lambda: ft.show(rolled), "expected a run or a model, got Rollout"),
+        (lambda: ft.show(rolled), "expected a run, a model or a scene, got Rollout"),
         (lambda: ft.show(hand, rolled).save(tmp_path / "run.gif"), "path: expected a name that ends in .html or .mcap"),
     ]:
         with pytest.raises(ft.Error) as caught:

@@ -1,4 +1,5 @@
 import json
+import pickle
 import subprocess
 
 import numpy as np
@@ -249,3 +250,82 @@ def test_forces_of_commands(sim, hand):
     beyond = sim.beyond_efforts(step.q_next, u)
     assert all(abs(f) > effort and f == pytest.approx(force[world, command]) for world, command, f, effort in beyond)
     assert sim.command_forces(step.q_next[0], u[0]).shape == (21,)
+
+
+def test_contacts(cube):
+    """Each contact that takes part, with its names and the numbers of the step's arrays."""
+    sim = ft.Quasidynamic(cube)
+    q, u = near_home(cube, 2)
+    step = sim.step(q, u)
+    contacts = step.contacts
+    assert len(contacts) > 4 and {one.world for one in contacts} == {0, 1}
+    reach = 1000.0  # what is nowhere
+    taking_part = [(world, i) for world, i in np.ndindex(*step.phi.shape) if step.phi[world, i] < reach or step.force[world, i].any()]
+    assert [(one.world, one.contact) for one in contacts] == taking_part
+    for one in contacts:
+        at = one.world, one.contact
+        assert (one.a, one.b) == cube.contact_names[one.contact] and one.gap == step.phi[at]
+        for name, array in {"point": step.point_b, "normal": step.normal, "force": step.force}.items():
+            assert np.array_equal(getattr(one, name), array[at]), name
+    # Along the normal with B's force, and the cube is among them.
+    largest = max(contacts, key=lambda one: np.linalg.norm(one.force))
+    assert largest.force @ largest.normal > 0 and "cube" in (largest.a, largest.b)
+    assert f"{largest.a} – {largest.b}" in repr(largest) and " N, world" in repr(largest)
+    assert [one.world for one in sim.step(q[0], u[0]).contacts] == [0] * len([one for one in contacts if one.world == 0])
+    assert ft.Dynamic(cube).step(q, np.zeros((2, cube.nv))).contacts
+    with pytest.raises(ft.Error, match="contacts: expected a step of this process, got a pickle's"):
+        pickle.loads(pickle.dumps(step)).contacts
+
+
+def test_lines(hand, sim):
+    """What a result is, as it is printed."""
+    q, u = near_home(hand, 3)
+    q[1] = np.nan
+    step = sim.step(q, u)
+    assert repr(step) == "<fingertip.Step of 3 worlds: 2 solved, 1 bad_input>"
+    assert repr(pickle.loads(pickle.dumps(step))) == repr(step)
+    q[1] = q[0]
+    steps = np.repeat(u[:, None], 2, 1)
+    rollout, v = sim.rollout(q, steps), np.zeros((3, hand.nv))
+    assert repr(rollout) == "<fingertip.Rollout of 2 steps of 3 worlds: solved>"
+    assert repr(sim.rollout(q[0], steps[0])) == "<fingertip.Rollout of 2 steps of 1 world: solved>"
+    assert repr(sim.hold(q[0], u[0], 1)) == "<fingertip.Hold of 1 step of 1 world: solved>"
+    assert repr(sim.vjp(q, u)) == "<fingertip.Gradient by q (3, 24), u (3, 21) and params>"
+    dynamic = ft.Dynamic(hand)
+    assert repr(dynamic.step(q, v)) == "<fingertip.DynamicStep of 3 worlds: solved>"
+    assert repr(dynamic.vjp(q, v)) == "<fingertip.DynamicGradient by q (3, 24), v (3, 24), tau (3, 24) and params>"
+    assert repr(sim.on("cpu").vjp(q, u)) == "<fingertip.DeviceGradient by q (3, 24), u (3, 21) and params>"
+    assert repr(sim.on("cpu").step(q, u)) == "<fingertip.DeviceStep of 3 worlds: solved>"
+
+
+def test_one_stands_for_all_worlds(hand, sim):
+    """q, u, τ and parameters of one world beside others of several."""
+    q, u = near_home(hand, 3)
+    all = lambda x: np.repeat(x[:1], 3, axis=0)
+    same = lambda a, b: np.array_equal(a.q_next if hasattr(a, "q_next") else a.q, b.q_next if hasattr(b, "q_next") else b.q)
+    for one in (u[0], u[:1]):
+        assert same(sim.step(q, one), sim.step(q, all(u))) and same(sim.hold(q, one, 2), sim.hold(q, all(u), 2))
+    assert same(sim.step(q[0], u), sim.step(all(q), u)) and sim.step(q[:1], u).q_next.shape == (3, 24)
+    masses = sim.with_params(mass=[[0.3], [0.4], [0.5]])
+    assert same(masses.step(q[0], u[0]), masses.step(all(q), all(u))) and masses.linearize(q[0], u[0]).A.shape == (3, 24, 24)
+    steps = np.repeat(u[:, None], 2, 1)
+    assert same(sim.rollout(q, steps[:1]), sim.rollout(q, all(steps))) and same(sim.rollout(q[0], steps), sim.rollout(all(q), steps))
+    assert same(masses.rollout(q[0], steps[0]), masses.rollout(all(q), all(steps)))
+    # Gradients are each world's.
+    step, bar = sim.step(q, u[0]), np.ones((3, 24))
+    made, expected = (sim.vjp(q, given, q_next_bar=bar, step=step) for given in (u[0], all(u)))
+    assert made.u.shape == (3, 21) and np.array_equal(made.u, expected.u)
+    rollout, bars = sim.rollout(q, steps[:1]), np.ones((3, 3, 24))
+    made, expected = (sim.rollout_vjp(given, rollout, q_bar=bars) for given in (steps[0], all(steps)))
+    assert made.u.shape == (3, 2, 21) and np.array_equal(made.u, expected.u)
+    assert np.array_equal(sim.command_forces(q, u[0]), sim.command_forces(q, all(u)))
+    with pytest.raises(ft.Error, match=r"u: expected shape \(3, 2, 21\), for 3 worlds, got \(2, 2, 21\)"):
+        sim.rollout_vjp(steps[:2], rollout)
+
+    dynamic, v = ft.Dynamic(hand), np.full((3, hand.nv), 0.01)
+    assert same(dynamic.step(q, v[0], np.zeros(hand.nv)), dynamic.step(q, v, np.zeros((3, hand.nv))))
+    tau = np.zeros((2, hand.nv))
+    assert same(dynamic.rollout(q, v[0], tau[None]), dynamic.rollout(q, v, np.tile(tau, (3, 1, 1))))
+    assert same(dynamic.rollout(q[0], v[0], np.tile(tau, (3, 1, 1))), dynamic.rollout(all(q), v, np.tile(tau, (3, 1, 1))))
+    heavy = ft.Dynamic(hand, mass=[[0.3], [0.4], [0.5]])
+    assert same(heavy.step(q[0], v[0]), heavy.step(all(q), v))

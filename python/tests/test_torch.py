@@ -115,3 +115,48 @@ def test_a_changed_input_raises(state):
     u += 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         made.q_next.sum().backward()
+
+
+def test_bodies_and_how_they_move():
+    """Poses and Jacobians with the numbers and gradients of the plain calls."""
+    model = ft.Model.load("leap_cube")
+    q = torch.tensor(model.home(2) + 0.01, requires_grad=True)
+    names, site = ["cube", "hand/palm"], model.sites[1]
+    positions, rotations = ft.torch.body_poses(model, names)(q)
+    for made, plain in zip((positions, rotations), model.body_poses(q.detach().numpy(), names), strict=True):
+        assert np.array_equal(made.detach(), plain)
+    assert torch.autograd.gradcheck(ft.torch.body_poses(model, names), q)
+    assert torch.autograd.gradcheck(ft.torch.site_poses(model), q[0])
+    assert torch.autograd.gradcheck(ft.torch.jacobian(model, site, [0.01, 0.0, 0.0]), q)
+    positions.sum().backward()
+    assert np.array_equal(q.grad, model.body_poses_vjp(q.detach().numpy(), names, position_bar=np.ones((2, 2, 3))))
+    single = ft.torch.jacobian(model, site)(q.detach()[0].float())
+    assert single.dtype == torch.float32 and single.shape == (6, model.nv)
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        (slope,) = torch.autograd.grad(ft.torch.body_poses(model)(q)[0].sum(), q, create_graph=True)
+        slope.sum().backward()
+
+
+def test_one_stands_for_all_worlds(state):
+    sim, q, u = state
+    mass = torch.tensor([[0.4], [0.5]], dtype=torch.float64)
+    step, rollout = ft.torch.step(sim), ft.torch.rollout(sim)
+    both = lambda x: x[:1].repeat(2, *[1] * (x.ndim - 1))
+    one = u[0].detach().requires_grad_()
+    made = step(q, one)
+    assert torch.equal(made.q_next, step(q, both(u)).q_next)
+    made.q_next.sum().backward()
+    expected = sim.vjp(q.detach().numpy(), both(u).detach().numpy(), q_next_bar=np.ones(q.shape)).u.sum(0)
+    assert np.allclose(one.grad, expected, rtol=1e-12)
+    assert torch.equal(step(q[0], u).q_next, step(both(q), u).q_next)
+    assert torch.equal(step(q[0], u[0], mass=mass).q_next, step(both(q), both(u), mass=mass).q_next)
+    own = ft.torch.step(sim.with_params(mass=mass.numpy()))
+    assert torch.equal(own(q[0], u[0]).q_next, step(both(q), both(u), mass=mass).q_next)
+    assert step(q[0], u[0], mass=mass[:1]).q_next.shape == q[0].shape
+    steps = u[:, None].repeat(1, 3, 1)
+    assert torch.equal(rollout(q, steps[:1]).q, rollout(q, both(steps)).q)
+    assert torch.equal(rollout(q[0], steps).q, rollout(both(q), steps).q)
+    with pytest.raises(ft.Error, match="u: expected shape"):
+        step(q, u[:, :20])
+    with pytest.raises(ft.Error, match=r"u: expected shape \(2, T, 21\), or \(1, T, 21\) for all worlds, got \(2, 21\)"):
+        rollout(q, u)

@@ -260,7 +260,7 @@ fn dry_friction_of_files() -> Result<()> {
         scene.gravity = [0.0, -10.0, 0.0];
         let (h, epsilon, kappa) = (scene.params.h, scene.params.epsilon, 1e9);
         scene.params.kappa = kappa;
-        assert_eq!(scene.notes, Vec::<String>::new());
+        assert_eq!(scene.warnings, Vec::<String>::new());
         scene.robots.iter_mut().for_each(|robot| robot.passive.extend(["j".to_owned()]));
         let model = model(&scene);
         // Weight turns it by m g x cos q, less 0.4.

@@ -414,6 +414,7 @@ fn what_is_left_out_is_said_once() {
         "<site>: size left out",
         "<flag>: energy left out",
         "sites of the world left out: w",
+        "commanded joints carry these links without their weight, as with gravcomp: a, c",
     ];
     let warnings = [
         "tendons that are not fixed: 1 left out: rope",
@@ -514,6 +515,12 @@ fn what_moves_otherwise_is_a_warning() {
         let found = read(&inner, &more);
         assert!(found.iter().any(|line| line.ends_with(expected)), "{expected}: {found:?}");
     }
+    // Where nothing has weight, gravcomp is nothing.
+    let weightless = "<option gravity=\"0 0 0\"/>";
+    assert_eq!(
+        read("<body name=\"b\" gravcomp=\"1\"><freejoint/><geom size=\".1\"/></body>", weightless),
+        Vec::<String>::new()
+    );
     // What moves nothing is none: a finger that is commanded, with all that files have beside.
     let found = read(
         "<light/><body name=\"b\" gravcomp=\"1\"><joint name=\"j\" user=\"1\" solreflimit=\"0.1 1\"/><geom size=\".1\" \

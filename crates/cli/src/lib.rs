@@ -33,6 +33,8 @@ use std::io::{self, Write};
 
 use clap::{Parser, Subcommand};
 
+pub use inspect::not_in_step;
+
 /// The end of a program; its number is the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fingertip::description::{Folder, Scene, unknown};
 use fingertip::mpc::Task;
+use fingertip::mpc::task::SceneOf;
 use fingertip::shipped::Kind;
 use fingertip::show::Source;
 use fingertip::{Error, Result};
@@ -30,10 +31,9 @@ impl Place {
         self.folder.join(&self.file)
     }
 
-    /// The scene that the file names if it is a task, in the folder that it is named from.
-    fn scene_of_task(&self) -> Result<Option<Self>> {
-        let scene = Task::scene_of(&self.folder.text(&self.file)?);
-        Ok(scene.map(|scene| Self { folder: self.folder.of(&self.file), file: scene.into() }))
+    /// The scene of the file if it is a task, in the file's folder.
+    fn scene_of_task(&self) -> Result<Option<SceneOf>> {
+        Ok(Task::scene_of(&self.folder.text(&self.file)?))
     }
 
     /// Is the file a scene, and no task?
@@ -91,18 +91,29 @@ pub fn scene(what: &Path) -> Result<Source> {
         return Ok(source);
     }
     let is_task = || bare(what).filter(|_| !is_there(what)).is_some_and(|name| Kind::Task.find(name).is_ok());
-    let mut place = match find(Kind::Scene, what) {
+    let place = match find(Kind::Scene, what) {
         Err(_) if is_task() => find(Kind::Task, what)?,
         place => place?,
     };
-    if let Some(scene) = place.scene_of_task().ok().flatten() {
-        eprintln!("note: {} is a task; this is its scene, {}", what.display(), scene.path().display());
-        place = scene;
-    }
-    let scene = Scene::read(&place.folder, &place.file)?;
+    let mut name = place.path();
+    let (text, scene) = match place.scene_of_task().ok().flatten() {
+        Some(of_task) => {
+            let (path, text, scene) = of_task.read(&place.folder.of(&place.file)).map_err(|error| match of_task {
+                SceneOf::File(_) => error,
+                _ => error.within(name.display()),
+            })?;
+            let file = matches!(of_task, SceneOf::File(_)).then(|| format!(", {}", path.display()));
+            eprintln!("note: {} is a task; this is its scene{}", what.display(), file.as_deref().unwrap_or_default());
+            if file.is_some() {
+                name = path;
+            }
+            (text, scene)
+        }
+        None => (place.folder.text(&place.file)?, Scene::read(&place.folder, &place.file)?),
+    };
     warn(&scene.all_warnings());
-    let name = place.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Ok(Source { name, text: place.folder.text(&place.file)?, scene })
+    let name = name.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    Ok(Source { name, text, scene })
 }
 
 /// Reads a task: of a file, or by its name. What the model of its scene lacks is said on stderr.

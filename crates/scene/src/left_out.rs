@@ -24,10 +24,11 @@ pub(crate) struct Said {
 
 impl Scene {
     /// All notes of the scene and of its articulations, each after its thing's name: what is left out and moves
-    /// nothing.
+    /// nothing, and where hulls touch in place of hollow meshes, whose files are read for this.
     pub fn all_notes(&self) -> Vec<String> {
-        let own =
-            self.articulations().flat_map(|(name, of)| of.notes.iter().map(move |note| format!("{name}: {note}")));
+        let own = self.articulations().flat_map(|(name, of)| {
+            of.notes.iter().cloned().chain(of.hollow_links()).map(move |note| format!("{name}: {note}"))
+        });
         self.notes.iter().cloned().chain(own).collect()
     }
 
@@ -110,6 +111,14 @@ impl Articulation {
         Ok(())
     }
 
+    /// One line on the links that touch by the hulls of meshes with hollows. Those of MJCF do so in MuJoCo as well.
+    fn hollow_links(&self) -> Option<String> {
+        let is_hollow = |of: &Collision| of.surface.is_none() && hollows(of).is_some();
+        let hollow = self.links.iter().filter(|link| link.collisions.iter().any(is_hollow));
+        let names: Vec<&str> = hollow.map(|link| link.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("the convex hulls of meshes with hollows touch: {}", listed(&names)))
+    }
+
     /// One line on the links whose inertia is that of something far larger than they are.
     fn odd_inertias(&self) -> Option<String> {
         let arm: f64 = self.joints.iter().map(|joint| joint.origin.translation.vector.norm()).sum();
@@ -121,10 +130,16 @@ impl Articulation {
         let first = odd.first()?;
         let size = reach(first.inertia.as_ref(), &first.collisions).or(Some(arm));
         let what = odd_inertia(first.inertia.as_ref(), size)?;
-        let names: Vec<&str> = odd.iter().take(NAMED).map(|link| link.name.as_str()).collect();
-        let more = if odd.len() > NAMED { format!(" and {} more", odd.len() - NAMED) } else { String::new() };
-        Some(format!("{what}: link{} {}{more}", if odd.len() > 1 { "s" } else { "" }, names.join(", ")))
+        let names: Vec<&str> = odd.iter().map(|link| link.name.as_str()).collect();
+        Some(format!("{what}: link{} {}", if odd.len() > 1 { "s" } else { "" }, listed(&names)))
     }
+}
+
+/// Names in a line, the first of many.
+pub(crate) fn listed(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let first = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 /// What is said of a shape that is the hull of a mesh with hollows.

@@ -32,7 +32,7 @@ impl StepContacts {
     /// Out of all contacts, of which are given the reach, the distance, and normal, point and force: those that are nearer than their reach,
     /// m; and the least distance of all. From their reach on contacts have no force.
     #[inline]
-    pub(super) fn of_all(
+    pub fn of_all(
         nc: usize,
         reach: impl Fn(usize) -> f64,
         distance: impl Fn(usize) -> f64,

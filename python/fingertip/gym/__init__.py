@@ -7,12 +7,15 @@ World i draws from a stream of its own, given by the seed and i: what it does de
 threads.
 
 ```python
-env = gymnasium.make_vec("fingertip.gym:FingertipAllegroCube-v0", num_envs=64, scene="allegro_cube")
+env = gymnasium.make_vec("fingertip.gym:FingertipAllegroCube-v0", num_envs=64)
 env = gymnasium.make_vec("fingertip.gym:FingertipLeapCubeReorient-v0", num_envs=64)
 env = gymnasium.make_vec("fingertip.gym:FingertipAllegroRotate-v0", num_envs=64)
-env = gymnasium.make_vec("fingertip.gym:FingertipShadowBlock-v0", num_envs=64, scene="…/hand/manipulate_block.xml")
+env = gymnasium.make_vec("fingertip.gym:FingertipShadowBlock-v0", num_envs=64)  # with Gymnasium-Robotics' hand
+env = gymnasium.make("fingertip.gym:FingertipAllegroCube-v0")  # one world, without a batch's axis
 ```
 """
+
+import functools
 
 import gymnasium
 
@@ -21,6 +24,7 @@ from .leap import LeapCubeReorient, LeapSettings, leap_reward_terms
 from .rotate import RotateInHand, RotateSettings, rotate_reward_terms
 from .rotations import angle, angular_velocity, rotation_error
 from .shadow import ShadowBlock, ShadowSettings, goal_distance, shadow_model
+from .single import Single
 from .worlds import Worlds
 
 __all__ = [
@@ -32,6 +36,7 @@ __all__ = [
     "Settings",
     "ShadowBlock",
     "ShadowSettings",
+    "Single",
     "Worlds",
     "angle",
     "angular_velocity",
@@ -47,10 +52,10 @@ __all__ = [
 ]
 
 for _name, _class in (
-    ("FingertipAllegroCube-v0", "CubeReorient"),
-    ("FingertipLeapCubeReorient-v0", "LeapCubeReorient"),
-    ("FingertipAllegroRotate-v0", "RotateInHand"),
-    ("FingertipShadowBlock-v0", "ShadowBlock"),
+    ("FingertipAllegroCube-v0", CubeReorient),
+    ("FingertipLeapCubeReorient-v0", LeapCubeReorient),
+    ("FingertipAllegroRotate-v0", RotateInHand),
+    ("FingertipShadowBlock-v0", ShadowBlock),
 ):
     if _name not in gymnasium.registry:
-        gymnasium.register(_name, vector_entry_point=f"fingertip.gym:{_class}")
+        gymnasium.register(_name, functools.partial(Single, _class), vector_entry_point=f"fingertip.gym:{_class.__name__}")

@@ -108,7 +108,7 @@ class CubeReorient(Worlds):
 
     def __init__(
         self,
-        scene: Model | str | os.PathLike[str],
+        scene: Model | str | os.PathLike[str] = "allegro_cube",
         num_envs: int = 1,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,

@@ -4,6 +4,7 @@ gymnasium_robotics/envs/shadow_dexterous_hand of 1.4.2 (MIT). The hand is in tha
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,17 @@ def goal_distance(achieved: _Floats, goal: _Floats, settings: ShadowSettings = S
     return away, 2 * np.arccos(np.clip(turn, -1.0, 1.0))
 
 
+def _own_scene() -> Path:
+    """The path of the file in Gymnasium-Robotics."""
+    package = importlib.util.find_spec("gymnasium_robotics")
+    if package is None or package.origin is None:
+        raise Error(
+            "scene: expected the path of Gymnasium-Robotics' manipulate_block.xml, got none, and that package is not installed; "
+            "pip install gymnasium-robotics"
+        )
+    return Path(package.origin).parent / "envs" / "assets" / "hand" / "manipulate_block.xml"
+
+
 def shadow_model(path: str | os.PathLike[str]) -> Model:
     """The scene of `manipulate_block.xml`, in gymnasium_robotics/envs/assets/hand of that package, without the block that shows the goal:
     with the joints' damping and largest efforts, and contacts of pairs within 5 mm."""
@@ -81,7 +93,8 @@ def shadow_model(path: str | os.PathLike[str]) -> Model:
 class ShadowBlock(Worlds):
     """A Shadow hand turns and moves a block to a goal, as in Gymnasium-Robotics' `HandManipulateBlock-v1` and its variants.
 
-    `scene` is the path of that package's `manipulate_block.xml`, which this package does not have, or a model of it (`shadow_model`).
+    `scene` is the path of that package's `manipulate_block.xml`, which this package does not have, or a model of it (`shadow_model`); of the
+    package itself, where it is installed, if it is left out.
     `params` are the step's but for h, as `Quasidynamic` takes them.
 
     Actions (B, 20) from −1 to 1 are commands between the joints' limits. An observation is a dictionary in single precision, as that of a
@@ -97,7 +110,7 @@ class ShadowBlock(Worlds):
 
     def __init__(
         self,
-        scene: Model | str | os.PathLike[str],
+        scene: Model | str | os.PathLike[str] | None = None,
         num_envs: int = 1,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -110,7 +123,7 @@ class ShadowBlock(Worlds):
         if settings.reward not in ("sparse", "dense"):
             raise Error(f'reward: expected "sparse" or "dense", got {settings.reward!r}')
         super().__init__(
-            scene if isinstance(scene, Model) else shadow_model(scene),
+            scene if isinstance(scene, Model) else shadow_model(_own_scene() if scene is None else scene),
             num_envs,
             autoreset_mode=autoreset_mode,
             cube="object",

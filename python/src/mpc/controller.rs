@@ -3,7 +3,6 @@
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
 
-use fingertip::Overrides;
 use fingertip::mpc::cost::Expansion;
 use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
 use fingertip::mpc::{Estimate, Measured, Quantity, Supervisor, Task as TaskOf};
@@ -14,7 +13,7 @@ use super::data::{Answer, Episode, Errors, Goal, Held, Plan, held};
 use super::task::Task;
 use crate::arrays::{Numbers, Worlds};
 use crate::error::{Error, OrRaise, detached};
-use crate::model::json;
+use crate::model::{json, overrides_of};
 
 /// Longest limit of a command, s.
 const LONGEST: f64 = 1e6;
@@ -47,7 +46,7 @@ struct State {
 /// The number of an episode, or the episode.
 #[derive(FromPyObject)]
 enum Which<'py> {
-    Number(usize),
+    Number(i64),
     Episode(Bound<'py, Episode>),
 }
 
@@ -168,7 +167,7 @@ impl Controller {
     /// and `size` count.
     fn set_parameters(&self, overrides: &Bound<PyAny>) -> PyResult<()> {
         let overrides = json(Some(overrides))?.unwrap_or_default();
-        let overrides = Overrides::from_json(&overrides).map_err(|error| error.within("overrides")).or_raise()?;
+        let overrides = overrides_of(&overrides).or_raise()?;
         self.with(|own| {
             let mut task = own.task.clone();
             task.set_parameters(&overrides).or_raise()?;
@@ -278,7 +277,10 @@ fn begin(
 ) -> PyResult<EpisodeOf> {
     let simulator = task.simulator();
     let mut episode = match which {
-        Which::Number(number) => task.episode(seed, number).or_raise()?,
+        Which::Number(number) => {
+            let expected = |_| Error::new_err(format!("episode: expected a number from 0 up, got {number}"));
+            task.episode(seed, usize::try_from(number).map_err(expected)?).or_raise()?
+        }
         Which::Episode(episode) => episode.get().numbers(py, simulator)?,
     };
     if let Some(q) = q {

@@ -1,6 +1,5 @@
 //! Our own steps as the plant.
 
-use fingertip::Overrides;
 use fingertip::description::unknown;
 use fingertip::mpc::plant::{KAPPA, Kind, Options, Plant as Of};
 use pyo3::prelude::*;
@@ -10,7 +9,7 @@ use super::data::{Episode, Held, held};
 use super::task::Task;
 use crate::arrays::{Numbers, Worlds};
 use crate::error::{Error, OrRaise, detached};
-use crate::model::json;
+use crate::model::{json, overrides_of};
 
 /// One of the library's steps as the plant of a task, unlike what the planner believes where that is asked for.
 ///
@@ -47,8 +46,7 @@ impl Plant {
         let known = || Error::new_err(unknown("plant", kind, Kind::ALL.into_iter().map(Kind::name)));
         let kind = Kind::ALL.into_iter().find(|own| own.name() == kind).ok_or_else(known)?;
         let overrides = json(overrides)?;
-        let with = overrides.as_deref().map(Overrides::from_json).transpose();
-        let with = with.map_err(|error| error.within("overrides")).or_raise()?.unwrap_or_default();
+        let with = overrides.as_deref().map(overrides_of).transpose().or_raise()?.unwrap_or_default();
         let options = Options { kind, kappa, latency, noise: [noise.0, noise.1], with };
         Ok(Self { task, options, overrides, running: None })
     }

@@ -4,18 +4,22 @@ use std::path::{Path, PathBuf, absolute};
 
 use fingertip::mpc::task::Progress as ProgressOf;
 use fingertip::mpc::{Method, Task as Compiled};
-use fingertip::{Overrides, shipped};
+use fingertip::shipped;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::data::{Episode, Errors, Goal};
 use crate::arrays::{Numbers, Worlds, count};
 use crate::error::{Error, OrRaise, detached, warn};
-use crate::model::{Model, json};
+use crate::model::{Model, json, overrides_of, read_in};
 
 /// What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
 /// looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
 /// pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
+///
+/// `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one that comes with the package;
+/// `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
+/// dictionaries. Files are relative to `folder`, or as in `Model.from_toml`.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Task {
     /// The task.
@@ -30,7 +34,8 @@ pub struct Task {
 #[derive(Clone)]
 enum Source {
     File(PathBuf),
-    Text(String, PathBuf),
+    /// A text and the folder of its files; none of those that come with the package.
+    Text(String, Option<PathBuf>),
 }
 
 /// The settings that `replace` has replaced.
@@ -72,15 +77,58 @@ impl Changes {
         }
         task.cap = whole("cap", self.cap)?.unwrap_or(task.cap);
         if let Some(json) = &self.overrides {
-            let overrides = Overrides::from_json(json).map_err(|error| error.within("overrides")).or_raise()?;
+            let overrides = overrides_of(json).or_raise()?;
             task.set_parameters(&overrides).or_raise()?;
         }
         Ok(task)
     }
 }
 
+/// An error without lines of a text that nobody has written.
+fn without_lines(py: Python, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<Error>(py) {
+        return error;
+    }
+    let written = py.import("fingertip._task").and_then(|of| of.getattr("without_lines"));
+    let message = written.and_then(|of| of.call1((error.value(py).to_string(),))?.extract::<String>());
+    message.map_or_else(|other| other, Error::new_err)
+}
+
+/// Gives what a task's scene and model warn of as Python's warnings.
+fn warn_of(py: Python, task: &Compiled) -> PyResult<()> {
+    warn(py, task.scene.all_warnings().iter().chain(&task.simulator().model().warnings))
+}
+
+impl Task {
+    fn of_text(py: Python, text: String, folder: Option<&Path>) -> PyResult<Self> {
+        let read = || read_in(folder, |folder| Compiled::from_toml(&text, folder));
+        let (of, folder) = detached(py, read)?;
+        warn_of(py, &of)?;
+        let folder = folder.map(|folder| absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+        Ok(Self { read: of.clone(), of, source: Source::Text(text, folder), changes: Changes::default() })
+    }
+
+    /// The folder of the files that the task names; none of those that come with the package.
+    fn folder(&self) -> Option<PathBuf> {
+        match &self.source {
+            Source::File(path) => path.is_absolute().then(|| path.parent().map(Path::to_owned)).flatten(),
+            Source::Text(_, folder) => folder.clone(),
+        }
+    }
+}
+
 #[pymethods]
 impl Task {
+    #[new]
+    #[pyo3(signature = (scene, folder=None, **keys))]
+    fn new(py: Python, scene: &Bound<PyAny>, folder: Option<PathBuf>, keys: Option<&Bound<PyDict>>) -> PyResult<Self> {
+        let written = py.import("fingertip._task")?;
+        let of_model = || scene.cast::<Model>().ok().and_then(|model| model.get().folder().map(Path::to_owned));
+        let folder = folder.or_else(of_model);
+        let text: String = written.getattr("text")?.call1((scene, &folder, keys))?.extract()?;
+        Self::of_text(py, text, folder.as_deref()).map_err(|error| without_lines(py, error))
+    }
+
     /// Reads a task's file. What is no file is the name of a task that comes with the package, as `"hand_turn"`.
     #[classmethod]
     fn load(cls: &Bound<PyType>, path: PathBuf) -> PyResult<Self> {
@@ -91,7 +139,7 @@ impl Task {
             None => Compiled::load(&path),
         };
         let of = detached(cls.py(), read)?;
-        warn(cls.py(), of.scene.all_warnings().iter())?;
+        warn_of(cls.py(), &of)?;
         let source = match name {
             Some(_) => path.clone(),
             None => absolute(&path).unwrap_or_else(|_| path.clone()),
@@ -99,14 +147,11 @@ impl Task {
         Ok(Self { read: of.clone(), of, source: Source::File(source), changes: Changes::default() })
     }
 
-    /// Reads a task's text (TOML). The files that it names are relative to `folder`.
+    /// Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in `Model.from_toml`.
     #[classmethod]
-    #[pyo3(signature = (text, folder=PathBuf::from(".")))]
-    fn from_toml(cls: &Bound<PyType>, text: String, folder: PathBuf) -> PyResult<Self> {
-        let folder = absolute(&folder).unwrap_or(folder);
-        let of = detached(cls.py(), || Compiled::from_toml(&text, folder.as_path()))?;
-        warn(cls.py(), of.scene.all_warnings().iter())?;
-        Ok(Self { read: of.clone(), of, source: Source::Text(text, folder), changes: Changes::default() })
+    #[pyo3(signature = (text, folder=None))]
+    fn from_toml(cls: &Bound<PyType>, text: String, folder: Option<PathBuf>) -> PyResult<Self> {
+        Self::of_text(cls.py(), text, folder.as_deref())
     }
 
     /// The names of the tasks that come with the package.
@@ -120,13 +165,17 @@ impl Task {
     /// `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
     /// s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
     /// plant.
+    ///
+    /// Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
+    /// given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object. The task is read again with them, which takes as long as it took at first.
     #[pyo3(signature = (
         *, method=None, iterations=None, most_iterations=None, tolerance=None, cap=None, latency=None, lead=None, seed=None,
-        overrides=None
+        overrides=None, **keys
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn replace(
         &self,
+        py: Python,
         method: Option<String>,
         iterations: Option<i64>,
         most_iterations: Option<i64>,
@@ -136,9 +185,10 @@ impl Task {
         lead: Option<f64>,
         seed: Option<u64>,
         overrides: Option<&Bound<PyAny>>,
+        keys: Option<&Bound<PyDict>>,
     ) -> PyResult<Self> {
         let before = &self.changes;
-        let new = Changes {
+        let changes = Changes {
             method: method.or(before.method.clone()),
             iterations: iterations.or(before.iterations),
             most_iterations: most_iterations.or(before.most_iterations),
@@ -149,8 +199,20 @@ impl Task {
             seed: seed.or(before.seed),
             overrides: json(overrides)?.or(before.overrides.clone()),
         };
-        let of = new.make(self.read.clone())?;
-        Ok(Self { of, read: self.read.clone(), source: self.source.clone(), changes: new })
+        let Some(keys) = keys else {
+            let (read, source) = (self.read.clone(), self.source.clone());
+            return Ok(Self { of: changes.make(read.clone())?, read, source, changes });
+        };
+        let keys: Vec<(String, Option<String>)> =
+            py.import("fingertip._task")?.getattr("paths")?.call1((keys,))?.extract()?;
+        let read = detached(py, || {
+            let value = |text: &String| text.parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"));
+            let keys: Vec<_> = keys.iter().map(|(path, text)| (path.as_str(), text.as_ref().and_then(value))).collect();
+            self.read.with_keys(&keys)
+        });
+        let read = read.map_err(|error| without_lines(py, error))?;
+        let source = Source::Text(read.text().to_owned(), self.folder());
+        Ok(Self { of: changes.make(read.clone())?, read, source, changes })
     }
 
     /// Description in one line.
@@ -266,9 +328,9 @@ impl Task {
 }
 
 impl Task {
-    /// Does it come with the package? Then it is read by its name.
+    /// Does it come with the package, or do the files that it names?
     pub fn is_shipped(&self) -> bool {
-        matches!(&self.source, Source::File(path) if path.is_relative())
+        self.folder().is_none()
     }
 
     fn changes_as_keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

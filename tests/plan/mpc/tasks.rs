@@ -6,7 +6,7 @@ use fingertip::description::Friction;
 use fingertip::mpc::Task;
 use fingertip::mpc::cost::Turn;
 use fingertip::mpc::plant::{Options, Plant};
-use fingertip::mpc::task::Progress;
+use fingertip::mpc::task::{Progress, SceneOf};
 
 use super::{DISC, disc, task};
 
@@ -411,6 +411,37 @@ fn keys_of_a_task_are_replaced() {
     assert_eq!(disc.key("command.speed"), None);
     let error = disc.with_keys(&[("horizon", Some(0.into()))]).unwrap_err().to_string();
     assert!(error.contains("horizon: expected at least 1, got 0"), "{error}");
+}
+
+/// A scene's keys in its task are the scene of the file, and what is wrong with them is said by the thing.
+#[test]
+fn a_task_may_have_its_scene_in_itself() {
+    let scene = std::fs::read_to_string("assets/scenes/two_fingers.toml").unwrap();
+    let mut keys: toml::Table = DISC.parse().unwrap();
+    keys.insert("scene".to_owned(), toml::Value::Table(scene.parse().unwrap()));
+    let (own, of_file) = (task(&keys.to_string()), disc());
+    let first = |task: &Task| {
+        let episode = task.episode(0, 0).unwrap();
+        let mut controller = task.controller(&episode).unwrap();
+        controller.command(&episode.start.q, None).unwrap().u
+    };
+    assert_eq!(first(&own), first(&of_file));
+    assert_eq!(own.with_keys(&[("horizon", Some(3.into()))]).unwrap().horizon(), 3);
+    let Some(SceneOf::Keys(read)) = Task::scene_of(own.text()) else { panic!("expected keys") };
+    assert_eq!(read.to_string(), own.scene_text);
+    assert_eq!(Task::scene_of(DISC), Some(SceneOf::File("two_fingers.toml".to_owned())));
+    assert_eq!(Task::scene_of(&scene), None);
+    let wrong = keys.to_string().replace("freedom = \"planar\"", "freedm = \"planar\"");
+    let error = Task::from_toml(&wrong, Path::new("assets/scenes")).unwrap_err().to_string();
+    assert!(error.starts_with("scene: object \"disc\": unknown field `freedm`; did you mean `freedom`?"), "{error}");
+}
+
+/// A value that cannot be read is said with its key.
+#[test]
+fn values_that_cannot_be_read_have_their_keys() {
+    let error = |text: &str| Task::from_toml(text, Path::new("assets/scenes")).unwrap_err().to_string();
+    let found = error(&DISC.replace("bound = 0.1", "bound = \"much\""));
+    assert!(found.starts_with("line 10: bound: expected a number, or numbers by joint"), "{found}");
 }
 
 /// The example in the docs, with a robot that does not come with the program.

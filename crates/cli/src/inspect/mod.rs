@@ -8,6 +8,7 @@ mod text;
 use std::io::Write;
 
 pub use self::contents::{Contents, Pair};
+pub use self::notes::not_in_step;
 use super::scene::SceneArgs;
 use super::{Exit, Outcome};
 

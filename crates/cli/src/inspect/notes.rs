@@ -30,6 +30,13 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
             ));
         }
     }
+    notes.extend(not_in_step(model));
+    notes
+}
+
+/// A line for each thing of a model that its quasi-dynamic step does not have as the scene sets it.
+pub fn not_in_step(model: &Model) -> Vec<String> {
+    let mut notes = Vec::new();
     if model.params.impratio != Params::default().impratio && model.params.friction == Friction::Relaxed {
         notes.push("impratio: acts by Coulomb's law alone (params: friction = \"coulomb\")".to_owned());
     }

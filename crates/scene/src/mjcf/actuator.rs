@@ -53,6 +53,7 @@ struct Setting {
     range: Option<[f64; 2]>,
     limited: Option<bool>,
     forces: Option<[f64; 2]>,
+    forced: Option<bool>,
     /// The part of its joint's range that its control has; 0 where that is given.
     inherited: f64,
 }
@@ -63,6 +64,7 @@ impl Setting {
         self.range = node.numbers("ctrlrange")?.or(self.range);
         self.limited = node.flag_or_auto("ctrllimited")?.or(self.limited);
         self.forces = node.numbers("forcerange")?.or(self.forces);
+        self.forced = node.flag_or_auto("forcelimited")?.or(self.forced);
         match node.tag() {
             "general" => {
                 self.gain = node.list("gainprm")?.and_then(|list| list.first().copied()).unwrap_or(self.gain);
@@ -105,14 +107,15 @@ pub(super) fn actuators(
             range: None,
             limited: None,
             forces: None,
+            forced: None,
             inherited: 0.0,
         };
         for element in defaults.of_actuator(&node)? {
             setting.apply(&node.beside(element))?;
         }
         setting.apply(&node)?;
-        let Setting { gain, bias: [bias, rate, _], is_fixed, is_affine, gear, range, limited, forces, inherited } =
-            setting;
+        let Setting { gain, bias: [bias, rate, _], is_fixed, is_affine, gear, range, limited, inherited, .. } = setting;
+        let forces = setting.forces.filter(|_| setting.forced.unwrap_or(compiler.autolimits));
         let length = match (node.text("joint").or(node.text("jointinparent")), node.text("tendon")) {
             (Some(joint), _) => vec![(joint.to_owned(), gear)],
             (None, Some(tendon)) => tendons.get(tendon).map_or_else(Vec::new, |terms| {

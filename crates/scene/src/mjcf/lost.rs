@@ -1,9 +1,10 @@
 //! What bodies and joints of a file have that links and joints here have not.
 
 use super::Mjcf;
-use super::body::{Body, Joint, Tree};
+use super::body::{Body, Joint as FileJoint, Tree};
 use super::relation::Key;
-use crate::JointKind;
+use crate::left_out::listed;
+use crate::{Articulation, Joint, JointKind, Robot};
 
 /// Warnings on joints and bodies of a file's trees.
 pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
@@ -13,9 +14,10 @@ pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
             warnings.push(format!("{what}: {}", names.join(", ")));
         }
     };
-    let has_angles =
-        |joint: &Joint| joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0);
-    let of = |is: &dyn Fn(&Joint) -> bool| -> Vec<&str> {
+    let has_angles = |joint: &FileJoint| {
+        joint.kind == JointKind::Spherical && (joint.limits.is_some() || joint.spring.stiffness > 0.0)
+    };
+    let of = |is: &dyn Fn(&FileJoint) -> bool| -> Vec<&str> {
         tree.joints().filter(|(_, joint)| is(joint)).map(|(_, joint)| joint.name.as_str()).collect()
     };
     list("range and spring of ball joints left out", of(&has_angles));
@@ -36,11 +38,11 @@ pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
 
 /// A warning on what a free joint has and a free body here has not. One of several trees `keeps` its damping, friction
 /// and armature.
-pub(super) fn of_free(joint: &Joint, keeps: bool) -> Option<String> {
+pub(super) fn of_free(joint: &FileJoint, keeps: bool) -> Option<String> {
     if joint.kind != JointKind::Floating {
         return None;
     }
-    let Joint { name, damping, friction, armature, spring, .. } = joint;
+    let FileJoint { name, damping, friction, armature, spring, .. } = joint;
     let resistance = [("damping", *damping), ("frictionloss", *friction), ("armature", *armature)];
     let has = resistance.into_iter().filter(|_| !keeps).chain([("stiffness", spring.stiffness)]);
     let has: Vec<String> = has.filter(|(_, x)| *x != 0.0).map(|(key, x)| format!("{key} {x}")).collect();
@@ -51,6 +53,9 @@ impl Mjcf<'_> {
     /// A warning on bodies without weight in the file that have it here. That of a fixed robot's links is compensated
     /// for in any case.
     pub(super) fn weighted(&self) -> Option<String> {
+        if self.gravity == Some([0.0; 3]) {
+            return None;
+        }
         let is_compensated = |root: usize| {
             self.is_robot(root) && self.tree.bodies[root].joints.iter().all(|joint| joint.kind != JointKind::Floating)
         };
@@ -58,5 +63,23 @@ impl Mjcf<'_> {
         let has_weight = |(b, body): &(usize, &Body)| body.weightless != 0.0 && !is_compensated(self.tree.root_of(*b));
         let names: Vec<&str> = bodies.filter(has_weight).map(|(_, body)| body.name.as_str()).collect();
         (!names.is_empty()).then(|| format!("gravcomp left out, weight acts on {}", names.join(", ")))
+    }
+
+    /// A note on the links of a robot whose weight pulls its commanded joints in the file and not here.
+    pub(super) fn unfelt(&self, robot: &Robot, gravity: [f64; 3]) -> Option<String> {
+        let Articulation { links, joints, .. } = &robot.articulation;
+        let is_commanded = |joint: &Joint| robot.is_commanded(joint.mimic.map_or(joint, |mimic| &joints[mimic.joint]));
+        let above = |link: usize| joints.iter().find(|joint| joint.child == link);
+        let weighs = |link: &str| {
+            let of = self.tree.bodies.iter().find(|body| body.name == link);
+            of.is_some_and(|body| body.weightless != 1.0 && body.inertia.as_ref().is_some_and(|of| of.mass > 0.0))
+        };
+        let carried = links.iter().enumerate().filter(|(at, link)| {
+            let mut path = std::iter::successors(above(*at), |joint| above(joint.parent));
+            weighs(&link.name) && path.any(is_commanded)
+        });
+        let carried: Vec<&str> = carried.map(|(_, link)| link.name.as_str()).collect();
+        let what = "commanded joints carry these links without their weight, as with gravcomp";
+        (!carried.is_empty() && gravity != [0.0; 3]).then(|| format!("{what}: {}", listed(&carried)))
     }
 }

@@ -305,6 +305,7 @@ impl<'a> Mjcf<'a> {
                 called.insert(b, format!("{}/{}", robot.name, self.tree.bodies[b].name));
             }
             scene.script.extend(self.start(&robot));
+            scene.notes.extend(self.unfelt(&robot, scene.gravity));
             scene.robots.push(robot);
         }
         for geom in self.tree.bodies[0].geoms.iter().filter(|geom| self.is_solid(geom)) {

@@ -133,6 +133,38 @@ impl Scene {
             .map_err(|error| error.within(path.display()))
     }
 
+    /// Reads a scene from its keys, as those in a task. Messages name things, as nobody has written lines.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_keys(keys: &toml::Table, folder: impl Into<Folder>) -> Result<Self> {
+        let text = keys.to_string();
+        let named = |error| match error {
+            Error::Invalid { place, message } => {
+                Error::Invalid { place: Self::thing_at(&text, &place).unwrap_or(place), message }
+            }
+            other => other,
+        };
+        Self::from_toml(&text, folder).map_err(|error| match error {
+            Error::Several(errors) => Error::Several(errors.into_iter().map(named).collect()),
+            other => named(other),
+        })
+    }
+
+    /// The entry of a scene's text that the place of an error is in: `object "ball"` for `line 3, column 1`. None of a place that is no
+    /// line.
+    pub fn thing_at(text: &str, place: &str) -> Option<String> {
+        let line: usize = place.strip_prefix("line ")?.split(',').next()?.parse().ok()?;
+        let lines: Vec<&str> = text.lines().collect();
+        // [[robot.sites]] is part of its robot.
+        let begins = |line: &&str| line.starts_with('[') && !line.contains('.');
+        let start = lines.iter().take(line).rposition(begins);
+        let kind = start.map_or("scene", |start| lines[start].trim_matches(['[', ']']));
+        let within = lines.iter().skip(start.map_or(lines.len(), |start| start + 1)).take_while(|line| !begins(line));
+        let name = within.into_iter().find_map(|line| line.strip_prefix("name = "));
+        Some(name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}")))
+    }
+
     /// Reads a scene's text and checks it. Paths of URDF and mesh files are relative to `folder`.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::SceneOf;
 use crate::mpc::robust::Variation;
 use fingertip_scene::Friction;
 use fingertip_shapes::{Error, Result, check};
@@ -11,7 +12,7 @@ use fingertip_shapes::{Error, Result, check};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskFile {
-    pub scene: String,
+    pub scene: SceneOf,
     #[serde(default)]
     pub title: String,
     pub h: Option<f64>,
@@ -402,6 +403,18 @@ fn keys<'a>(value: &'a toml::Value, known: &[&str]) -> Option<&'a toml::Table> {
     value.as_table().filter(|table| table.keys().all(|key| known.contains(&key.as_str())))
 }
 
+impl TryFrom<toml::Value> for SceneOf {
+    type Error = String;
+    fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
+        match value {
+            toml::Value::String(text) if text.trim_start().starts_with('<') => Ok(Self::Mjcf(text)),
+            toml::Value::String(path) => Ok(Self::File(path)),
+            toml::Value::Table(own) => Ok(Self::Keys(own)),
+            other => Err(format!("expected a scene's file, or a scene's own keys as a table, got {other}")),
+        }
+    }
+}
+
 impl TryFrom<toml::Value> for BoundFile {
     type Error = String;
     fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
@@ -517,7 +530,12 @@ impl TaskFile {
                 }
                 message => check::of_parser(message),
             };
-            Error::invalid(place, message)
+            // What cannot be read is said with its key; that of a missing or an unknown one names it.
+            let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
+            match key.filter(|_| !message.contains(" field `")) {
+                Some(key) => Error::invalid(place, format!("{key}: {message}")),
+                None => Error::invalid(place, message),
+            }
         })
     }
 }

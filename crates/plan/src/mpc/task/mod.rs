@@ -34,6 +34,40 @@ const CAP: usize = 200;
 const SUBGOAL: f64 = 0.5;
 const STALL: f64 = 1.5;
 
+/// The scene of a task's text.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub enum SceneOf {
+    /// In a file with this path, relative to the task's.
+    File(String),
+    /// In the task itself: its keys.
+    Keys(toml::Table),
+    /// In the task itself: its text in MuJoCo's MJCF.
+    Mjcf(String),
+}
+
+impl SceneOf {
+    /// Reads the scene in a task's folder: its path, which of one in the task itself is that of no file, its text, and
+    /// what it is.
+    ///
+    /// # Errors
+    /// As [`Scene::read`].
+    pub fn read(&self, folder: &Folder) -> Result<(PathBuf, String, Scene)> {
+        let within = |error: Error| error.within("scene");
+        Ok(match self {
+            Self::File(path) => (folder.join(path), folder.text(path)?, Scene::read(folder, path)?),
+            Self::Keys(keys) => {
+                let scene = Scene::from_keys(keys, folder.clone()).map_err(within)?;
+                (folder.join("scene.toml"), keys.to_string(), scene)
+            }
+            Self::Mjcf(text) => {
+                let scene = Scene::from_mjcf_text(text, folder.join("")).map_err(within)?;
+                (folder.join("scene.xml"), text.clone(), scene)
+            }
+        })
+    }
+}
+
 /// A task, compiled.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -41,9 +75,9 @@ pub struct Task {
     pub title: String,
     /// The task's scene, with the task's h, κ and ε.
     pub scene: Scene,
-    /// The path of the scene's file.
+    /// The path of the scene's file; of a scene in the task itself one that is not there, in the task's folder.
     pub scene_path: PathBuf,
-    /// The text of that file.
+    /// The scene's text.
     pub scene_text: String,
     /// The most control periods of an episode.
     pub cap: usize,
@@ -78,10 +112,10 @@ impl Task {
         Self::from_toml(&text, folder.of(&file)).map_err(|error| error.within(folder.join(file).display()))
     }
 
-    /// The scene that a text names, if it is a task's.
-    pub fn scene_of(text: &str) -> Option<String> {
-        let table: toml::Table = text.parse().ok()?;
-        table.get("scene")?.as_str().map(str::to_owned)
+    /// The scene of a text, if it is a task's.
+    pub fn scene_of(text: &str) -> Option<SceneOf> {
+        let mut table: toml::Table = text.parse().ok()?;
+        table.remove("scene")?.try_into().ok()
     }
 
     /// Reads a task's text; its paths are relative to `folder`.
@@ -91,8 +125,7 @@ impl Task {
     pub fn from_toml(text: &str, folder: impl Into<Folder>) -> Result<Self> {
         let folder = folder.into();
         let file = TaskFile::read(text).map_err(|error| if is_scene(text) { a_scene() } else { error })?;
-        let (scene_path, scene_text) = (folder.join(&file.scene), folder.text(&file.scene)?);
-        let mut scene = Scene::read(&folder, &file.scene)?;
+        let (scene_path, scene_text, mut scene) = file.scene.read(&folder)?;
         let schedule = match (&file.kappa, &file.schedule) {
             (Some(_), Some(_)) => return Err(Error::invalid("schedule", "expected kappa or schedule, got both")),
             (Some(kappa), None) => vec![*kappa],
@@ -198,6 +231,11 @@ impl Task {
             }
         }
         Self::from_toml(&file.to_string(), folder.clone())
+    }
+
+    /// The task's text (TOML).
+    pub fn text(&self) -> &str {
+        &self.source.0
     }
 
     /// The value of a key of the task's file, as [`Task::with_keys`] names it.
