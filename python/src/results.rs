@@ -275,13 +275,13 @@ impl Step {
             ));
         };
         let class = py.import("fingertip._contact")?.getattr("Contact")?;
-        let (nc, reach) = (model.nc(), model.params.contact_distance.unwrap_or(f64::INFINITY));
+        let (nc, reach) = (model.nc(), model.pairs.windows().map(|window| window.reach).collect::<Vec<f64>>());
         let vector = |numbers: &[f64], i: usize| [numbers[3 * i], numbers[3 * i + 1], numbers[3 * i + 2]];
         let all = PyList::empty(py);
         for world in 0..self.worlds.count() {
-            let load = |i: usize| (of.phi[world * nc + i], vector(&of.force, world * nc + i));
-            let place = |i: usize| [vector(&of.normal, world * nc + i), vector(&of.point_b, world * nc + i)];
-            for one in &StepContacts::of_all(nc, reach, load, place).0 {
+            let phi = |i: usize| of.phi[world * nc + i];
+            let rest = |i: usize| [&of.normal, &of.point_b, &of.force].map(|of| vector(of, world * nc + i));
+            for one in &StepContacts::of_all(nc, |i| reach[i], phi, rest).0 {
                 let (a, b) = model.contact_names(one.contact);
                 let three = |numbers: &[f64; 3]| array(py, numbers, &[3]);
                 let (point, normal, force) = (three(&one.point)?, three(&one.normal)?, three(&one.force)?);

@@ -333,7 +333,12 @@ fn as_many_iterations_as_there_is_time_for() {
 #[test]
 fn friction_is_estimated() {
     let text = std::fs::read_to_string("assets/tasks/allegro_cube_hardware.toml").unwrap();
-    let text = text.split("[robust]").next().unwrap().replace("allegro_hw", "allegro_sim").replace("iterations = 3", "iterations = 4");
+    let text = text
+        .split("[robust]")
+        .next()
+        .unwrap()
+        .replace("allegro_hw", "allegro_sim")
+        .replace("iterations = 3", "iterations = 4");
     let both = Task::from_toml(&format!("margin = 0.1\nestimate = [\"friction\"]\n{text}"), Path::new("assets/tasks"));
     assert!(both.unwrap_err().to_string().contains("margin: expected none beside the estimate of friction"));
     let task = Task::from_toml(&format!("estimate = [\"friction\"]\n{text}"), Path::new("assets/tasks")).unwrap();
