@@ -200,6 +200,9 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
         for (k, step) in recording.steps.iter().enumerate() {
             let motion = Motion::between(before, &step.end.poses[body]);
             before = &step.end.poses[body];
+            if motion.angle <= TURNED && motion.distance <= size {
+                continue;
+            }
             let others = step.contacts.iter().filter_map(|ContactRecord { contact, force, phi, .. }| {
                 let pair = &recording.contacts[*contact];
                 let other = if pair.a == body { pair.b } else { pair.a };
