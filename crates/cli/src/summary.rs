@@ -83,7 +83,8 @@ fn contacts(recording: &Recording) -> String {
 
 /// "ball is held: …"
 fn sentence(report: &ObjectReport) -> String {
-    let ObjectReport { object, verdict, load, carried, fixed, squeeze, drift, turn, creep, motion, window } = report;
+    let ObjectReport { object, verdict, load, carried, fixed, squeeze, drift, turn, creep, motion, window, .. } =
+        report;
     let share = if *load > 0.0 {
         format!("robots carry {carried:.3} N of {load:.3} N")
     } else {
@@ -103,11 +104,19 @@ fn sentence(report: &ObjectReport) -> String {
         Verdict::Held | Verdict::Resting | Verdict::PartlyHeld => format!(" and creeps by {:.3} mm/s", 1e3 * creep),
         Verdict::Moving | Verdict::Alternating | Verdict::Unsolved => String::new(),
     };
+    let away = if report.creeps_away() {
+        format!(
+            ", in a minute by more than half its size of {:.0} mm: a larger kappa, or stiffer friction by Coulomb's law (params: impratio), holds it longer",
+            1e3 * report.size
+        )
+    } else {
+        String::new()
+    };
     let (drift, turn) = (1e3 * drift, turn.to_degrees());
     let (least, angle) = (1e3 * ObjectReport::AT_REST, ObjectReport::NOT_TURNING.to_degrees());
     format!(
         "{object} {verdict}: in the last {window:.2} s {share}, fixed bodies push with {fixed:.3} N at most, it moves by {drift:.2} mm (at \
-         rest: at most {least:.0} mm) and turns by {turn:.1}° (at most {angle:.1}°){creeps}"
+         rest: at most {least:.0} mm) and turns by {turn:.1}° (at most {angle:.1}°){creeps}{away}"
     )
 }
 

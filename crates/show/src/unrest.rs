@@ -183,6 +183,11 @@ fn reach(shape: &ShapeRecord) -> Option<f64> {
     Some(own + norm(&shape.position))
 }
 
+/// About the distance from a body's origin to the farthest point of its shapes, m.
+pub(super) fn size(recording: &Recording, body: usize) -> f64 {
+    largest(recording.shapes.iter().filter(|shape| shape.collides && shape.body == body).filter_map(reach))
+}
+
 /// The bodies that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only turns count.
 pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
     let of = |body: usize| recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body);
@@ -194,7 +199,7 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
     let links = (0..recording.bodies.len()).filter(|&body| has_role(body, Role::Robot) && of(body).next().is_some());
     let mut found: Vec<FarStep> = Vec::new();
     for (body, least) in objects.chain(links.map(|link| (link, None))) {
-        let size = largest(of(body).filter_map(reach));
+        let size = size(recording, body);
         let mut far = FarStep { body, steps: 0, farthest: 0, motion: Motion::default(), size };
         let mut before = &recording.start.poses[body];
         for (k, step) in recording.steps.iter().enumerate() {

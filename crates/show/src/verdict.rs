@@ -2,7 +2,7 @@
 
 use super::contacts::ContactRecord;
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
-use super::unrest::{Motion, alternates, motion_per_step};
+use super::unrest::{Motion, alternates, motion_per_step, size};
 use fingertip_shapes::largest::largest;
 use fingertip_step::solve::Status;
 
@@ -77,6 +77,8 @@ pub struct ObjectReport {
     pub turn: f64,
     /// Speed of the drift, m/s: the distance from the window's first position to its last, over the window's length.
     pub creep: f64,
+    /// The object's size: about the distance from its origin to its farthest point, m.
+    pub size: f64,
     /// The largest motion in one of its last steps.
     pub motion: Motion,
     /// The length of the window, s.
@@ -122,6 +124,12 @@ impl ObjectReport {
     pub const AT_REST: f64 = 1e-3;
     /// ... and within this angle of its last orientation, rad, and does not go back and forth meanwhile.
     pub const NOT_TURNING: f64 = 0.02;
+
+    /// Does the object creep by more than half its size in a minute, though it counts as at rest? Creep grows where it takes away support.
+    pub fn creeps_away(&self) -> bool {
+        let rests = matches!(self.verdict, Verdict::Held | Verdict::Resting | Verdict::PartlyHeld);
+        rests && 60.0 * self.creep > 0.5 * self.size
+    }
 
     /// The reports on all objects that can move.
     pub fn of_each(recording: &Recording) -> Vec<Self> {
@@ -179,6 +187,7 @@ impl ObjectReport {
             drift,
             turn,
             creep,
+            size: size(recording, object.body),
             motion: motion_per_step(&recording.steps, object.body),
             window: window.len() as f64 * recording.params.h,
         })

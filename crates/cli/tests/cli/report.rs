@@ -185,6 +185,22 @@ fn steps_that_go_too_far_are_named() {
     assert_eq!(far_steps(&recorded(&egg(100.0), 400)), []);
 }
 
+/// A battery that lies a third over a table's edge creeps off: that is said while it counts as at rest. On the table it does not.
+#[test]
+fn what_creeps_away_is_told() {
+    let report = |x: f64, kappa: f64| {
+        let text = format!(
+            "[params]\nkappa = {kappa:?}\n[[object]]\nname = \"table\"\nbox = [0.2, 0.2, 0.02]\nfreedom = \"fixed\"\nposition = [-0.2, 0.0, -0.02]\n\
+             [[object]]\nname = \"battery\"\ncylinder = [0.007, 0.025]\nmass = 0.023\nfreedom = \"free\"\nposition = [{x}, 0.0, 0.0071]\n\
+             rpy = [0.0, 1.5707963, 0.0]\n"
+        );
+        verdict(&recorded(&text, 150), "battery")
+    };
+    let (over, on, hard) = (report(-0.008, 5e4), report(-0.1, 5e4), report(-0.008, 1e6));
+    assert!(over.creeps_away() && (over.size / 0.025_f64.hypot(0.007) - 1.0).abs() < 1e-12, "{over:?}");
+    assert!(!on.creeps_away() && !hard.creeps_away(), "{on:?} {hard:?}");
+}
+
 /// A ball on a finger in a cup, which a command moves through the cup's wall: of a distance grid a step sees the nearest side alone. In shorter
 /// steps the wall stops it.
 #[test]
