@@ -8,7 +8,7 @@ use crate::contact::convex::{ConvexPair, Placement};
 use crate::contact::kind::WeightedKind;
 use crate::contact::numbers::{GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY};
 use crate::kinematics::{POSE, Pose};
-use fingertip_lanes::lane::{Lane, Mask, Number, Real};
+use fingertip_lanes::lane::{Lane, Mask, Number, Real, Zip};
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::{BodyGradient, Distance, MANIFOLD};
 
@@ -112,11 +112,21 @@ pub(crate) fn vjp<R: Lane>(
     wrenches: &mut [[R; 6]; 2],
     sizes: &mut [[R; Shape::SIZES]; 2],
 ) {
-    let mut most = R::zero();
-    for gradient in contacts.iter().chain(weights) {
-        most = most.max(gradient.abs());
+    // Those of a contact do not wait for each other.
+    let mut most = [R::zero(); GEOMETRY];
+    for contact in contacts.as_chunks::<GEOMETRY>().0 {
+        for (most, gradient) in most.iter_mut().zip_inline(contact) {
+            *most = most.max(gradient.abs());
+        }
     }
-    let mut needed = most.gt(R::zero());
+    let mut all = R::zero();
+    for most in most {
+        all = all.max(most);
+    }
+    for gradient in weights {
+        all = all.max(gradient.abs());
+    }
+    let mut needed = all.gt(R::zero());
     let mut reactions = (Reaction::none(), Reaction::none());
     if let Some((bounds, reach)) = pair.bounds() {
         let sides = &sides(places);

@@ -2,7 +2,7 @@
 
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, WEIGHT};
+use crate::solve::{CONTACT_OPERAND, WEIGHT, present};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
@@ -95,11 +95,16 @@ impl Plan {
         }
         self.contacts.vjp_complete(self.friction_mut(to.par), to.contacts);
         self.vjp_rolling(m, to);
-        for c in R::parts(0..self.nc) {
-            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
-            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+        for (contact, grad) in
+            to.contacts.chunks_exact_mut(CONTACT_OPERAND).zip_inline(to.geometry.chunks_exact(GEOMETRY))
+        {
+            for (value, &grad) in contact.iter_mut().zip_inline(grad) {
                 *value += grad;
             }
+        }
+        // Weights of contacts that are far stay 0.
+        for c in present(&self.structure, m.near, 0..self.nc) {
+            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             let (weight, slope) = self.weight(c, m.geometry[GEOMETRY * c + PHI]);
             contact[PHI] += contact[WEIGHT] * share(m.share, c) * slope;
             if let Some(grad) = to.share.get_mut(c) {
