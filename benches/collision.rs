@@ -1,5 +1,5 @@
-//! One distance of ready colliders, and one manifold: 256 random poses each, a third of them inside; and distances along a path through
-//! these poses, each begun from the answer before.
+//! One distance of ready colliders, and one manifold: 256 random poses each, a third of them inside; and distances
+//! along a path through these poses, each begun from the answer before.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! What `cuda/check` runs on a machine with a GPU: values, gradients and Jacobians of the shipped scenes against the CPU, and how
-//! fast steps, Jacobians and rollouts are, as Markdown. Scenes and numbers of worlds as arguments are timed alone. `-- --quick` for
-//! cuda/emulator, whose times mean nothing.
+//! What `cuda/check` runs on a machine with a GPU: values, gradients and Jacobians of the shipped scenes against the
+//! CPU, and how fast steps, Jacobians and rollouts are, as Markdown. Scenes and numbers of worlds as arguments are
+//! timed alone. `-- --quick` for cuda/emulator, whose times mean nothing.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -144,8 +144,8 @@ fn batch(name: &str, worlds: usize) -> Result<[Tensor; 2]> {
     Ok([q, commands(middle, STEPS)?.broadcast_add(&noise(model.nu())?.unsqueeze(1)?)?])
 }
 
-/// What is compared: states and forces of a rollout, gradients of its end in q₀ and u and of its forces in u, A and B; and how the
-/// solves went.
+/// What is compared: states and forces of a rollout, gradients of its end in q₀ and u and of its forces in u, A and B;
+/// and how the solves went.
 fn everything(step: &Quasidynamic, [q, u]: &[Tensor; 2]) -> Result<(Vec<Vec<f64>>, Vec<Report>)> {
     let model = step.model();
     let to = |t: &Tensor| t.to_dtype(model.dtype)?.to_device(&model.device);

@@ -1,9 +1,9 @@
 //! What each method has left to gain by a time, on five tasks: a figure.
 //!
-//! `cargo bench --bench methods` writes `assets/methods.svg`; with a path ending in `.png` after `--` (feature `png`) that. The
-//! problem is that of one control period, a number of periods into the first episode on the task's own model as the plant;
-//! every method starts at no command at all and has a second. What is left is the cost over the least that any method finds, as a
-//! share of what it is at the start. L-BFGS tells where it has ended only.
+//! `cargo bench --bench methods` writes `assets/methods.svg`; with a path ending in `.png` after `--` (feature `png`)
+//! that. The problem is that of one control period, a number of periods into the first episode on the task's own model
+//! as the plant; every method starts at no command at all and has a second. What is left is the cost over the least
+//! that any method finds, as a share of what it is at the start. L-BFGS tells where it has ended only.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use fingertip::show::{Chart, Panel};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Tasks and the control periods before the one that is planned: contact has been made, but on the far side, where the tip is on
-/// its way around the box.
+/// Tasks and the control periods before the one that is planned: contact has been made, but on the far side, where the
+/// tip is on its way around the box.
 const TASKS: [(&str, usize); 5] =
     [("tips_ground", 12), ("allegro_cube", 12), ("planar_hand", 6), ("planar_push_back", 14), ("hand_turn", 12)];
 const METHODS: [Method; 7] =

@@ -1,6 +1,7 @@
 //! Planning: one iteration of differential dynamic programming, and a control period, in the middle of an episode.
 //!
-//! `cargo bench --bench mpc`; with `--features native` the same with native code beside it. `BENCHMARKS.md` has figures.
+//! `cargo bench --bench mpc`; with `--features native` the same with native code beside it. `BENCHMARKS.md` has
+//! figures.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Risk, Robust, Start, Task, Variation};

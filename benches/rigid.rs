@@ -1,5 +1,5 @@
-//! Second-order steps with contact by each solver: three cubes on the ground, twelve corners down, and a hand of fourteen
-//! joints that closes on a pill.
+//! Second-order steps with contact by each solver: three cubes on the ground, twelve corners down, and a hand of
+//! fourteen joints that closes on a pill.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! How the cost of a step grows, with joints, contacts, worlds and threads; how long a model and its first step take; how
-//! much memory a differentiated rollout takes; how long large scenes and meshes take to set up. `cargo bench --bench scaling`
-//! prints tables for `BENCHMARKS.md`, with `-- set-up` those of the latter alone, with `-- solids` those of a cube among boxes and
-//! hulls.
+//! How the cost of a step grows, with joints, contacts, worlds and threads; how long a model and its first step take;
+//! how much memory a differentiated rollout takes; how long large scenes and meshes take to set up.
+//! `cargo bench --bench scaling` prints tables for `BENCHMARKS.md`, with `-- set-up` those of the latter alone, with
+//! `-- solids` those of a cube among boxes and hulls.
 
 use std::time::Instant;
 
@@ -71,8 +71,8 @@ fn fingertips(n: usize) -> Result<Scene> {
     Ok(scene)
 }
 
-/// A cube on the palm of a four-finger hand. Two fingertips are boxes, two are hulls of 24 corners; or all four are such hulls,
-/// and the links have the boxes of their URDF.
+/// A cube on the palm of a four-finger hand. Two fingertips are boxes, two are hulls of 24 corners; or all four are
+/// such hulls, and the links have the boxes of their URDF.
 fn boxes_and_hulls(links: bool) -> Result<Scene> {
     let mut scene = Scene::load("assets/scenes/allegro_cube.toml")?;
     scene.params.kappa = KAPPA;

@@ -1,8 +1,8 @@
-//! The step, its derivatives and rollouts of the hand and ball (6 pairs, κ = 100), in both forms; and the calls on plain numbers of one
-//! world that planners make, at κ = 10⁴.
+//! The step, its derivatives and rollouts of the hand and ball (6 pairs, κ = 100), in both forms; and the calls on
+//! plain numbers of one world that planners make, at κ = 10⁴.
 //!
-//! `cargo bench --bench step` prints the time of a call; the throughput beside it is in worlds, or in steps of a world for
-//! rollouts. `BENCHMARKS.md` has figures.
+//! `cargo bench --bench step` prints the time of a call; the throughput beside it is in worlds, or in steps of a world
+//! for rollouts. `BENCHMARKS.md` has figures.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

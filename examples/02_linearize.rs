@@ -1,4 +1,5 @@
-//! The step as a linear map: A = ∂q₊/∂q, B = ∂q₊/∂u, C = ∂λ/∂q, D = ∂λ/∂u in tangent coordinates, for planning and control.
+//! The step as a linear map: A = ∂q₊/∂q, B = ∂q₊/∂u, C = ∂λ/∂q, D = ∂λ/∂u in tangent coordinates, for planning and
+//! control.
 //!
 //! ```text
 //! cargo run --release --example 02_linearize

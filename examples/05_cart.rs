@@ -48,7 +48,8 @@ fn closed_form(k: usize) -> State {
     match k {
         _ if k < hit => before(k),
         _ if k > CHANGE => from_rest(PULL, k - CHANGE),
-        // The first step ends at the wall with the velocity −q/h that goes there, the second stops it, the others carry.
+        // The first step ends at the wall with the velocity −q/h that goes there, the second stops it, the others
+        // carry.
         _ if k == hit => State { q: 0.0, v: -q / H, f: MASS / H * (-q / H - v) - PUSH },
         _ if k == hit + 1 => State { q: 0.0, v: 0.0, f: MASS / H * (q / H) - PUSH },
         _ => State { q: 0.0, v: 0.0, f: -PUSH },

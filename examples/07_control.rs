@@ -1,5 +1,5 @@
-//! Five control laws let a hand of 14 joints follow sinusoids; how far off is each? More knowledge of the hand, less error;
-//! wrong knowledge shows as well.
+//! Five control laws let a hand of 14 joints follow sinusoids; how far off is each? More knowledge of the hand, less
+//! error; wrong knowledge shows as well.
 //!
 //! ```text
 //! cargo run --release --example 07_control [-- --record out/control.mcap]

@@ -1,5 +1,5 @@
-//! Three cubes tumble onto each other. The step's contact problem is solved in velocities (the primal quadratic program) and
-//! in impulses (the dual one): the same motion.
+//! Three cubes tumble onto each other. The step's contact problem is solved in velocities (the primal quadratic
+//! program) and in impulses (the dual one): the same motion.
 //!
 //! ```text
 //! cargo run --release --example 08_cubes [-- --record out/cubes.mcap]

@@ -1,5 +1,5 @@
-//! A hand grasps a pill from twenty starts: close it, find the least effort that holds, and see in simulation whether it
-//! does, for three seconds and under pushes of a fifth of the pill's weight along all axes.
+//! A hand grasps a pill from twenty starts: close it, find the least effort that holds, and see in simulation whether
+//! it does, for three seconds and under pushes of a fifth of the pill's weight along all axes.
 //!
 //! ```text
 //! cargo run --release --example 09_grasp
@@ -17,8 +17,8 @@ use fingertip::show::{Chart, Panel};
 use check::{below, holds};
 
 const SEEDS: u64 = 20;
-/// What each contact keeps to spare, N, where that is possible, and half of what is possible elsewhere: a push p that a single
-/// contact takes needs p (1 + 1/μ), here a fifth of 1.1 N times 3.
+/// What each contact keeps to spare, N, where that is possible, and half of what is possible elsewhere: a push p that a
+/// single contact takes needs p (1 + 1/μ), here a fifth of 1.1 N times 3.
 const RESERVE: f64 = 0.7;
 
 fn main() -> Result<()> {

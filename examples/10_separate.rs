@@ -1,5 +1,5 @@
-//! Pills dropped into a box at random overlap. They are pushed apart by geometry alone: each motion is the smallest, in the
-//! metric of their masses, after which the gaps, taken as linear, are not negative.
+//! Pills dropped into a box at random overlap. They are pushed apart by geometry alone: each motion is the smallest, in
+//! the metric of their masses, after which the gaps, taken as linear, are not negative.
 //!
 //! ```text
 //! cargo run --release --example 10_separate

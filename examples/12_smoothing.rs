@@ -1,5 +1,5 @@
-//! How far is the barrier's step from hard contact? Three cubes lie on each other; as κ grows the difference of the next
-//! velocities falls as 1/κ, a factor of ten for each factor of ten.
+//! How far is the barrier's step from hard contact? Three cubes lie on each other; as κ grows the difference of the
+//! next velocities falls as 1/κ, a factor of ten for each factor of ten.
 //!
 //! ```text
 //! cargo run --release --example 12_smoothing

@@ -1,5 +1,5 @@
-//! Model-predictive control by the step's gradients: two planar fingers bring a disc to its place, turned, on a plant whose
-//! contacts are a hundred times as hard as the controller's.
+//! Model-predictive control by the step's gradients: two planar fingers bring a disc to its place, turned, on a plant
+//! whose contacts are a hundred times as hard as the controller's.
 //!
 //! ```text
 //! cargo run --release --example 13_mpc

@@ -1,9 +1,9 @@
 //! System identification by gradient: mass, friction and stiffness from the recorded motion of another simulator.
 //!
-//! A fingertip in MuJoCo presses on a block and drags it, `assets/recorded/press_and_drag.csv`. Each row's state is stepped to
-//! the next row's time under its command; what the springs then carry and where the block is are compared with what was
-//! measured. L-BFGS on the gradient through all 209 rollouts at once finds the three numbers, and the curvature of the loss
-//! how sure they are.
+//! A fingertip in MuJoCo presses on a block and drags it, `assets/recorded/press_and_drag.csv`. Each row's state is
+//! stepped to the next row's time under its command; what the springs then carry and where the block is are compared
+//! with what was measured. L-BFGS on the gradient through all 209 rollouts at once finds the three numbers, and the
+//! curvature of the loss how sure they are.
 //!
 //! ```text
 //! cargo run --release --example 14_identify
@@ -96,7 +96,8 @@ impl Recording {
         })
     }
 
-    /// What is off after each period (n, 3), given the logarithms of mass, friction and stiffness over their first values.
+    /// What is off after each period (n, 3), given the logarithms of mass, friction and stiffness over their first
+    /// values.
     fn residuals(&self, logarithms: &Tensor) -> Result<Tensor> {
         let factor = logarithms.exp()?.reshape((1, 3))?;
         let by =

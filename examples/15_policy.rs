@@ -1,9 +1,9 @@
 //! Policy learning by gradient: a small network that moves a disc with two fingers, trained through the simulator.
 //!
-//! The network sees how far the disc is from its goal and how the fingers stand, and says how far the joints' springs are
-//! drawn in the coming tenth of a second. Episodes of many goals run side by side; the gradient of what is left of their
-//! errors goes back through contacts, joints and network to its weights, and Adam changes them. It is then tried on goals
-//! that it has not seen, in contacts a hundred times harder than those it has learned in.
+//! The network sees how far the disc is from its goal and how the fingers stand, and says how far the joints' springs
+//! are drawn in the coming tenth of a second. Episodes of many goals run side by side; the gradient of what is left of
+//! their errors goes back through contacts, joints and network to its weights, and Adam changes them. It is then tried
+//! on goals that it has not seen, in contacts a hundred times harder than those it has learned in.
 //!
 //! ```text
 //! cargo run --release --example 15_policy

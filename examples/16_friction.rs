@@ -1,5 +1,5 @@
-//! What the two laws of friction predict: a cube that is pushed, a fingertip that is dragged, a ball on an incline, a ball that two
-//! fingertips lift, and a pill that they hold off its middle, with and without torsional friction.
+//! What the two laws of friction predict: a cube that is pushed, a fingertip that is dragged, a ball on an incline, a
+//! ball that two fingertips lift, and a pill that they hold off its middle, with and without torsional friction.
 //!
 //! ```text
 //! cargo run --release --example 16_friction
@@ -90,7 +90,8 @@ fn row(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.flatten_all()?.to_vec1()
 }
 
-/// Floor force over weight, rise and way of a cube of 0.1 kg that is pushed at half its height with twice what friction holds.
+/// Floor force over weight, rise and way of a cube of 0.1 kg that is pushed at half its height with twice what friction
+/// holds.
 fn pushed(law: Friction) -> Result<Vec<f64>> {
     let (half, mass) = (0.03, 0.1);
     let cube = Object::rigid("cube", Shape::cuboid([half, half, half]), mass).with_freedom(Freedom::Free);
@@ -141,8 +142,8 @@ fn inclined(law: Friction) -> Result<Vec<f64>> {
     Ok(vec![found[0], found[2], found[3]])
 }
 
-/// A step of something of 0.1 kg that two fingertips press from both sides, `radius` from its middle, each with `press` and going up by
-/// `rise`; and the first place of its motion in δ.
+/// A step of something of 0.1 kg that two fingertips press from both sides, `radius` from its middle, each with `press`
+/// and going up by `rise`; and the first place of its motion in δ.
 fn held(scene: Scene, object: Object, [radius, press, rise]: [f64; 3]) -> Result<(Step, usize)> {
     let tips = Robot::from_urdf("tips", "assets/robots/fingertips.urdf")?.with_default_stiffness(100.0);
     let name = object.name.clone();
@@ -169,8 +170,8 @@ fn lifted(law: Friction) -> Result<Vec<f64>> {
     Ok(vec![row(&result.delta)?[motion + 2]])
 }
 
-/// How far a pill turns about the line through two fingertips that press it with 4.5 N off its middle: without and with torsional
-/// friction; the mean of the fingertips' torques.
+/// How far a pill turns about the line through two fingertips that press it with 4.5 N off its middle: without and with
+/// torsional friction; the mean of the fingertips' torques.
 fn pinched(law: Friction) -> Result<Vec<f64>> {
     let (radius, off) = (0.02, 0.02);
     let across = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &Vector3::y_axis()).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! A shape that is learned: a small network as the distance to an object, instead of the scene's shapes.
 //!
-//! The network learns the signed distance to a peanut, two spheres that overlap, from samples; then it is the object that a tip
-//! pushes. Its forces and motions are compared with those of the two spheres themselves, and gradients of where the object ends
-//! with differences: by the commands, and by the network's own weights.
+//! The network learns the signed distance to a peanut, two spheres that overlap, from samples; then it is the object
+//! that a tip pushes. Its forces and motions are compared with those of the two spheres themselves, and gradients of
+//! where the object ends with differences: by the commands, and by the network's own weights.
 //!
 //! ```text
 //! cargo run --release --example 17_learned_shape

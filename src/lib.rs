@@ -66,7 +66,8 @@
 //!
 //! # What is where
 //!
-//! This crate is the front page of a few others. Each uses those above it in this table, and can be used without those below.
+//! This crate is the front page of a few others. Each uses those above it in this table, and can be used without those
+//! below.
 //!
 //! | crate | modules here | what it has |
 //! |---|---|---|

@@ -1,5 +1,6 @@
-//! Native code has the bits of the lanes: steps from nothing and from forces, their gradients, rollouts and theirs, Jacobians, on
-//! shipped and on random scenes, for registers of all widths. Without a compiler these tests say that they were skipped.
+//! Native code has the bits of the lanes: steps from nothing and from forces, their gradients, rollouts and theirs,
+//! Jacobians, on shipped and on random scenes, for registers of all widths. Without a compiler these tests say that
+//! they were skipped.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
@@ -192,8 +193,8 @@ fn random_scenes_have_the_bits_of_the_lanes() {
     }
 }
 
-/// Steps in single precision, worlds that are not solved done again in double precision. The lanes of builds with the feature
-/// `narrow` have no single precision to compare with.
+/// Steps in single precision, worlds that are not solved done again in double precision. The lanes of builds with the
+/// feature `narrow` have no single precision to compare with.
 #[test]
 fn single_precision_has_the_bits_of_the_lanes() {
     let scene = Scene::load("assets/scenes/push.toml").unwrap();

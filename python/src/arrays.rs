@@ -12,7 +12,8 @@ use crate::error::Error;
 /// An array for Python.
 pub type Array<'py, T = f64> = Bound<'py, PyArrayDyn<T>>;
 
-/// So few numbers are copied: that takes less than to note in rust-numpy's table, which has a lock, that they are being read.
+/// So few numbers are copied: that takes less than to note in rust-numpy's table, which has a lock, that they are being
+/// read.
 const FEW: usize = 1024;
 
 /// Numbers that were given: double precision, row after row.
@@ -56,7 +57,8 @@ impl Worlds {
         }
     }
 
-    /// The worlds of two arrays beside each other, where one world stands for all; none if both have several, and not as many.
+    /// The worlds of two arrays beside each other, where one world stands for all; none if both have several, and not
+    /// as many.
     pub fn beside(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::One, other) | (Self::Batch(1), other @ Self::Batch(_)) => Some(other),
@@ -76,8 +78,8 @@ impl Worlds {
 }
 
 impl<'py> Numbers<'py> {
-    /// Takes arrays of any real type, order and strides, lists, and whatever else numpy makes an array of, also by DLPack. What needs
-    /// no conversion is not copied.
+    /// Takes arrays of any real type, order and strides, lists, and whatever else numpy makes an array of, also by
+    /// DLPack. What needs no conversion is not copied.
     pub fn new(what: &str, given: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(array) = given.cast::<PyArrayDyn<f64>>()
             && let Some(own) = Self::as_it_is(array)
@@ -175,8 +177,8 @@ impl<'py> Numbers<'py> {
         }
     }
 
-    /// Numbers with these axes for each world beside others of some worlds, and the worlds of both: where either are of one world, that
-    /// stands for all. [`Numbers::of_each`] repeats it.
+    /// Numbers with these axes for each world beside others of some worlds, and the worlds of both: where either are of
+    /// one world, that stands for all. [`Numbers::of_each`] repeats it.
     pub fn beside(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, axes: &[usize]) -> PyResult<(Self, Worlds)> {
         let own = Self::new(what, given)?;
         match own.joined(worlds, axes) {
@@ -204,8 +206,8 @@ impl<'py> Numbers<'py> {
         Self::Repeated(self.as_slice().repeat(worlds.count()), worlds.shape(axes))
     }
 
-    /// Rows (B, T, n) or (T, n) beside numbers of some worlds, with the worlds of both as in [`Numbers::beside`], and T. Beside several
-    /// worlds, those for all of them are (1, T, n): of two axes either could be missing.
+    /// Rows (B, T, n) or (T, n) beside numbers of some worlds, with the worlds of both as in [`Numbers::beside`], and
+    /// T. Beside several worlds, those for all of them are (1, T, n): of two axes either could be missing.
     pub fn over_time(
         what: &str,
         given: &Bound<'py, PyAny>,
@@ -367,7 +369,8 @@ impl<T: Element + Copy> Lazy<T> {
         if let Some(made) = self.0.get(py) {
             return Ok(made.bind(py).clone());
         }
-        // Not `get_or_init`, which lets go of the interpreter's lock and takes it again. The first of two threads has its array kept.
+        // Not `get_or_init`, which lets go of the interpreter's lock and takes it again. The first of two threads has
+        // its array kept.
         let made = array(py, numbers, shape)?;
         self.0.set(py, made.clone().unbind()).ok();
         Ok(self.0.get(py).map_or(made, |made| made.bind(py).clone()))

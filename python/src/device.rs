@@ -36,11 +36,13 @@ pub fn alone<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     work()
 }
 
-/// The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
+/// The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on
+/// the device.
 ///
-/// Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
-/// or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. q and u have as many worlds.
-/// Results are `DeviceArray`s in double precision, complete when a call returns; how solves went comes to the host.
+/// Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of
+/// torch, JAX and CuPy; or anything that `Quasidynamic` takes, which is then copied there. They are copied on the
+/// device, once. q and u have as many worlds. Results are `DeviceArray`s in double precision, complete when a call
+/// returns; how solves went comes to the host.
 #[pyclass(frozen, module = "fingertip")]
 pub struct OnDevice {
     of: Compiled,
@@ -123,7 +125,8 @@ impl OnDevice {
         &self.name
     }
 
-    /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm`, a step's nearby, or cold.
+    /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm`, a step's nearby, or
+    /// cold.
     #[pyo3(signature = (q, u, warm=None))]
     fn step<'py>(
         &self,
@@ -146,8 +149,8 @@ impl OnDevice {
         Bound::new(py, Solves::new(reports, worlds.shape(&[])).add_subclass(own))
     }
 
-    /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given, as `Quasidynamic.vjp`. The step is
-    /// computed again.
+    /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given, as
+    /// `Quasidynamic.vjp`. The step is computed again.
     #[pyo3(signature = (q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn vjp<'py>(
@@ -197,8 +200,9 @@ impl OnDevice {
         Bound::new(py, Solves::new(reports, worlds.shape(&[n_steps])).add_subclass(own))
     }
 
-    /// Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1, nq) and `force`
-    /// (B, T, nc, 3) are given, as `Quasidynamic.rollout_vjp`. `rollout` is this object's rollout under this u; it is computed again.
+    /// Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
+    /// nq) and `force` (B, T, nc, 3) are given, as `Quasidynamic.rollout_vjp`. `rollout` is this object's rollout under
+    /// this u; it is computed again.
     #[pyo3(signature = (u, rollout, *, q_bar=None, force_bar=None))]
     fn rollout_vjp<'py>(
         &self,
@@ -331,8 +335,9 @@ fn taken(what: &str, given: &Bound<PyAny>, device: &Device) -> PyResult<Tensor> 
     Tensor::from_slice(numbers.as_slice(), numbers.shape(), device).or_raise()
 }
 
-/// An array on a device, in double precision, row after row. What has `from_dlpack` reads it without a copy: `torch.from_dlpack(array)`,
-/// `jax.numpy.from_dlpack(array)`; on the CPU numpy's, too. It is complete: no stream has to wait for it.
+/// An array on a device, in double precision, row after row. What has `from_dlpack` reads it without a copy:
+/// `torch.from_dlpack(array)`, `jax.numpy.from_dlpack(array)`; on the CPU numpy's, too. It is complete: no stream has
+/// to wait for it.
 #[pyclass(frozen, module = "fingertip")]
 #[derive(Clone)]
 pub struct DeviceArray(Tensor);
@@ -351,8 +356,8 @@ impl DeviceArray {
         array(py, &numbers, self.0.dims())
     }
 
-    /// The array as a capsule of DLPack. `stream` need not wait, and there are no copies: what asks for one, or for another device, is
-    /// refused.
+    /// The array as a capsule of DLPack. `stream` need not wait, and there are no copies: what asks for one, or for
+    /// another device, is refused.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     #[expect(unused_variables, reason = "the protocol's keywords")]
     fn __dlpack__(

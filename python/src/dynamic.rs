@@ -22,8 +22,8 @@ type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// joints move by inertia; stiffness and ε have no effect.
 ///
 /// `beta`, from 0 to 1, is the share of an overlap that a step may take back; `stiction_speed`, rad/s or m/s, the speed
-/// below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is (B,
-/// nq), v and tau are (B, nv).
+/// below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is
+/// (B, nq), v and tau are (B, nv).
 #[pyclass(frozen, module = "fingertip")]
 pub struct Dynamic {
     model: Py<Model>,
@@ -129,10 +129,10 @@ impl Dynamic {
         Bound::new(py, DynamicStep::new(of, (self.owner, self.of.model()), worlds))
     }
 
-    /// Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-    /// nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the
-    /// gradient by what each feels, as in `Quasidynamic.vjp`. `step` is this object's step at q, v and tau; without it, it is computed
-    /// again.
+    /// Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next`
+    /// (B, nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch`
+    /// has sensors with the gradient by what each feels, as in `Quasidynamic.vjp`. `step` is this object's step at q, v
+    /// and tau; without it, it is computed again.
     #[pyo3(signature = (
         q, v, tau=None, *, q_next_bar=None, v_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, touch=None,
         step=None
@@ -194,8 +194,8 @@ impl Dynamic {
         Ok(DynamicGradient::of_step(of, self.of.parameters(), model, worlds))
     }
 
-    /// All derivatives of one step by the state (q, v) and by `tau`. They are vector-Jacobian products: as costly as 2 nv + 3
-    /// nc gradients.
+    /// All derivatives of one step by the state (q, v) and by `tau`. They are vector-Jacobian products: as costly as 2
+    /// nv + 3 nc gradients.
     #[pyo3(signature = (q, v, tau=None, warm=None))]
     fn linearize<'py>(
         &self,
@@ -231,9 +231,9 @@ impl Dynamic {
         Bound::new(py, DynamicRollout::new(of, (self.owner, self.of.model()), worlds))
     }
 
-    /// Gradients by q0, v0, `tau` (B, T, nv) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
-    /// nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout
-    /// under this `tau`.
+    /// Gradients by q0, v0, `tau` (B, T, nv) and all parameters of a cost whose gradients by a rollout's states `q` (B,
+    /// T + 1, nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this
+    /// object's rollout under this `tau`.
     #[pyo3(signature = (tau, rollout, *, q_bar=None, v_bar=None, force_bar=None))]
     fn rollout_vjp<'py>(
         &self,

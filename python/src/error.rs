@@ -63,7 +63,8 @@ pub fn detached<T: Send, R: OrRaise<T> + Send>(py: Python, work: impl FnOnce() -
     }
 }
 
-/// Gives these lines as warnings to Python's `warnings`, which shows each once, at the line of the program that called the package.
+/// Gives these lines as warnings to Python's `warnings`, which shows each once, at the line of the program that called
+/// the package.
 pub fn warn<'a>(py: Python, lines: impl Iterator<Item = &'a String>) -> PyResult<()> {
     let mut lines = lines.peekable();
     if lines.peek().is_none() {

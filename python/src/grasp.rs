@@ -40,11 +40,11 @@ pub struct Outcome {
     held_pushed: bool,
 }
 
-/// Closes the model's robots around its movable objects, from a random configuration around home. `joints` is the largest random
-/// offset of each joint from home at the start, rad or m; `object` that of the object in each direction, m and rad; `force` that
-/// with which each joint pulls its nearest part towards the object, N; `reach` the length over which parts attract it, m;
-/// `alpha` the time scale of a motion, s²; `steps` their number while the object is held still, and while it settles; gaps up
-/// to `touching`, m, count as contacts. What is left out is the library's choice.
+/// Closes the model's robots around its movable objects, from a random configuration around home. `joints` is the
+/// largest random offset of each joint from home at the start, rad or m; `object` that of the object in each direction,
+/// m and rad; `force` that with which each joint pulls its nearest part towards the object, N; `reach` the length over
+/// which parts attract it, m; `alpha` the time scale of a motion, s²; `steps` their number while the object is held
+/// still, and while it settles; gaps up to `touching`, m, count as contacts. What is left out is the library's choice.
 #[pyfunction]
 #[pyo3(signature = (
     model, seed=0, *, joints=None, object=None, force=None, reach=None, alpha=None, steps=None, touching=None
@@ -108,8 +108,8 @@ impl Grasp {
         self.of.least_gap
     }
 
-    /// The least effort ½ ‖τ‖² that holds the object, with every normal force at least `reserve`, N, above what its friction
-    /// needs: f_n ≥ ‖f_t‖/μ + reserve. None if no forces balance.
+    /// The least effort ½ ‖τ‖² that holds the object, with every normal force at least `reserve`, N, above what its
+    /// friction needs: f_n ≥ ‖f_t‖/μ + reserve. None if no forces balance.
     #[pyo3(signature = (reserve=0.0))]
     fn least_effort(&self, py: Python, reserve: f64) -> PyResult<Option<Effort>> {
         if !(reserve.is_finite() && reserve >= 0.0) {
@@ -120,8 +120,8 @@ impl Grasp {
         Ok(of.map(|of| Effort { of, made: Default::default() }))
     }
 
-    /// The largest reserve that all contacts can have, N: infinite under force closure, and it may be negative. None if no forces
-    /// balance.
+    /// The largest reserve that all contacts can have, N: infinite under force closure, and it may be negative. None if
+    /// no forces balance.
     fn margin(&self, py: Python) -> PyResult<Option<f64>> {
         let model = &self.model.get().of;
         detached(py, || candle_core::Result::Ok(self.of.balance(model)?.margin()))
@@ -149,11 +149,12 @@ impl Effort {
     }
 }
 
-/// Simulated trials of grasps by the second-order step, side by side: some time at rest, then pushes along ±x, ±y and ±z of the
-/// world, each followed by a rest. q (B, nq) are the grasps and `torque` (B, nu) the torques of the commanded joints, or one of each
-/// without the first axis. `h` is the time step, s; `kappa` κ, 1/J; `kp` and `kv` the joints' gains, N·m/rad and N·m·s/rad; `rest`
-/// the time at rest, s; `push` the force of each push in weights of the object; `pushing` its time, s. What is left out is the
-/// library's choice. The scene counts as it was read: overrides but for its params do not.
+/// Simulated trials of grasps by the second-order step, side by side: some time at rest, then pushes along ±x, ±y and
+/// ±z of the world, each followed by a rest. q (B, nq) are the grasps and `torque` (B, nu) the torques of the commanded
+/// joints, or one of each without the first axis. `h` is the time step, s; `kappa` κ, 1/J; `kp` and `kv` the joints'
+/// gains, N·m/rad and N·m·s/rad; `rest` the time at rest, s; `push` the force of each push in weights of the object;
+/// `pushing` its time, s. What is left out is the library's choice. The scene counts as it was read: overrides but for
+/// its params do not.
 #[pyfunction]
 #[pyo3(signature = (
     model, q, torque, *, h=None, kappa=None, kp=None, kv=None, rest=None, push=None, pushing=None

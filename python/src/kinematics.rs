@@ -24,7 +24,8 @@ fn poses(kinematics: &Kinematics, q: &Tensor) -> Result<[Tensor; 2]> {
     Ok([poses.narrow(2, 0, 3)?, columns.transpose(2, 3)?])
 }
 
-/// The velocity of a frame's point in world axes and the frame's angular velocity by the velocity in tangent coordinates (B, 6, nv).
+/// The velocity of a frame's point in world axes and the frame's angular velocity by the velocity in tangent
+/// coordinates (B, 6, nv).
 fn jacobian(tree: &Tree, kinematics: &Kinematics, (name, point): (&str, [f64; 3]), q: &Tensor) -> Result<Tensor> {
     let frames = kinematics.at(q)?;
     let of_point = kinematics.point_jacobian(&frames, 0, point)?;
@@ -117,7 +118,8 @@ fn frame(tree: &Tree, name: &str) -> PyResult<Frames> {
     )))
 }
 
-/// The Jacobian (B, 6, nv) of a body's or a site's point at q (B, nq); or, for a cost whose gradient by it is `bar`, the gradient by q.
+/// The Jacobian (B, 6, nv) of a body's or a site's point at q (B, nq); or, for a cost whose gradient by it is `bar`,
+/// the gradient by q.
 pub fn moves<'py>(
     q: &Bound<'py, PyAny>,
     tree: &Tree,
@@ -177,9 +179,9 @@ impl Reached {
     }
 }
 
-/// Searches from q (nq,) for positions of the commanded joints that bring points to their goals, all at once. A target is
-/// (body, point, goal): `"hand/tip"`, (3,) in the body's frame, (3,) in the world, m. `tolerance` is in m, `damping` in
-/// m². The search is local.
+/// Searches from q (nq,) for positions of the commanded joints that bring points to their goals, all at once. A target
+/// is (body, point, goal): `"hand/tip"`, (3,) in the body's frame, (3,) in the world, m. `tolerance` is in m, `damping`
+/// in m². The search is local.
 #[pyfunction]
 #[pyo3(signature = (model, q, targets, *, tolerance=1e-6, damping=1e-4, max_iterations=200))]
 pub fn inverse_kinematics(

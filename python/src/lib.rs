@@ -1,7 +1,7 @@
 //! The Python module `fingertip._fingertip`: the simulator on numpy arrays.
 //!
-//! It stands on the library's calls on plain numbers. What Python's users see is documented where it is defined here; the
-//! files `*.pyi` next to the package give its types.
+//! It stands on the library's calls on plain numbers. What Python's users see is documented where it is defined here;
+//! the files `*.pyi` next to the package give its types.
 
 mod arrays;
 mod collision;

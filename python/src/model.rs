@@ -15,9 +15,9 @@ use crate::kinematics::{Frames, moves, places, places_vjp};
 use crate::mpc::Task;
 use crate::parameters::dictionary;
 
-/// A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
-/// scene's text and folder, so files that the scene names must be there where it is unpickled. A scene that comes with the package
-/// is there wherever the package is.
+/// A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as
+/// the scene's text and folder, so files that the scene names must be there where it is unpickled. A scene that comes
+/// with the package is there wherever the package is.
 ///
 /// `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
 /// "friction": "coulomb"}, "mass": {"ball": 0.3}, "mu": {"ball/hand": 0.4}, "stiffness": {"hand": 1.0}, "size":
@@ -112,8 +112,8 @@ fn chosen<'a>(given: &'a Option<Vec<String>>, all: impl FnOnce() -> Vec<&'a str>
     given.as_ref().map_or_else(all, |names| names.iter().map(String::as_str).collect())
 }
 
-/// Reads what names its files relative to a folder. Without one they are those that come with the package, or else relative to where
-/// the program runs. With it is the folder that they are in, none of the package's.
+/// Reads what names its files relative to a folder. Without one they are those that come with the package, or else
+/// relative to where the program runs. With it is the folder that they are in, none of the package's.
 pub fn read_in<T>(
     folder: Option<&Path>,
     read: impl Fn(Folder) -> fingertip::Result<T>,
@@ -135,7 +135,8 @@ pub fn read_in<T>(
 /// What the system says of a file that is not there.
 const NO_FILE: &str = "(os error 2)";
 
-/// Of the errors of a text whose files are sought where the program runs, those of things that lack a file among the package's, too.
+/// Of the errors of a text whose files are sought where the program runs, those of things that lack a file among the
+/// package's, too.
 fn missing_from_both(first: &fingertip::Error, own: fingertip::Error) -> fingertip::Error {
     // Before the path and what is wrong with it.
     let thing = |line: &str| line.rsplitn(3, ": ").nth(2).map(str::to_owned);
@@ -202,8 +203,8 @@ pub fn json(overrides: Option<&Bound<PyAny>>) -> PyResult<Option<String>> {
 
 #[pymethods]
 impl Model {
-    /// Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package, as
-    /// `"hand_ball"`.
+    /// Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package,
+    /// as `"hand_ball"`.
     #[classmethod]
     #[pyo3(signature = (path, overrides=None))]
     fn load(cls: &Bound<PyType>, path: PathBuf, overrides: Option<&Bound<PyAny>>) -> PyResult<Self> {
@@ -235,9 +236,9 @@ impl Model {
         shipped::Kind::Scene.names()
     }
 
-    /// Reads a scene's text (TOML). The files that it names are relative to `folder`; without one, as the scenes name theirs that
-    /// come with the package, whose files those are, or else relative to where the program runs. So the `text` of any model with
-    /// its `folder` is the scene again.
+    /// Reads a scene's text (TOML). The files that it names are relative to `folder`; without one, as the scenes name
+    /// theirs that come with the package, whose files those are, or else relative to where the program runs. So the
+    /// `text` of any model with its `folder` is the scene again.
     #[classmethod]
     #[pyo3(signature = (text, folder=None, overrides=None))]
     fn from_toml(
@@ -411,15 +412,15 @@ impl Model {
         self.of.tree.sites.iter().map(|site| site.name.as_str()).collect()
     }
 
-    /// Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
-    /// world; of all `sites`, or of those with these names. One world may be without its axis.
+    /// Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's
+    /// axes, in the world; of all `sites`, or of those with these names. One world may be without its axis.
     #[pyo3(signature = (q, names=None))]
     fn site_poses<'py>(&self, q: &Bound<'py, PyAny>, names: Option<Vec<String>>) -> PyResult<(Array<'py>, Array<'py>)> {
         places(q, &self.of.tree, (&chosen(&names, || self.sites()), Kinematics::of_sites))
     }
 
-    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `site_poses` are
-    /// given; what is left out is 0.
+    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of
+    /// `site_poses` are given; what is left out is 0.
     #[pyo3(signature = (q, names=None, *, position_bar=None, rotation_bar=None))]
     fn site_poses_vjp<'py>(
         &self,
@@ -438,15 +439,16 @@ impl Model {
         self.of.tree.bodies.iter().skip(1).map(|body| body.name.as_str()).collect()
     }
 
-    /// Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3), whose columns are
-    /// the body's axes, in the world; of all `body_names`, or of those with these names. One world may be without its axis.
+    /// Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3),
+    /// whose columns are the body's axes, in the world; of all `body_names`, or of those with these names. One world
+    /// may be without its axis.
     #[pyo3(signature = (q, names=None))]
     fn body_poses<'py>(&self, q: &Bound<'py, PyAny>, names: Option<Vec<String>>) -> PyResult<(Array<'py>, Array<'py>)> {
         places(q, &self.of.tree, (&chosen(&names, || self.body_names()), Kinematics::of_bodies))
     }
 
-    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `body_poses` are
-    /// given; what is left out is 0.
+    /// The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of
+    /// `body_poses` are given; what is left out is 0.
     #[pyo3(signature = (q, names=None, *, position_bar=None, rotation_bar=None))]
     fn body_poses_vjp<'py>(
         &self,
@@ -459,8 +461,8 @@ impl Model {
         places_vjp(q, &self.of.tree, frames, [position_bar, rotation_bar])
     }
 
-    /// The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out: the point's
-    /// velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m.
+    /// The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out:
+    /// the point's velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m.
     #[pyo3(signature = (q, name, point=None))]
     fn jacobian<'py>(
         &self,
@@ -497,8 +499,9 @@ impl Model {
         self.of.params.joint_friction
     }
 
-    /// Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic step does not
-    /// have as the scene sets it: the weight of links that commands carry, damping of commanded joints, limits and so on.
+    /// Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic
+    /// step does not have as the scene sets it: the weight of links that commands carry, damping of commanded joints,
+    /// limits and so on.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.scene.all_notes().into_iter().chain(fingertip_cli::not_in_step(&self.of)).collect()
@@ -514,9 +517,10 @@ impl Model {
     }
 
     /// The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
-    /// `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of joints that have
-    /// them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for
-    /// each), sizes m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`).
+    /// `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of
+    /// joints that have them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), connection N/m, mass kg
+    /// (`inertial_names`), inertia kg·m² (six for each), sizes m (four for each of `shape_names`), offsets m, tau N or
+    /// N·m (`v_names`).
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         dictionary(py, &self.parameters)

@@ -1,4 +1,5 @@
-//! Results as pickles: their arrays. What gradients read besides stays behind, so that a result from a pickle is no object's own.
+//! Results as pickles: their arrays. What gradients read besides stays behind, so that a result from a pickle is no
+//! object's own.
 
 use std::borrow::Cow;
 

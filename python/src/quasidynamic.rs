@@ -25,13 +25,14 @@ type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// The quasi-dynamic step of a model: a balance of forces, without velocities. Springs pull commanded joints to u, and
 /// objects have regularised inertia.
 ///
-/// `params` replace the model's by name (see `Model.params`): each an array (n,) for all worlds, (B, n) for B worlds, or
-/// one number for all columns. `threads` is the number of threads that calls use, None as many as there are processors;
-/// results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
+/// `params` replace the model's by name (see `Model.params`): each an array (n,) for all worlds, (B, n) for B worlds,
+/// or one number for all columns. `threads` is the number of threads that calls use, None as many as there are
+/// processors; results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by
+/// many threads.
 ///
-/// Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
-/// the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all; gradients are each
-/// world's.
+/// Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be
+/// without the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all;
+/// gradients are each world's.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Quasidynamic {
     model: Py<Model>,
@@ -108,8 +109,8 @@ impl Quasidynamic {
         })
     }
 
-    /// The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the feature `cuda`
-    /// (docs/cuda.md); `"cpu"` takes and makes the same arrays.
+    /// The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the
+    /// feature `cuda` (docs/cuda.md); `"cpu"` takes and makes the same arrays.
     fn on(&self, py: Python, device: &str) -> PyResult<OnDevice> {
         OnDevice::new(py, self, device)
     }
@@ -138,9 +139,9 @@ impl Quasidynamic {
         self.of.n_warm()
     }
 
-    /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a step's
-    /// or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written to, double
-    /// precision, row after row; they are then those of the result. `q` itself may be one.
+    /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a
+    /// step's or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written
+    /// to, double precision, row after row; they are then those of the result. `q` itself may be one.
     #[pyo3(signature = (q, u, warm=None, *, out=None))]
     fn step<'py>(
         &self,
@@ -165,9 +166,10 @@ impl Quasidynamic {
     }
 
     /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the gradient by what
-    /// each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is this object's step at q and u;
-    /// without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN.
+    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the
+    /// gradient by what each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is
+    /// this object's step at q and u; without it, it is computed again. Where what is given of a world is not finite,
+    /// its gradients are NaN.
     #[pyo3(signature = (
         q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, touch=None, step=None
     ))]
@@ -225,8 +227,8 @@ impl Quasidynamic {
         Ok(Gradient::new(of, self.of.parameters(), shapes))
     }
 
-    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T, nu). `out` has arrays by name that the results `q`
-    /// and `force` are written to, as for `step`.
+    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T,
+    /// nu). `out` has arrays by name that the results `q` and `force` are written to, as for `step`.
     #[pyo3(signature = (q0, u, *, out=None))]
     fn rollout<'py>(
         &self,
@@ -346,8 +348,8 @@ impl Quasidynamic {
         Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
     }
 
-    /// The forces of the commands' springs where a step ended at `q_next` (B, nq) under u (B, nu): (B, nu), N·m or N. What a controller
-    /// adds against weight is not in them.
+    /// The forces of the commands' springs where a step ended at `q_next` (B, nq) under u (B, nu): (B, nu), N·m or N.
+    /// What a controller adds against weight is not in them.
     fn command_forces<'py>(
         &self,
         py: Python<'py>,
@@ -359,8 +361,8 @@ impl Quasidynamic {
         array(py, &forces, &worlds.shape(&[self.of.model().nu()]))
     }
 
-    /// The commands whose springs pull harder where a step ended at `q_next` (B, nq) under u (B, nu) than their joints' largest efforts
-    /// allow, which the step does not bound: (world, index in u, force, largest effort) each, N·m or N.
+    /// The commands whose springs pull harder where a step ended at `q_next` (B, nq) under u (B, nu) than their joints'
+    /// largest efforts allow, which the step does not bound: (world, index in u, force, largest effort) each, N·m or N.
     fn beyond_efforts(
         &self,
         py: Python,

@@ -228,8 +228,8 @@ impl Step {
         self.of.get(py, 3, |of| &of.torque, &self.worlds.shape(&[self.axes[3]]))
     }
 
-    /// Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of its degrees of freedom
-    /// with.
+    /// Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of
+    /// its degrees of freedom with.
     #[getter]
     fn limit_force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         self.of.get_rows(py, 4, |of| &of.limit_force, self.worlds)
@@ -265,8 +265,8 @@ impl Step {
         self.of.get_rows(py, 9, |of| &of.warm, self.worlds)
     }
 
-    /// The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
-    /// a pickle has lost their names: an error.
+    /// The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry
+    /// force. A step from a pickle has lost their names: an error.
     #[getter]
     fn contacts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let (Some(of), Some(model)) = (self.of.numbers(), &self.model) else {
@@ -602,8 +602,8 @@ impl Linearization {
     }
 }
 
-/// First derivatives of a second-order step of B worlds. The state is (q, v), changes of q are tangent, so that it has 2 nv
-/// numbers. Without the first axis if one world was given without it.
+/// First derivatives of a second-order step of B worlds. The state is (q, v), changes of q are tangent, so that it has
+/// 2 nv numbers. Without the first axis if one world was given without it.
 #[pyclass(frozen, module = "fingertip")]
 pub struct DynamicLinearization {
     of: Kept<DynamicJacobians, 4>,

@@ -12,11 +12,11 @@ use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
 
-/// The rigid-body dynamics M(q) a + b(q, v) = τ of a model's bodies, without contacts, springs and dampers. `params` replace the
-/// model's by name, as in `Quasidynamic`; gravity, masses, inertias and offsets count.
+/// The rigid-body dynamics M(q) a + b(q, v) = τ of a model's bodies, without contacts, springs and dampers. `params`
+/// replace the model's by name, as in `Quasidynamic`; gravity, masses, inertias and offsets count.
 ///
-/// Arguments are arrays or lists: q (B, nq), v, a and tau (B, nv), or one world's without the first axis. Units are SI; a free
-/// body's v is (v, ω) along the world's axes. Quaternions are normalised on reading.
+/// Arguments are arrays or lists: q (B, nq), v, a and tau (B, nv), or one world's without the first axis. Units are SI;
+/// a free body's v is (v, ω) along the world's axes. Quaternions are normalised on reading.
 #[pyclass(frozen, module = "fingertip.dynamics")]
 pub struct Dynamics {
     model: Py<Model>,

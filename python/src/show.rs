@@ -12,7 +12,8 @@ use crate::error::{Error, OrRaise, detached};
 use crate::model::Model;
 use crate::mpc::{Episode, Task};
 
-/// States over time as a page that plays them: `fingertip.show` makes it. A notebook shows it where it is a cell's value.
+/// States over time as a page that plays them: `fingertip.show` makes it. A notebook shows it where it is a cell's
+/// value.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Replay {
     of: Recording,
@@ -28,15 +29,15 @@ impl Replay {
         self.of.steps.len()
     }
 
-    /// The page with everything in it: HTML that needs no network. With a `size`, bytes, it is about so long at most, with fewer
-    /// steps, evenly left out.
+    /// The page with everything in it: HTML that needs no network. With a `size`, bytes, it is about so long at most,
+    /// with fewer steps, evenly left out.
     #[pyo3(signature = (size=None))]
     fn html(&self, py: Python, size: Option<usize>) -> PyResult<String> {
         detached(py, || fingertip::Result::Ok(size.map_or_else(|| self.of.html(), |size| self.of.html_within(size))))
     }
 
-    /// Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and `fingertip
-    /// export` converts to tables.
+    /// Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and
+    /// `fingertip export` converts to tables.
     fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
         let is = |ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
         if is("mcap") {
@@ -63,7 +64,8 @@ impl Replay {
     }
 }
 
-/// A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans.
+/// A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and
+/// plans.
 #[pyfunction]
 #[pyo3(signature = (model, q, time, u, force, run, size, height))]
 #[expect(clippy::too_many_arguments, reason = "for `fingertip.show` alone")]

@@ -20,12 +20,12 @@ enum Name {
     By(String, String),
 }
 
-/// Net contact forces and torques on things, by name: a body (`"hand/tip"`, `"ball"`), or all of a robot or an articulated object
-/// (`"hand"`). A pair of names is what the second does to the first alone. Without names: for each body that can move and may touch
-/// something, everything on it, and then what each body does that it may touch.
+/// Net contact forces and torques on things, by name: a body (`"hand/tip"`, `"ball"`), or all of a robot or an
+/// articulated object (`"hand"`). A pair of names is what the second does to the first alone. Without names: for each
+/// body that can move and may touch something, everything on it, and then what each body does that it may touch.
 ///
-/// `axes` are `"world"` or `"link"`, those of the thing's first link, about whose origin torques are. `params` replace the model's by
-/// name, as in `Quasidynamic`; offsets count. For gradients see `touch` of `Quasidynamic.vjp`.
+/// `axes` are `"world"` or `"link"`, those of the thing's first link, about whose origin torques are. `params` replace
+/// the model's by name, as in `Quasidynamic`; offsets count. For gradients see `touch` of `Quasidynamic.vjp`.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Wrenches {
     model: Py<Model>,
@@ -125,9 +125,11 @@ impl Wrenches {
     }
 }
 
-/// The taxels of a scene's pads, `[[taxels]]`: those with these names, or all. Their numbers follow each other pad by pad, N in all.
+/// The taxels of a scene's pads, `[[taxels]]`: those with these names, or all. Their numbers follow each other pad by
+/// pad, N in all.
 ///
-/// `params` replace the model's by name, as in `Quasidynamic`; offsets and sizes count. For gradients see `touch` of `Quasidynamic.vjp`.
+/// `params` replace the model's by name, as in `Quasidynamic`; offsets and sizes count. For gradients see `touch` of
+/// `Quasidynamic.vjp`.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Taxels {
     model: Py<Model>,
@@ -175,8 +177,8 @@ impl Taxels {
         felt(&self.of, &[self.of.count()], (self.model.get(), self.rows), q, step)
     }
 
-    /// The signed distance (B, N), m, of each taxel from the nearest shape that its body may touch, at q (B, nq): negative inside, 1000
-    /// where there is none.
+    /// The signed distance (B, N), m, of each taxel from the nearest shape that its body may touch, at q (B, nq):
+    /// negative inside, 1000 where there is none.
     fn distances<'py>(&self, py: Python<'py>, q: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
         let (q, worlds) = Numbers::rows("q", q, self.model.get().of.nq())?;
         check(self.rows, worlds)?;

@@ -42,7 +42,8 @@ fn a_spring_beside_a_command() {
     near(&next(&model, &[0.1, 0.2], &[-0.4, 0.3]), &[(2.0 * -0.4 + 3.0 * 0.5) / 5.0, 0.3]);
 }
 
-/// A commanded joint with damping covers K/(K + d/h) of its way, with armature K/(K + d/h + ε a/h²), and only if asked to.
+/// A commanded joint with damping covers K/(K + d/h) of its way, with armature K/(K + d/h + ε a/h²), and only if asked
+/// to.
 #[test]
 fn damping_and_armature_of_commanded_joints() {
     let mut scene = scene("stiffness = 2\ndamping = { j1 = 0.1 }\narmature = { default = 0.004, j2 = 0.02 }\n");
@@ -109,8 +110,9 @@ fn forces_of_commands() -> Result<()> {
     Ok(())
 }
 
-/// With `effort_limits` a command pulls no harder than its joint can: it goes F/K a step until it is nearer than that, holds a load below F
-/// where K says, and yields to a larger one. Jacobians and gradients by the stiffness are those of the bounded force.
+/// With `effort_limits` a command pulls no harder than its joint can: it goes F/K a step until it is nearer than that,
+/// holds a load below F where K says, and yields to a larger one. Jacobians and gradients by the stiffness are those of
+/// the bounded force.
 #[test]
 fn commands_within_their_efforts() -> Result<()> {
     let mut scene = scene("stiffness = { j1 = 2, j2 = 3 }\n");
@@ -165,8 +167,9 @@ fn slip(kappa: f64, stiffness: f64, most: f64, load: f64) -> f64 {
     high.copysign(load)
 }
 
-/// A commanded joint with dry friction F stays, but for its creep, while its command pulls by less than F, and else stops F/K before it; only if
-/// asked to. Both laws, both forms, every κ; the force, Jacobians and gradients by κ and K in closed form.
+/// A commanded joint with dry friction F stays, but for its creep, while its command pulls by less than F, and else
+/// stops F/K before it; only if asked to. Both laws, both forms, every κ; the force, Jacobians and gradients by κ and K
+/// in closed form.
 #[test]
 fn dry_friction_of_commanded_joints() -> Result<()> {
     let (stiffness, most) = (2.0, 0.05);
@@ -402,7 +405,8 @@ fn a_tendon_with_momentum() -> Result<()> {
     for _ in 0..400 {
         q = world.advance(&q, &[0.9])?.q;
     }
-    // Nothing but the command turns j1, so that at rest its spring has the length 0.9, and j2 is where its own spring rests.
+    // Nothing but the command turns j1, so that at rest its spring has the length 0.9, and j2 is where its own spring
+    // rests.
     let rest: [f64; 2] = [0.9 - 0.5 * 0.4, 0.4];
     assert!((q[0] - rest[0]).abs() < 1e-6 && (q[1] - rest[1]).abs() < 1e-6, "{q:?} is not {rest:?}");
     assert!(world.velocity().iter().all(|v| v.abs() < 1e-6), "{:?}", world.velocity());

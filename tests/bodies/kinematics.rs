@@ -1,5 +1,5 @@
-//! Poses, screws and point Jacobians against recorded positions, closed forms and central differences, for every kind of
-//! joint.
+//! Poses, screws and point Jacobians against recorded positions, closed forms and central differences, for every kind
+//! of joint.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
@@ -141,7 +141,8 @@ fn jacobians_are_the_velocities_of_points() -> Result<()> {
             moving += usize::from(numbers(&column).iter().any(|x| x.abs() > 1e-3));
         }
     }
-    // Bodies times the directions that move them: 6, 7, 8 of the door or so, 3, 3, and up to 3 + 1 + 1 + 6 of the robot.
+    // Bodies times the directions that move them: 6, 7, 8 of the door or so, 3, 3, and up to 3 + 1 + 1 + 6 of the
+    // robot.
     assert!(moving > 50, "only {moving} columns were not zero");
     Ok(())
 }

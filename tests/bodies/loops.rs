@@ -24,7 +24,8 @@ fn scene(more: &str) -> Scene {
     Scene::from_toml(&text, "tests/joints").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The angles of crank, coupler and follower where the loop is closed, by the law of cosines; the coupler's is relative to the crank.
+/// The angles of crank, coupler and follower where the loop is closed, by the law of cosines; the coupler's is relative
+/// to the crank.
 fn closed(crank: f64) -> [f64; 3] {
     let (x, y) = (CRANK * crank.cos(), CRANK * crank.sin());
     let (dx, dy) = (GROUND - x, -y);
@@ -86,7 +87,8 @@ fn a_driven_linkage() -> Result<()> {
     Ok(())
 }
 
-/// A torque T on the follower turns the crank by T · ratio/K, and pulls the points F/k apart, F being its force at the follower's end.
+/// A torque T on the follower turns the crank by T · ratio/K, and pulls the points F/k apart, F being its force at the
+/// follower's end.
 #[test]
 fn a_loaded_linkage() -> Result<()> {
     let model = model(&scene(""));

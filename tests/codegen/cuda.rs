@@ -23,8 +23,9 @@ static Dimension blockIdx, blockDim, gridDim, threadIdx;
 namespace cuda {
 ";
 
-/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, in a single thread that does one after
-/// the other, and hands back what the second wrote. The third is one too many: a place says that there are two.
+/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, in a single thread that
+/// does one after the other, and hands back what the second wrote. The third is one too many: a place says that there
+/// are two.
 fn through_cuda(name: &str, printed: &Printed) -> String {
     let (read, written) = (printed.trace.operands(), printed.trace.results());
     let function = format!("{name}_{}", printed.name);

@@ -115,7 +115,8 @@ fn dynamics_that_cannot_be_printed_are_an_error_that_says_why() {
     assert!(error.contains("gradient") && error.contains("inverse_dynamics_derivatives"), "{error}");
 }
 
-/// The table of inertias in the code is the scene's, and what it says of a body is true: with twice the numbers M is twice as much.
+/// The table of inertias in the code is the scene's, and what it says of a body is true: with twice the numbers M is
+/// twice as much.
 #[test]
 fn inertias_are_operands_in_the_order_that_the_header_says() {
     let model: Model = states::model("hand_ball");

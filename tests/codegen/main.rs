@@ -1,5 +1,5 @@
-//! The printed C has the bits of the lanes: compiled with the machine's compiler, at random states, in the step, its gradients
-//! and its Jacobians, and in rigid-body dynamics. Without a compiler these tests say that they were skipped.
+//! The printed C has the bits of the lanes: compiled with the machine's compiler, at random states, in the step, its
+//! gradients and its Jacobians, and in rigid-body dynamics. Without a compiler these tests say that they were skipped.
 
 mod cuda;
 mod dynamics;
@@ -166,8 +166,8 @@ fn what_is_alike_is_printed_once() {
     assert!(2 * printed < operations, "{printed} of {operations} operations are printed");
 }
 
-/// A gripper with parallel pads and a box, by Coulomb's law: contacts of a kind share their functions, and the cold step is a call of the one
-/// from given forces. It was 22 MB.
+/// A gripper with parallel pads and a box, by Coulomb's law: contacts of a kind share their functions, and the cold
+/// step is a call of the one from given forces. It was 22 MB.
 #[test]
 fn a_gripper_is_printed_in_less_than_six_megabytes() {
     let Some(compiler) = compiler() else { return };

@@ -147,7 +147,8 @@ fn a_ball_falls_into_a_cup() {
         .object(Object::rigid("ball", Shape::sphere(radius), 0.1).at([0.012, 0.0, 0.09]));
     let q = left_alone(&scene, 300);
     let [_, _, bottom] = CUP;
-    // The hull of the cup would hold the ball above its rim. Off the axis the ball may touch the wall: no lower than the bottom.
+    // The hull of the cup would hold the ball above its rim. Off the axis the ball may touch the wall: no lower than
+    // the bottom.
     let height = q[2] - radius - bottom;
     assert!((-2e-3..2e-3).contains(&height), "{height} above the bottom: {q:?}");
     assert!(q[0].hypot(q[1]) < 0.04 - radius + 2e-3, "{q:?}");

@@ -194,12 +194,12 @@ fn random_rows(random: &mut ChaCha8Rng, reach: [f64; 6]) -> [f64; 6] {
     reach.map(|reach| random.random_range(-reach..reach))
 }
 
-/// A jump of forces, N, and of the motion, m and rad: above what halving steps of a path 50 times leaves of a smooth change, and
-/// well below the change itself.
+/// A jump of forces, N, and of the motion, m and rad: above what halving steps of a path 50 times leaves of a smooth
+/// change, and well below the change itself.
 const JUMP: f64 = 1e-4;
 
-/// A body rolls, slides and turns over another within some degrees of alignment: its step's total force and moment and its
-/// motion have no jump, though contact points come and go.
+/// A body rolls, slides and turns over another within some degrees of alignment: its step's total force and moment and
+/// its motion have no jump, though contact points come and go.
 #[test]
 fn forces_are_continuous() -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(11);
@@ -318,8 +318,9 @@ fn gradients_by_sizes_through_a_step() -> Result<()> {
     Ok(())
 }
 
-/// Cans as meshes, with far more corners on a cap than a pair has room for: they stand, on the ground and on each other, as a can does, and
-/// no contact has next to no weight at almost no height, which would take a solver very many steps.
+/// Cans as meshes, with far more corners on a cap than a pair has room for: they stand, on the ground and on each
+/// other, as a can does, and no contact has next to no weight at almost no height, which would take a solver very many
+/// steps.
 #[test]
 fn cans_with_many_corners_stand() -> Result<()> {
     let (radius, half) = (0.03, 0.05);

@@ -106,7 +106,8 @@ fn a_ball_of_another_size_is_that_ball() -> Result<()> {
             })
             .map(|run| run.expect("two rollouts"));
     assert!(apart(&q, &other_q) < ROUNDING, "{:e}", apart(&q, &other_q));
-    // The fused rollout's own sweep against the graph of all steps; gradients are of the order of one, by the size of ten.
+    // The fused rollout's own sweep against the graph of all steps; gradients are of the order of one, by the size of
+    // ten.
     assert!(apart(&by_u, &by_other_u) < 1e-8, "{:e}", apart(&by_u, &by_other_u));
     let place = ball.model().pairs.pairs[0].b * Shape::SIZES;
     assert!((by_size[place] - by_radius[0]).abs() < 1e-8 * by_radius[0].abs(), "{} {}", by_size[place], by_radius[0]);

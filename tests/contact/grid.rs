@@ -16,8 +16,8 @@ use support::states::Random;
 
 /// How far distances may be from the mesh, m.
 const TOLERANCE: f64 = 5e-4;
-/// What friction at a quarter of its limit creeps by in a step under the heaviest thing here, m: 2 r/((1 − r²) μ κ f) with r = 1/4,
-/// μ = 0.5, κ = 10⁴ and f = 2.9 N is 3.7e-5 (docs/limits.md).
+/// What friction at a quarter of its limit creeps by in a step under the heaviest thing here, m: 2 r/((1 − r²) μ κ f)
+/// with r = 1/4, μ = 0.5, κ = 10⁴ and f = 2.9 N is 3.7e-5 (docs/limits.md).
 const CREEP: f64 = 3e-5;
 
 fn grid(mesh: Triangles, tolerance: f64) -> Vec<Collision> {
@@ -32,7 +32,8 @@ fn model(scene: &Scene) -> Model {
     Model::new(scene, DType::F64, &Device::Cpu).unwrap()
 }
 
-/// The configuration after so many steps without commands, all solved; nothing moves in the last by more than [`CREEP`].
+/// The configuration after so many steps without commands, all solved; nothing moves in the last by more than
+/// [`CREEP`].
 fn settled(scene: &Scene, steps: usize) -> Vec<f64> {
     let model = model(scene);
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
@@ -122,7 +123,8 @@ fn a_mug_hangs_on_a_hook() {
     assert!((lifted - mass * 9.81).abs() < 0.01 * mass * 9.81, "{lifted} N");
 }
 
-/// A hand without an arm: two fingers side by side, which reach through a mug's handle, and a thumb with a round tip outside of it.
+/// A hand without an arm: two fingers side by side, which reach through a mug's handle, and a thumb with a round tip
+/// outside of it.
 const HAND: &str = r#"<robot name="hand">
 <link name="palm"><inertial><mass value="0.3"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="close" type="prismatic"><parent link="palm"/><child link="fingers"/><axis xyz="1 0 0"/>
@@ -136,8 +138,8 @@ const HAND: &str = r#"<robot name="hand">
   <collision><geometry><sphere radius="0.008"/></geometry></collision></link>
 </robot>"#;
 
-/// How far the hand's fingers and thumb are from the handle as the circle that the mesh is made after, in a configuration of mug and hand, m:
-/// negative where they are inside.
+/// How far the hand's fingers and thumb are from the handle as the circle that the mesh is made after, in a
+/// configuration of mug and hand, m: negative where they are inside.
 fn from_handle(q: &[f64]) -> f64 {
     let ([x, z], [circle, tube]) = MUG_HANDLE;
     let turn = UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(q[3], q[4], q[5], q[6]));
@@ -154,9 +156,9 @@ fn from_handle(q: &[f64]) -> f64 {
     fingers.chain([thumb]).map(away).fold(f64::INFINITY, f64::min)
 }
 
-/// A hand closes round a mug's handle, lifts it by 10 cm and holds it there for 600 steps: the base's spring carries the mug's weight and
-/// gives by that over its stiffness, nothing is deeper in the handle than the grid may be wrong, and the mug is as high as the hand but for 2 mm,
-/// twice what friction lets it creep in that time.
+/// A hand closes round a mug's handle, lifts it by 10 cm and holds it there for 600 steps: the base's spring carries
+/// the mug's weight and gives by that over its stiffness, nothing is deeper in the handle than the grid may be wrong,
+/// and the mug is as high as the hand but for 2 mm, twice what friction lets it creep in that time.
 #[test]
 fn a_hand_lifts_a_mug_by_its_handle() {
     let (mass, base, lift, hold) = (0.3, 1000.0, 0.1, 600);
@@ -258,8 +260,9 @@ fn configuration(model: &Model, random: &mut Random) -> Vec<f64> {
     integrate(model, &home, &by)
 }
 
-/// Gradients of a cost of what comes next and of forces, by q and by the sizes, against central differences. Second derivatives of the grid
-/// are continuous, third ones jump from cell to cell, so that differences are off by as much as their step is long.
+/// Gradients of a cost of what comes next and of forces, by q and by the sizes, against central differences. Second
+/// derivatives of the grid are continuous, third ones jump from cell to cell, so that differences are off by as much as
+/// their step is long.
 #[test]
 fn gradients_against_differences() {
     let model = model(&scene());
@@ -350,8 +353,8 @@ fn scenes_with_grids() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Meshes of a URDF's and an MJCF's links have grids for round things, of all links or of those that are named, and their hulls or parts for
-/// others; a ball sees the grid alone.
+/// Meshes of a URDF's and an MJCF's links have grids for round things, of all links or of those that are named, and
+/// their hulls or parts for others; a ball sees the grid alone.
 #[test]
 fn links_with_grids() {
     let folder = std::env::temp_dir().join(format!("fingertip-link-grids-{}", std::process::id()));

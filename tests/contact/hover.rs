@@ -158,7 +158,8 @@ fn in_a_scene_file() {
     }
 }
 
-/// Who says nothing of κ gets 10⁴, or with light things the κ with which none rests higher than a twentieth of its size, and a note of it.
+/// Who says nothing of κ gets 10⁴, or with light things the κ with which none rests higher than a twentieth of its
+/// size, and a note of it.
 #[test]
 fn by_default() {
     let of = |mass: f64, more: &str| {
@@ -206,7 +207,8 @@ fn as_an_override() {
     }
 }
 
-/// A cube of 2 cm and 8 g rests a centimetre above a half-space at κ = 1e4: that is said. Shipped scenes have nothing to say.
+/// A cube of 2 cm and 8 g rests a centimetre above a half-space at κ = 1e4: that is said. Shipped scenes have nothing
+/// to say.
 #[test]
 fn warnings() {
     let cube = Object::rigid("cube", Shape::cuboid([0.01; 3]), 0.008);

@@ -18,11 +18,12 @@ const KINDS: [&str; 7] = ["sphere", "capsule", "box", "cylinder", "ellipsoid", "
 /// Worlds of each pair of kinds: 500, or `FINGERTIP_WORLDS` at length.
 static WORLDS: LazyLock<usize> =
     LazyLock::new(|| std::env::var("FINGERTIP_WORLDS").map_or(500, |n| n.parse().expect("a number")));
-/// Steps after which all bodies are apart. A step moves by gaps that are linear in it, and large turns leave something to the
-/// next; seven steps are the most seen, of ellipsoids that roll out of a half-space.
+/// Steps after which all bodies are apart. A step moves by gaps that are linear in it, and large turns leave something
+/// to the next; seven steps are the most seen, of ellipsoids that roll out of a half-space.
 const STEPS: usize = 12;
-/// Corners within 5° of the normal take part in a contact. A body that turns by less in the first step leaves none of them deeper than the
-/// overlap was; one that turns by more may come down onto others, and parts in the steps that follow.
+/// Corners within 5° of the normal take part in a contact. A body that turns by less in the first step leaves none of
+/// them deeper than the overlap was; one that turns by more may come down onto others, and parts in the steps that
+/// follow.
 const TURN: f64 = 5.0 * std::f64::consts::PI / 180.0;
 
 /// Of this part of the worlds at most: seen of 2 in 500, where flat sides meet.
@@ -83,7 +84,8 @@ fn numbers(pose: &Isometry3<f64>) -> [f64; 7] {
 }
 
 impl Batch {
-    /// Overlapping bodies in random places, sizes by `pair`; without gravity, so that nothing but the contact moves them.
+    /// Overlapping bodies in random places, sizes by `pair`; without gravity, so that nothing but the contact moves
+    /// them.
     fn new(
         moves: Moves,
         n: usize,
@@ -175,7 +177,8 @@ impl Batch {
         rows(&self.q).into_iter().zip(rows(to)).map(of_world).collect()
     }
 
-    /// Distances before and after each step, until all are apart, and how far the first one turns a body; every step must be solved.
+    /// Distances before and after each step, until all are apart, and how far the first one turns a body; every step
+    /// must be solved.
     fn part(&self, name: &str, steps: usize) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
         let step = Quasidynamic::new(&self.model, &self.parameters)?;
         let mut q = self.q.clone();
@@ -249,8 +252,8 @@ fn every_pair_parts() -> Result<()> {
     Ok(())
 }
 
-/// A body that does not turn is out after one step: the separation along a fixed normal is linear in its motion and never
-/// more than the distance. Of pairs with a formula, whose first contact is the distance itself.
+/// A body that does not turn is out after one step: the separation along a fixed normal is linear in its motion and
+/// never more than the distance. Of pairs with a formula, whose first contact is the distance itself.
 #[test]
 fn one_step_parts_what_does_not_turn() -> Result<()> {
     let mut random = Random::new(62);

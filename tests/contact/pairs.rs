@@ -11,7 +11,8 @@ use support::values;
 
 /// Rounding of lengths below a metre, through a few tens of operations.
 const ROUNDING: f64 = 1e-13;
-/// coal's own error on curved shapes, whose distances it finds by iteration; parry's is up to 2e-5 apart and 1e-3 of the depth inside.
+/// coal's own error on curved shapes, whose distances it finds by iteration; parry's is up to 2e-5 apart and 1e-3 of
+/// the depth inside.
 const ITERATIVE: f64 = 1e-5;
 /// An error ε in φ leaves √(2 ε R) in the place on a round body.
 const ITERATIVE_PLACE: f64 = 3e-3;

@@ -18,7 +18,8 @@ fn reach(hull: &Hull, along: &Vector3<f64>) -> f64 {
     hull.vertices().iter().map(|&v| along.dot(&Vector3::from(v))).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Of two convex bodies, one in the other, the largest difference of their reaches along any direction is the distance by which one sticks out.
+/// Of two convex bodies, one in the other, the largest difference of their reaches along any direction is the distance
+/// by which one sticks out.
 #[test]
 fn what_is_left_out_is_told() {
     let random = &mut ChaCha8Rng::seed_from_u64(8);

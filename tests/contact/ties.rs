@@ -1,5 +1,5 @@
-//! Derivatives where faces, edges or axes meet exactly, as they do at everybody's home pose: those of the smooth motion where there is one,
-//! else between the one-sided ones.
+//! Derivatives where faces, edges or axes meet exactly, as they do at everybody's home pose: those of the smooth motion
+//! where there is one, else between the one-sided ones.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
@@ -8,7 +8,8 @@ use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
 use support::{numbers, oracle, row};
 
-/// Steps by which one-sided differences are taken, rad and m: what is parallel but for rounding is on the scale of the first.
+/// Steps by which one-sided differences are taken, rad and m: what is parallel but for rounding is on the scale of the
+/// first.
 const STEPS: [f64; 3] = [1e-8, 1e-7, 1e-6];
 /// What differences lose, relative to the largest derivative of their kind.
 const LOST: f64 = 1e-5;

@@ -21,7 +21,8 @@ const MASS: f64 = 0.5;
 const RADIUS: f64 = 0.05;
 const INERTIA: f64 = 0.4 * MASS * RADIUS * RADIUS;
 const GAMMA: f64 = 0.004;
-/// Of a solution against its closed form, relative: the residual is 1e-12, and torques at their limit keep 1e-3 of that.
+/// Of a solution against its closed form, relative: the residual is 1e-12, and torques at their limit keep 1e-3 of
+/// that.
 const EXACT: f64 = 1e-9;
 
 fn params(kappa: f64, torsion: f64, friction: Friction) -> Params {
@@ -167,8 +168,8 @@ fn turned(scene: &Scene, steps: usize) -> f64 {
     (quaternion * start.inverse()).angle()
 }
 
-/// A pill held off its middle by `off` turns about the contacts' axis, unless these resist with as much as its weight asks for:
-/// 2 γ f ≥ m g off by Coulomb's law, and m g/(2 μ f) + m g off/(2 γ f) ≤ 1 by the relaxed one.
+/// A pill held off its middle by `off` turns about the contacts' axis, unless these resist with as much as its weight
+/// asks for: 2 γ f ≥ m g off by Coulomb's law, and m g/(2 μ f) + m g off/(2 γ f) ≤ 1 by the relaxed one.
 #[test]
 fn a_pinched_pill() {
     let (off, weight, press, mu) = (0.02, 0.1 * G, 10.0, 0.5);
@@ -271,7 +272,8 @@ fn rollouts() -> Result<()> {
     Ok(())
 }
 
-/// Where Coulomb's law is not settled, the answer and its gradients are the relaxed law's with the scene's coefficients, in both forms.
+/// Where Coulomb's law is not settled, the answer and its gradients are the relaxed law's with the scene's
+/// coefficients, in both forms.
 #[test]
 fn an_unsettled_answer_is_the_relaxed_laws() -> Result<()> {
     /// Of gradients, relative to the largest: those of Coulomb's law are solved with another factor.
@@ -323,8 +325,8 @@ fn an_unsettled_answer_is_the_relaxed_laws() -> Result<()> {
     Ok(())
 }
 
-/// Contacts so stiff that their gaps are little more than rounding: what slides and what turns share the normal force evenly all the same, and a
-/// solved answer is in its cones. It was outside by 2.3e-6.
+/// Contacts so stiff that their gaps are little more than rounding: what slides and what turns share the normal force
+/// evenly all the same, and a solved answer is in its cones. It was outside by 2.3e-6.
 #[test]
 fn a_solved_answer_is_in_its_cones() {
     /// Relative, of the optimality conditions.

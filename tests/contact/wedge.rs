@@ -62,8 +62,8 @@ fn gradients(step: &Quasidynamic) -> Result<Vec<(String, Vec<f64>)>> {
     Ok(vars.into_iter().map(of).collect())
 }
 
-/// By both laws, with and without torsional friction and in both forms: the step, its Jacobians and its gradients are those of the relaxed law in the scene
-/// without friction; the next step has friction again.
+/// By both laws, with and without torsional friction and in both forms: the step, its Jacobians and its gradients are
+/// those of the relaxed law in the scene without friction; the next step has friction again.
 #[test]
 fn a_wedged_ball_gets_out_without_friction() -> Result<()> {
     for friction in Friction::ALL {

@@ -92,8 +92,8 @@ fn single_precision_has_the_bits_of_the_cpu() -> Result<()> {
     Ok(())
 }
 
-/// The shapes' contacts where they would be if the second body's surface were further out by so much at each contact, as a
-/// candle expression of a tracked tensor (nc); contact 0 of one world comes as no number.
+/// The shapes' contacts where they would be if the second body's surface were further out by so much at each contact,
+/// as a candle expression of a tracked tensor (nc); contact 0 of one world comes as no number.
 #[derive(Debug)]
 struct Swollen {
     by: Var,
@@ -204,7 +204,8 @@ fn copied() -> Option<usize> {
     }
 }
 
-/// A step with a user's own contacts and its gradients: the host sees a report of each world, and whether its q and its contacts can be used.
+/// A step with a user's own contacts and its gradients: the host sees a report of each world, and whether its q and its
+/// contacts can be used.
 #[test]
 fn a_step_stays_on_the_device() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
@@ -224,8 +225,8 @@ fn a_step_stays_on_the_device() -> Result<()> {
     Ok(())
 }
 
-/// Operations by themselves: kinematics, differences of configurations and rigid-body dynamics, of operands that are views with
-/// other strides than rows have.
+/// Operations by themselves: kinematics, differences of configurations and rigid-body dynamics, of operands that are
+/// views with other strides than rows have.
 #[test]
 fn operations_have_the_bits_of_the_cpu() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };

@@ -1,5 +1,6 @@
-//! The step on a GPU, or on cuda/emulator, against the step on the CPU: the same bits in double precision, for values, gradients
-//! and Jacobians. Where there is no device the tests say that they were skipped, or fail if FINGERTIP_CUDA is set.
+//! The step on a GPU, or on cuda/emulator, against the step on the CPU: the same bits in double precision, for values,
+//! gradients and Jacobians. Where there is no device the tests say that they were skipped, or fail if FINGERTIP_CUDA is
+//! set.
 
 mod composed;
 mod second_order;
@@ -20,7 +21,8 @@ const RANGES: Ranges =
 const WORLDS: usize = 37;
 /// Its world with numbers a million times as large.
 const FAR: usize = 36;
-/// Sums on a GPU add in another order than on the CPU, and logarithms and angles end in other bits, relative to the largest number.
+/// Sums on a GPU add in another order than on the CPU, and logarithms and angles end in other bits, relative to the
+/// largest number.
 const ROUNDING: f64 = 1e-12;
 
 type Named = Vec<(&'static str, Tensor)>;
@@ -131,7 +133,8 @@ fn step(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<(Named
     Ok((all, result.reports))
 }
 
-/// The bits of the CPU. On a card, logarithms and angles end in other bits in [`FAR`], and so do sums that it is part of.
+/// The bits of the CPU. On a card, logarithms and angles end in other bits in [`FAR`], and so do sums that it is part
+/// of.
 fn assert_same(name: &str, found: &[(&'static str, Tensor)], expected: &[(&'static str, Tensor)]) {
     assert_eq!(found.len(), expected.len());
     let is_emulated = std::env::var_os("EMULATED_CACHE").is_some();
@@ -229,8 +232,8 @@ fn rollouts_and_their_gradients_have_the_bits_of_the_cpu() -> Result<()> {
     Ok(())
 }
 
-/// In single precision worlds that are not solved are done again in double precision. Builds for all instruction sets have lanes
-/// of single precision, whose bits these are; others are as far from the double ones as rounding takes them.
+/// In single precision worlds that are not solved are done again in double precision. Builds for all instruction sets
+/// have lanes of single precision, whose bits these are; others are as far from the double ones as rounding takes them.
 #[test]
 fn single_precision_is_the_cpus_or_near_the_double_one() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };

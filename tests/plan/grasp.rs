@@ -41,8 +41,8 @@ fn least_efforts_are_those_of_the_reference() {
     }
 }
 
-/// Two fingers on sliders press a cube of weight G from both sides: friction carries it if both press with G/(2μ), which is
-/// the least; the torques are these forces.
+/// Two fingers on sliders press a cube of weight G from both sides: friction carries it if both press with G/(2μ),
+/// which is the least; the torques are these forces.
 #[test]
 fn two_fingers_carry_by_friction() {
     let (weight, mu) = (3.0, 0.4);
@@ -70,8 +70,8 @@ fn two_fingers_carry_by_friction() {
     assert!(one.least_effort(0.0).is_none());
 }
 
-/// A particle of weight G on a slope: f is −g, so that the margin is f_n − ‖f_t‖/μ = G (cos θ − sin θ/μ), negative where it
-/// is steeper than friction holds; and up to there an effort has the reserve.
+/// A particle of weight G on a slope: f is −g, so that the margin is f_n − ‖f_t‖/μ = G (cos θ − sin θ/μ), negative
+/// where it is steeper than friction holds; and up to there an effort has the reserve.
 #[test]
 fn the_margin_on_a_slope() {
     let (weight, mu) = (3.0, 0.4);
@@ -96,9 +96,10 @@ fn sizes_that_do_not_fit() {
     assert!(Balance::with_friction(&jacobian, friction, &g, &[0]).unwrap_err().to_string().contains("6 rows"));
 }
 
-/// A hand that has closed overlaps nothing and touches the pill; the same seed gives the same grasp; and what can be squeezed
-/// as hard as one likes stays in place in simulation, within half a millimetre, also when it is pushed, if its contacts have
-/// the reserve for the pushes. On the edges of its friction cones seed 0 slid by 1.5 mm/s, and was lost when pushed.
+/// A hand that has closed overlaps nothing and touches the pill; the same seed gives the same grasp; and what can be
+/// squeezed as hard as one likes stays in place in simulation, within half a millimetre, also when it is pushed, if its
+/// contacts have the reserve for the pushes. On the edges of its friction cones seed 0 slid by 1.5 mm/s, and was lost
+/// when pushed.
 #[test]
 fn force_closure_holds() {
     let scene = Scene::load("assets/scenes/teaching_hand_item.toml").unwrap();

@@ -1,4 +1,5 @@
-//! The scenes in `cases`, which did not come to rest at 45071e6: reports of people who do this work, and random searches.
+//! The scenes in `cases`, which did not come to rest at 45071e6: reports of people who do this work, and random
+//! searches.
 
 use std::path::Path;
 
@@ -70,8 +71,8 @@ fn a_pinched_pen_is_held() {
     check("00_pinch_pen.toml", held);
 }
 
-/// Off the fingers' axis normal forces push it farther down, and it falls without friction that is stiffer than they are. With that it creeps,
-/// by ten times less with a ratio ten times as large.
+/// Off the fingers' axis normal forces push it farther down, and it falls without friction that is stiffer than they
+/// are. With that it creeps, by ten times less with a ratio ten times as large.
 #[test]
 fn a_pen_off_the_axis_is_held_by_stiffer_friction() {
     let text = texts("00_pinch_pen.toml")[1].replace("position = [0.0, 0.0, 0.0]", "position = [0.0, 0.0, -0.005]");
@@ -87,8 +88,8 @@ fn a_pen_off_the_axis_is_held_by_stiffer_friction() {
     assert!((times / 10.0 - 1.0).abs() < 0.1, "{times}");
 }
 
-/// Above the groove of two rails, by the rule of Pythagoras: (18 mm + gap)² = (12 mm)² + z². The gap is that of one contact on each
-/// rail at least, and of two at most.
+/// Above the groove of two rails, by the rule of Pythagoras: (18 mm + gap)² = (12 mm)² + z². The gap is that of one
+/// contact on each rail at least, and of two at most.
 #[test]
 fn a_pen_on_rails_rests_in_the_groove() {
     let rests = |name: &str, outcome: &Outcome| {

@@ -15,7 +15,8 @@ use support::states::Random;
 const THINGS: usize = 256;
 /// Where all things come to rest.
 const SURE: [&str; 5] = ["half-space", "box", "hull", "standing cylinder", "bowl of hulls"];
-/// Where some go back and forth for ever, by up to 1 mm and 0.2 rad a step: their edges or rims lie on edges, or they lie between cylinder and floor.
+/// Where some go back and forth for ever, by up to 1 mm and 0.2 rad a step: their edges or rims lie on edges, or they
+/// lie between cylinder and floor.
 const UNSURE: [&str; 3] = ["lying cylinder", "round rails", "square rails"];
 /// What is not right there, at most.
 const NOT_YET: f64 = 0.05;

@@ -46,7 +46,8 @@ pub struct Draw {
     /// Largest extent of the things, m.
     pub size: f64,
     hulls: Vec<Vec<[f64; 3]>>,
-    /// How far their points are off at most, m: so deep what is noisy may be in others, as its sides are those of all points.
+    /// How far their points are off at most, m: so deep what is noisy may be in others, as its sides are those of all
+    /// points.
     pub noise: f64,
     /// How many things.
     things: usize,
@@ -99,7 +100,8 @@ pub fn entry(name: &str, shape: &Shape, mass: Option<f64>, pose: &Isometry3<f64>
     )
 }
 
-/// Corners of a box with points on its sides, or of a prism, each off its place by up to the second number along each axis.
+/// Corners of a box with points on its sides, or of a prism, each off its place by up to the second number along each
+/// axis.
 fn noisy(size: f64, random: &mut Random) -> (Vec<[f64; 3]>, f64) {
     let half: [f64; 3] = std::array::from_fn(|_| size * random.between(0.2, 0.5));
     let mut points: Vec<Vector3<f64>> = Vec::new();

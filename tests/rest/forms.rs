@@ -60,7 +60,8 @@ fn forces(text: &str, outcome: &Outcome) -> (Vector3<f64>, Vector3<f64>) {
     sum
 }
 
-/// On the floor and on a box: level, carried with m g, without torque, and as high as one to a dozen contacts that share the weight.
+/// On the floor and on a box: level, carried with m g, without torque, and as high as one to a dozen contacts that
+/// share the weight.
 #[test]
 fn heights_and_forces() {
     let (mass, kappa) = (0.1, 1e5);
@@ -215,7 +216,8 @@ fn tilts(text: &str, axis: Vector3<f64>) -> [f64; 3] {
     })
 }
 
-/// With `rolling = false` gravity pulls as at the step's start: a tilt falls to 1 − K/P of it, and beyond K/P 2 it grows.
+/// With `rolling = false` gravity pulls as at the step's start: a tilt falls to 1 − K/P of it, and beyond K/P 2 it
+/// grows.
 #[test]
 fn the_frozen_step_overshoots() {
     let (mass, kappa, [x, y, c]) = (0.02, 1e6, [0.03, 0.02, 0.01]);
@@ -246,8 +248,8 @@ struct Turns {
 }
 
 impl Turns {
-    /// What becomes of a tilt in a step, as docs/rolling.md has it: (1 − r + s)/(1 + s) of it, with r = m g l/P what gravity asks, l = ρ − c, s
-    /// what resists beside P = ε (I + m c²)/h²: m g f(l − b)/P. And r.
+    /// What becomes of a tilt in a step, as docs/rolling.md has it: (1 − r + s)/(1 + s) of it, with r = m g l/P what
+    /// gravity asks, l = ρ − c, s what resists beside P = ε (I + m c²)/h²: m g f(l − b)/P. And r.
     fn falls(&self, [radius, c]: [f64; 2], [h, epsilon]: [f64; 2], smooth: f64) -> [f64; 2] {
         let (factor, weight, l) = (epsilon / (h * h), self.mass * GRAVITY, radius - c);
         let held = factor * (self.inertia + self.mass * c * c);
@@ -258,7 +260,8 @@ impl Turns {
     }
 }
 
-/// A plank on a lying cylinder comes level in the same way, K = m g (ρ − c); so does a pen across it, which is a line itself.
+/// A plank on a lying cylinder comes level in the same way, K = m g (ρ − c); so does a pen across it, which is a line
+/// itself.
 #[test]
 fn a_plank_on_a_cylinder_comes_level() {
     let (mass, radius, c, kappa) = (0.1, 0.06, 0.01, 1e6);
@@ -348,11 +351,13 @@ fn a_lens_rolls_level() {
 
 /// A pen that is this far from where it was is not held, m.
 const LOST: f64 = 0.03;
-/// Of a hundred pens, so many are not still, at most: those that cross the fingers turn about the line between them, with one contact each, by
-/// less than a milliradian a step, and those nearly along them roll until they lie along them.
+/// Of a hundred pens, so many are not still, at most: those that cross the fingers turn about the line between them,
+/// with one contact each, by less than a milliradian a step, and those nearly along them roll until they lie along
+/// them.
 const PENS: usize = 45;
 
-/// Two round fingers press a pen with 5 N: it stays in every direction across the line between them, however little it leans.
+/// Two round fingers press a pen with 5 N: it stays in every direction across the line between them, however little it
+/// leans.
 #[test]
 fn a_pen_in_every_direction() {
     let case = include_str!("cases/00_pinch_pen.toml");

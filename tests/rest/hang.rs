@@ -77,8 +77,8 @@ fn a_plate_hangs_for_a_thousand_steps() {
     }
 }
 
-/// A small swing θ becomes (1 − r + s) θ/(1 + s). With M = m g l and what the step bears, m l² and 1/tr I⁻¹ times ε/h², s is what M has
-/// beyond that over ε (I + m l²)/h²; and 0 where r is small.
+/// A small swing θ becomes (1 − r + s) θ/(1 + s). With M = m g l and what the step bears, m l² and 1/tr I⁻¹ times ε/h²,
+/// s is what M has beyond that over ε (I + m l²)/h²; and 0 where r is small.
 #[test]
 fn a_swing_goes_as_the_closed_form() {
     let (mass, g, [x, y, z]) = (0.1, 9.81, [0.005_f64, 0.02, 0.03]);

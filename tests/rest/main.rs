@@ -1,9 +1,9 @@
-//! Does what is let go come to rest? Random things of all shapes on all kinds of supports, the scenes of reports that did not,
-//! and closed forms.
+//! Does what is let go come to rest? Random things of all shapes on all kinds of supports, the scenes of reports that
+//! did not, and closed forms.
 //!
 //! `FINGERTIP_WORLDS=10000` drops so many things, the usual number takes seconds; `FINGERTIP_SEED=1` other ones;
-//! `FINGERTIP_SCENE=17` only those of one scene of that seed; `FINGERTIP_IMPRATIO=100` by Coulomb's law with friction so much
-//! stiffer; with `FINGERTIP_REPORT=1` what is not right is printed and does not fail.
+//! `FINGERTIP_SCENE=17` only those of one scene of that seed; `FINGERTIP_IMPRATIO=100` by Coulomb's law with friction
+//! so much stiffer; with `FINGERTIP_REPORT=1` what is not right is printed and does not fail.
 
 mod cases;
 mod defaults;
@@ -26,7 +26,8 @@ const STEPS: usize = 400;
 const LONGER: usize = 4000;
 /// What moves is seen in the last steps.
 const LAST: usize = 10;
-/// Less motion of the surface in a step is none, in sizes: the solver's 1e-8 of the forces moves what they balance by less.
+/// Less motion of the surface in a step is none, in sizes: the solver's 1e-8 of the forces moves what they balance by
+/// less.
 const STILL: f64 = 1e-6;
 /// Creep: each contact uses at most this share of its friction cone. What needs more slides, and loses height by it.
 const SHARE: f64 = 0.5;
@@ -38,12 +39,14 @@ const SOFT: f64 = 0.5;
 const ROUNDING: f64 = 1e-8;
 /// What goes somewhere gets at least so much of its path away from where it was; what alternates comes back.
 const ALTERNATES: f64 = 0.5;
-/// Work against gravity and springs above the start, in m g times the size, besides what contacts push to where they hover.
+/// Work against gravity and springs above the start, in m g times the size, besides what contacts push to where they
+/// hover.
 const THROWN: f64 = 0.02;
 
 /// Everything rests on these, but for ellipsoids that fall by more than their size in a step.
 const SURE: [&str; 3] = ["half-space", "box", "standing cylinder"];
-/// What is not right yet, of all things, at most: three quarters are in cells that fall by more than their size in a step.
+/// What is not right yet, of all things, at most: three quarters are in cells that fall by more than their size in a
+/// step.
 const NOT_YET: f64 = 0.08;
 /// The same, of what does not fall so.
 const NOT_YET_GENTLE: f64 = 0.04;

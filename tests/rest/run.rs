@@ -45,8 +45,8 @@ pub struct Outcome {
     /// How deep bodies are in each other at the end at most, and what κ and noise explain.
     pub depth: f64,
     pub hover: f64,
-    /// The largest rise of energy in one of the last hundred steps, over what a step may raise it by, and that of work against gravity and
-    /// springs above the start, J.
+    /// The largest rise of energy in one of the last hundred steps, over what a step may raise it by, and that of work
+    /// against gravity and springs above the start, J.
     pub rise: f64,
     pub thrown: f64,
     /// The largest rise of energy in one of the last hundred steps.
@@ -221,8 +221,8 @@ impl Lone {
         least
     }
 
-    /// How far static friction gives way in a step at most, m: `Params::kappa`'s formula for a contact that carries an eighth of
-    /// the lightest thing and uses [`SHARE`] of its cone.
+    /// How far static friction gives way in a step at most, m: `Params::kappa`'s formula for a contact that carries an
+    /// eighth of the lightest thing and uses [`SHARE`] of its cone.
     fn creep(&self) -> f64 {
         let lightest = self.things.iter().map(|t| t.mass).fold(f64::INFINITY, f64::min);
         let share = SHARE / (1.0 - SHARE * SHARE);
@@ -254,8 +254,9 @@ impl Lone {
         touching.iter().map(|&(phi, strength)| -strength * (phi / self.hover).ln()).sum()
     }
 
-    /// By how much the energy may rise in a step that turns things by at most this angle and moves their surfaces by at most this far, J: see
-    /// "What a step promises" in `docs/contact_points.md`. A point that is gone has at last 4·10⁻⁴ of a quarter, 200 lengths away.
+    /// By how much the energy may rise in a step that turns things by at most this angle and moves their surfaces by at
+    /// most this far, J: see "What a step promises" in `docs/contact_points.md`. A point that is gone has at last
+    /// 4·10⁻⁴ of a quarter, 200 lengths away.
     fn may_rise(&self, [turn, surface]: [f64; 2], at: [&Touching; 2]) -> f64 {
         let fades = (surface / self.fading).min(1.0);
         let of = |&(phi, strength): &(f64, f64)| {

@@ -18,8 +18,8 @@ fn all_finite(what: &str, values: &[f64]) {
     assert!(values.iter().all(|x| x.is_finite()), "{what}: {values:?}");
 }
 
-/// How far v₊ and Λ are from M (v₊ − v_f) = JᵀΛ + Λ_dry, J v₊ ≥ l ⟂ Λ ≥ 0, each relative to its own largest number. Sums are
-/// of numbers over `scale`, so that they do not overflow.
+/// How far v₊ and Λ are from M (v₊ − v_f) = JᵀΛ + Λ_dry, J v₊ ≥ l ⟂ Λ ≥ 0, each relative to its own largest number.
+/// Sums are of numbers over `scale`, so that they do not overflow.
 fn residual(problem: &Frictionless, impact: &Impact, scale: f64) -> f64 {
     let over = |v: &DVector<f64>| v.map(|x| x / scale);
     let (v, free, bounds) = (over(&impact.v_next), over(problem.v_free()), over(problem.bounds()));

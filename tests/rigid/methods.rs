@@ -97,8 +97,9 @@ fn what_cannot_be_is_said() {
     assert_eq!(nothing.unwrap().solve(Method::Lemke).v_next[0], 0.7);
 }
 
-/// A light block between two walls that are nearly parallel drives a heavy one apart: impulses grow as its mass over the square of the
-/// angle, and what is left of them beside each other is the block's velocity. Where that has no digits left the status is not solved.
+/// A light block between two walls that are nearly parallel drives a heavy one apart: impulses grow as its mass over
+/// the square of the angle, and what is left of them beside each other is the block's velocity. Where that has no
+/// digits left the status is not solved.
 #[test]
 fn solved_is_said_of_velocities() {
     let mut ends = [0; 2];

@@ -17,7 +17,8 @@ pub fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// A random problem of `rank` independent contact rows and `extra` that are combinations of them with consistent bounds.
+/// A random problem of `rank` independent contact rows and `extra` that are combinations of them with consistent
+/// bounds.
 pub fn random(nv: usize, rank: usize, extra: usize, dry: bool, seed: u64) -> Frictionless {
     let mut rng = rng(seed);
     let mut number = || -> f64 { rng.random_range(-1.0..1.0) };

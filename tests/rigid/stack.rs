@@ -10,7 +10,8 @@ use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 use super::problems::model;
 use support::{apart, larger, row};
 
-/// Of v₊, m/s and rad/s: rounding over the smallest parts of D that contacts which depend on each other leave; 2e-11 is seen.
+/// Of v₊, m/s and rad/s: rounding over the smallest parts of D that contacts which depend on each other leave; 2e-11 is
+/// seen.
 const SAME: f64 = 2e-10;
 
 /// Steps from home at rest, Lemke's answer leading; the state of each goes to all methods.

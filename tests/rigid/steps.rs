@@ -43,8 +43,8 @@ fn problems_as_given() {
     assert!(deficient > 5);
 }
 
-/// The scenes where only corner spheres and the floor meet. Pinocchio's tangent to ours is T = blkdiag(R, R, …). Its free
-/// velocity differs from v + h g, so that v is chosen for ours to be the same.
+/// The scenes where only corner spheres and the floor meet. Pinocchio's tangent to ours is T = blkdiag(R, R, …). Its
+/// free velocity differs from v + h g, so that v is chosen for ours to be the same.
 #[test]
 fn scenes_of_corners() {
     let mut checked = 0;

@@ -1,5 +1,5 @@
-//! Files that are damaged, or written to do damage: a scene of any of them is read or refused, in bounded time, with one
-//! line that names the file.
+//! Files that are damaged, or written to do damage: a scene of any of them is read or refused, in bounded time, with
+//! one line that names the file.
 
 use std::fmt::Write;
 use std::fs;

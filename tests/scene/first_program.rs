@@ -13,7 +13,8 @@ fn lints_on_documentation_bind_the_library_alone() {
     }
 }
 
-/// src/equations.md is made of docs/equations.md by docs/equations.mjs: the same text, and the same TeX in each formula.
+/// src/equations.md is made of docs/equations.md by docs/equations.mjs: the same text, and the same TeX in each
+/// formula.
 #[test]
 fn the_front_page_has_the_equations_of_the_docs() {
     let source = fs::read_to_string("docs/equations.md").unwrap();

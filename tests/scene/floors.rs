@@ -1,6 +1,6 @@
-//! Modules use each other in one direction: of what stands side by side in a folder, nothing uses what uses it, over any number of steps.
-//! What a file has with the folder that it is in is left out, and so are tests and the
-//! classes of the Python package, which give each other to users. For crates, the compiler sees to that.
+//! Modules use each other in one direction: of what stands side by side in a folder, nothing uses what uses it, over
+//! any number of steps. What a file has with the folder that it is in is left out, and so are tests and the classes of
+//! the Python package, which give each other to users. For crates, the compiler sees to that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,8 @@ const INSIDE_STEP: [&str; 7] = ["kinematics", "dynamics", "contact", "solve", "m
 /// A module or an item: the names on the way to it.
 type Names = Vec<String>;
 
-/// The paths that a module writes: those of others that it uses, and those that it passes on (`pub use`) by their last name.
+/// The paths that a module writes: those of others that it uses, and those that it passes on (`pub use`) by their last
+/// name.
 #[derive(Default)]
 struct Written {
     used: Vec<Names>,

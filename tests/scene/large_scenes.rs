@@ -13,8 +13,8 @@ use fingertip::step::{Quasidynamic, StepCotangent};
 use nalgebra::Vector3;
 use support::large;
 
-/// Ten times what the slowest of these takes on two cores of 2022, and half of what the fastest took that grew with the third
-/// power of its size.
+/// Ten times what the slowest of these takes on two cores of 2022, and half of what the fastest took that grew with the
+/// third power of its size.
 const PATIENCE: Duration = Duration::from_secs(12);
 
 fn timed<T>(what: &str, call: impl FnOnce() -> T) -> T {
@@ -61,8 +61,8 @@ fn hull(what: &str, file: &str, bytes: impl AsRef<[u8]>) -> Arc<Hull> {
     hull.clone()
 }
 
-/// The volume is that of the ball less what 2 n triangles cut off: √3 π/n of it where they are equilateral, 2π/n where two
-/// make a square; the lattice is in between.
+/// The volume is that of the ball less what 2 n triangles cut off: √3 π/n of it where they are equilateral, 2π/n where
+/// two make a square; the lattice is in between.
 #[test]
 fn a_hundred_thousand_points() {
     let n = 100_000;
@@ -102,7 +102,8 @@ fn boxes(n: usize, friction: Friction) -> Scene {
     scene.with_params(Params { contact_distance: Some(0.05), ..params })
 }
 
-/// Poses of boxes: each stands a little aslant, at its own height. In the last world, the first two stand on each other.
+/// Poses of boxes: each stands a little aslant, at its own height. In the last world, the first two stand on each
+/// other.
 fn poses(worlds: usize) -> Vec<f64> {
     let pose = |world: usize, k: usize| {
         let on_top = world + 1 == worlds && k == 1;
@@ -113,8 +114,8 @@ fn poses(worlds: usize) -> Vec<f64> {
     (0..worlds).flat_map(|world| (0..BOXES).flat_map(move |k| pose(world, k))).collect()
 }
 
-/// The row has hundreds of contacts that are nowhere, in blocks that the solve passes over. Each box moves as if it were alone, and the
-/// two that stand on each other as if they were the only ones; so do their derivatives.
+/// The row has hundreds of contacts that are nowhere, in blocks that the solve passes over. Each box moves as if it
+/// were alone, and the two that stand on each other as if they were the only ones; so do their derivatives.
 #[test]
 fn boxes_far_apart_do_not_know_of_each_other() {
     const WORLDS: usize = 5;

@@ -1,4 +1,5 @@
-//! MJCF against MuJoCo's own compiler. `benches/peers/mjcf.py --golden` writes the numbers; the file says of which version.
+//! MJCF against MuJoCo's own compiler. `benches/peers/mjcf.py --golden` writes the numbers; the file says of which
+//! version.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -102,7 +103,8 @@ fn masses_of_bodies() {
     }
 }
 
-/// The pairs that MuJoCo finds where everything overlaps are those of our model where nothing does, with the same friction.
+/// The pairs that MuJoCo finds where everything overlaps are those of our model where nothing does, with the same
+/// friction.
 #[test]
 fn pairs_and_their_friction() {
     let apart = [("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 4.0), ("e", 6.0)];

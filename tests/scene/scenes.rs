@@ -13,7 +13,8 @@ use support::{larger, largest, numbers};
 
 /// Inequalities of a solution hold to this, relative to its largest number: the accuracy of the solve.
 const HOLDS: f64 = 1e-10;
-/// Half the thinnest side of a pill, and how deep fast ones may get within one step, in which gaps are taken as linear, m.
+/// Half the thinnest side of a pill, and how deep fast ones may get within one step, in which gaps are taken as linear,
+/// m.
 const PILL: f64 = 0.05;
 const DEEP: f64 = 0.025;
 /// Cubes of 20 cm are at least this far from each other, m, less what β = 0.2 leaves of an overlap.
@@ -55,7 +56,8 @@ impl Simulation {
         numbers(&self.q).chunks(7).map(|q| [q[0], q[1], q[2]]).collect()
     }
 
-    /// The step's problem: its solution passes the QCQP, and fails it with any velocity or impulse changed by this much.
+    /// The step's problem: its solution passes the QCQP, and fails it with any velocity or impulse changed by this
+    /// much.
     fn passes_as_qcqp(&self, change: f64) {
         let rest = self.v.zeros_like().unwrap();
         let contact = self.step.rigid_contact(&self.q, &self.v, &rest).unwrap().remove(0).unwrap();
@@ -112,8 +114,8 @@ fn hands_pass_as_qcqp() {
     }
 }
 
-/// Three cubes of corners fall, end at rest on the floor, and have lost energy in every step but for what pushing overlaps
-/// out puts in.
+/// Three cubes of corners fall, end at rest on the floor, and have lost energy in every step but for what pushing
+/// overlaps out puts in.
 #[test]
 fn three_cubes_come_to_rest() {
     let mut scene = Cubes { contact: CubeContact::Corners, walls: Some(0.5), ..Cubes::default() }.scene();

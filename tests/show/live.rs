@@ -119,7 +119,8 @@ fn strangers_are_refused() {
     }
 }
 
-/// A million bytes that are nothing, a client that never reads, fifty clients, commands that are none: the world goes on.
+/// A million bytes that are nothing, a client that never reads, fifty clients, commands that are none: the world goes
+/// on.
 #[test]
 fn whatever_clients_do_the_world_goes_on() {
     let server = serve();

@@ -1,4 +1,5 @@
-//! A task on the live page: the plan and its cost arrive, a pull disturbs it, it recovers, and other goals are had on request.
+//! A task on the live page: the plan and its cost arrive, a pull disturbs it, it recovers, and other goals are had on
+//! request.
 
 use crate::live_client::{Client, body, distance, header, newest, pose};
 use fingertip::mpc::Task;
@@ -32,7 +33,8 @@ fn the_cube_comes_to_its_goal_and_comes_back_when_it_is_pulled_away() {
 
     client.send(&json!({ "reset": true }));
     let first = client.until("there is a plan", |frame, _| frame[0] < 0.05 && frame[plan].is_finite());
-    // The plan is the horizon's states of the cube and the fingertips, and as soon as they have a hold of it ends nearer to the goal than it starts.
+    // The plan is the horizon's states of the cube and the fingertips, and as soon as they have a hold of it ends
+    // nearer to the goal than it starts.
     let n_poses = count(&header["plan"]["n_poses"]);
     let bodies = header["plan"]["bodies"].as_array().unwrap();
     assert_eq!((n_poses, bodies.len(), first.len()), (9, 5, plan + 7 * 9 * 5));

@@ -167,14 +167,16 @@ fn the_table() {
         // ε does not make the problem harder.
         assert!(forces[3] < 1.3 * columns[0].0[3], "ε = {}: {} iterations", EPSILONS[i], forces[3]);
     }
-    // The default: pushes within a fifth, lifts within a tenth of what is true, falls within a quarter of the true time.
+    // The default: pushes within a fifth, lifts within a tenth of what is true, falls within a quarter of the true
+    // time.
     assert_eq!(Params::default().epsilon, EPSILONS[1]);
     let ([push, drag, lift, _], time) = columns[1];
     assert!(push < 1.2 * 0.25 * GRAVITY && drag < 1.2 * 1.86 && lift < 1.11 * 0.1 * GRAVITY, "{push}, {drag}, {lift}");
     assert!((time / (2.0 * 0.1 / GRAVITY).sqrt() - 1.0).abs() < 0.25, "falls for {time} s");
 }
 
-/// A cube on the floor under slanting gravity creeps, one in the air falls: by `Params::with_step` in one step as far as in ten.
+/// A cube on the floor under slanting gravity creeps, one in the air falls: by `Params::with_step` in one step as far
+/// as in ten.
 #[test]
 fn longer_steps_creep_and_fall_alike() {
     let slope = 0.3;
@@ -200,7 +202,8 @@ fn longer_steps_creep_and_fall_alike() {
         };
         let (ten, one) = (moved(own.clone(), 10), moved(own.with_step(10.0 * H), 1));
         println!("{}: creep {:.3e} {:.3e} m, fall {:.3e} {:.3e} m", friction.name(), ten[0], one[0], ten[9], one[9]);
-        // Of one step for ten inertia holds a tenth as much, by 0.5 % of the creep; the barrier, from afar, pushes as far in each.
+        // Of one step for ten inertia holds a tenth as much, by 0.5 % of the creep; the barrier, from afar, pushes as
+        // far in each.
         assert!(ten[0] > 1e-7 && (one[0] / ten[0] - 1.0).abs() < 1e-2, "{} {}", ten[0], one[0]);
         assert!(ten[9] < -0.05 && (one[9] / ten[9] - 1.0).abs() < 1e-4, "{} {}", ten[9], one[9]);
     }

@@ -10,7 +10,8 @@ use support::formulas::Formulas;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{jointed, largest, numbers, rows, solids};
 
-/// Candle does not fuse multiply-adds: tens of roundings of what the numbers of a world are made of, relative to the largest of a kind.
+/// Candle does not fuse multiply-adds: tens of roundings of what the numbers of a world are made of, relative to the
+/// largest of a kind.
 const ROUNDING: f64 = 1e-12;
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };

@@ -14,8 +14,8 @@ use support::{largest, median_and_max, numbers, rows};
 
 /// Largest entry of ∇F over the largest sum of its terms' absolute values: what the library promises.
 const RESIDUAL: f64 = 1e-9;
-/// The forces that the step reports against (2/(κ s)) G ν, relative to the largest force of the world. The primal formula
-/// divides by ν, a difference of lengths around 0.1 m: see [`rounding`].
+/// The forces that the step reports against (2/(κ s)) G ν, relative to the largest force of the world. The primal
+/// formula divides by ν, a difference of lengths around 0.1 m: see [`rounding`].
 const FORCE: f64 = 1e-9;
 /// ν·λ against 2/κ, relative, beside [`rounding`].
 const COMPLEMENTARITY: f64 = 1e-9;

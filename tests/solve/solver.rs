@@ -55,7 +55,8 @@ fn the_log_is_that_of_solves_that_end_earlier() -> Result<()> {
     Ok(())
 }
 
-/// By Coulomb's law the last iterate is the step; where there is no answer with friction, the log says that it goes on without.
+/// By Coulomb's law the last iterate is the step; where there is no answer with friction, the log says that it goes on
+/// without.
 #[test]
 fn the_log_names_the_law() -> Result<()> {
     let mut scene = hand();

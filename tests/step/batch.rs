@@ -1,4 +1,5 @@
-//! A world's result does not depend on the other worlds of its batch, on threads, on the start of the solve, and little on the number type.
+//! A world's result does not depend on the other worlds of its batch, on threads, on the start of the solve, and little
+//! on the number type.
 
 #![allow(clippy::unit_arg, reason = "one-line entries of a table of assignments")]
 
@@ -24,8 +25,8 @@ const RANGES: Ranges =
 const SINGLE: f64 = 1e-5;
 /// The residual that the solver promises in f64, and cannot reach in f32.
 const DOUBLE: f64 = 1e-9;
-/// Two starts end within rounding of the same δ, relative to the largest entry; forces at κ = 1e6 are 1e6 times as touchy;
-/// 1e-13 is seen.
+/// Two starts end within rounding of the same δ, relative to the largest entry; forces at κ = 1e6 are 1e6 times as
+/// touchy; 1e-13 is seen.
 const START: f64 = 1e-12;
 
 fn threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -370,8 +371,8 @@ impl Geometry for Own {
     }
 }
 
-/// Beside others or alone, a world whose q is out of range is one of bad input in every form; a quaternion's direction may be in range
-/// where its numbers are not.
+/// Beside others or alone, a world whose q is out of range is one of bad input in every form; a quaternion's direction
+/// may be in range where its numbers are not.
 #[test]
 fn all_forms_check_q_alike() {
     let model = states::model("cube_fingertips");

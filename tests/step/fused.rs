@@ -14,15 +14,16 @@ use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{largest, rows, sets};
 
-/// Gradients that are sums over what is placed by q: the composed form has candle add up what each operation gives, the fused one adds
-/// one to the other as it goes. All other numbers of the two forms have the same bits.
+/// Gradients that are sums over what is placed by q: the composed form has candle add up what each operation gives, the
+/// fused one adds one to the other as it goes. All other numbers of the two forms have the same bits.
 const SUMS: [&str; 3] = ["q", "sizes", "offsets"];
-/// The same of scenes with ellipsoids or fixed lines, or where a body would [overshoot](overshoots), by what resists that.
+/// The same of scenes with ellipsoids or fixed lines, or where a body would [overshoot](overshoots), by what resists
+/// that.
 const SUMS_OF_STIFFNESS: [&str; 6] = ["kappa", "mass", "gravity", "inertia", "epsilon", "h"];
 /// Relative rounding of those sums: 4e-15 is seen.
 const ROUNDING: f64 = 1e-13;
-/// Where multiply-adds are not fused, all numbers are off by their rounding times the problem's condition: 1.3e-10 is seen, where points
-/// of a hull stand back before they vanish.
+/// Where multiply-adds are not fused, all numbers are off by their rounding times the problem's condition: 1.3e-10 is
+/// seen, where points of a hull stand back before they vanish.
 const UNFUSED: f64 = 3e-10;
 /// A world's number is compared with the largest of its kind in that world, or with this part of the largest in any.
 const SMALL: f64 = 1e-3;
@@ -63,7 +64,8 @@ fn compare(what: &str, found: &Tensor, expected: &Tensor, terms: Option<&Vec<f64
     }
 }
 
-/// Scenes with boxes whose edges are parallel but for rounding, which decides there in which of two places a crossing stands; ...
+/// Scenes with boxes whose edges are parallel but for rounding, which decides there in which of two places a crossing
+/// stands; ...
 const AT_A_TIE: [&str; 3] = ["block", "dice", "hand of solids"];
 /// ... so that only the motion is compared: gradients are drawn place by place.
 const MOTION: [&str; 2] = ["q_next", "delta"];
@@ -82,9 +84,10 @@ fn tracked(batch: &Batch) -> Result<(Parameters, Vec<(&'static str, Var)>)> {
     Ok((parameters, variables))
 }
 
-/// Gradients in what P and g are linear in are sums over −∂P_ij y_i δ_j and −∂g_i y_i, y the gradient in τ: the largest sum of their absolute
-/// values in each world. By a door whose frame is free, where the leaf turns back by what the frame turns, they cancel by three digits. What a
-/// joint has of its own adds one product to them; its factors, the joint's own y and δ, are exact relative to the largest ones.
+/// Gradients in what P and g are linear in are sums over −∂P_ij y_i δ_j and −∂g_i y_i, y the gradient in τ: the largest
+/// sum of their absolute values in each world. By a door whose frame is free, where the leaf turns back by what the
+/// frame turns, they cancel by three digits. What a joint has of its own adds one product to them; its factors, the
+/// joint's own y and δ, are exact relative to the largest ones.
 fn terms(name: &str, batch: &Batch, step: &Step, y: &Tensor) -> Result<Vec<f64>> {
     let of_bodies = ["mass", "inertia"].contains(&name);
     let sizes = |v: &DVector<f64>| if of_bodies { v.abs() } else { v.map(|_| v.amax()) };
@@ -127,7 +130,8 @@ fn everything(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<
     Ok((result, all))
 }
 
-/// Would a body swing for ever at some height below what holds it? From 4 ε² I < m |g|² h⁴ on, with 1/tr I⁻¹ for I: see docs/rolling.md.
+/// Would a body swing for ever at some height below what holds it? From 4 ε² I < m |g|² h⁴ on, with 1/tr I⁻¹ for I: see
+/// docs/rolling.md.
 fn overshoots(parameters: &Parameters) -> Result<bool> {
     let all = [&parameters.mass, &parameters.inertia, &parameters.gravity, &parameters.epsilon, &parameters.h];
     let all = all.map(|tensor| tensor.reshape((tensor.dim(0)?, ())).map(|tensor| rows(&tensor)));
@@ -225,7 +229,8 @@ fn coulombs_law() -> Result<()> {
     Ok(())
 }
 
-/// Contacts that resist turning, among those that do not and alone, by both laws. In the planar scenes nothing turns about a normal.
+/// Contacts that resist turning, among those that do not and alone, by both laws. In the planar scenes nothing turns
+/// about a normal.
 #[test]
 fn torsional_friction() -> Result<()> {
     for (name, stray) in &SCENES[..2] {
@@ -245,7 +250,8 @@ fn torsional_friction() -> Result<()> {
     compare_scene("hand of solids, torsion", &scene, 0.02, false)
 }
 
-/// Pairs with a formula and without: cylinder, boxes, capsule, sphere, ellipsoid and hull with each other and the half-space.
+/// Pairs with a formula and without: cylinder, boxes, capsule, sphere, ellipsoid and hull with each other and the
+/// half-space.
 #[test]
 fn all_kinds_of_pairs() -> Result<()> {
     let shapes = solids::shapes();

@@ -13,9 +13,11 @@ use support::{apart, larger, largest, numbers, sets};
 const PHI_TOLERANCE: f64 = 1e-14;
 /// Angles up to 2 rad, a few roundings of each: 2e-15 is seen. The library promises 1e-9.
 const Q_TOLERANCE: f64 = 2e-14;
-/// Relative to the largest force of the case: a rounding of δ over the slacks of a tenth of a millimetre; 2e-14 is seen.
+/// Relative to the largest force of the case: a rounding of δ over the slacks of a tenth of a millimetre; 2e-14 is
+/// seen.
 const FORCE_TOLERANCE: f64 = 3e-13;
-/// Relative to the largest entry of the derivative: rounding times the condition of the Hessian at κ = 1e6; 3e-10 is seen.
+/// Relative to the largest entry of the derivative: rounding times the condition of the Hessian at κ = 1e6; 3e-10 is
+/// seen.
 const DERIVATIVE_TOLERANCE: f64 = 3e-9;
 
 #[derive(Deserialize)]

@@ -1,8 +1,8 @@
 //! Derivatives of a step in q, u and every parameter against differences.
 //!
 //! The differences are Ridders': central ones at steps that shrink, extrapolated, until their own error estimate is
-//! smallest. The estimate comes from the differences alone; a derivative whose differences are not sure of themselves is
-//! counted and left out, and few may be.
+//! smallest. The estimate comes from the differences alone; a derivative whose differences are not sure of themselves
+//! is counted and left out, and few may be.
 
 use candle_core::{DType, Device, Tensor, Var};
 use fingertip::description::{Freedom, Friction, JointKind, Object, PairRule, Scene};
@@ -20,11 +20,11 @@ use support::{largest, rows};
 
 /// Largest error relative to the largest entry of the same derivative (A, B, C, D, ∂/∂parameter): the promise.
 const TOLERANCE: f64 = 1e-6;
-/// On the scale of what is faint the rounding of forces alone makes 2.5e-7 of the third step: there differences that claim half of the promise
-/// count.
+/// On the scale of what is faint the rounding of forces alone makes 2.5e-7 of the third step: there differences that
+/// claim half of the promise count.
 const FAINTLY_SURE: f64 = 5e-7;
-/// The same as [`FAINT`] for forces of dry friction, as a share of the largest that they can be: what δ's rounding makes of them is then up to
-/// 2e-7 of that scale in the first step.
+/// The same as [`FAINT`] for forces of dry friction, as a share of the largest that they can be: what δ's rounding
+/// makes of them is then up to 2e-7 of that scale in the first step.
 const FAINT_FRICTION: f64 = 1e-3;
 /// First step of the differences, relative to the size of the number. Physical parameters, all
 /// smooth and positive, take a wide one: many move the results so little that a narrow one drowns in rounding.
@@ -206,7 +206,8 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
             Input::U(_) => false,
             Input::Parameter(p, _) => ["offsets", "sizes"].contains(&Parameters::NAMES[p]),
         };
-        // Forces of dry friction have the digits of the largest that they can be, F, and answer δ's rounding with up to κ F²/2.
+        // Forces of dry friction have the digits of the largest that they can be, F, and answer δ's rounding with up to
+        // κ F²/2.
         let rubs = |c: &&Coordinate| c.friction > 0.0 && model.tree.is_resisted(c, model.params.joint_friction);
         let most = largest(model.tree.coordinates.iter().filter(rubs).map(|c| c.friction));
         let kappa = Parameters::NAMES.iter().position(|&name| name == "kappa").unwrap();
@@ -447,7 +448,8 @@ fn passive_elements_of_joints() {
     check_scene("elements", &jointed::with_elements(), 0.02, 12, 24);
 }
 
-/// A door that a ball touches, in the world and with a free-floating frame: bodies with several joints and off-centre masses.
+/// A door that a ball touches, in the world and with a free-floating frame: bodies with several joints and off-centre
+/// masses.
 #[test]
 fn an_articulated_object() {
     check_scene("door", &jointed::door(Freedom::Fixed), 0.02, 8, 15);

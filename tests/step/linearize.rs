@@ -15,8 +15,9 @@ use support::{largest, rows};
 
 /// Relative to the largest entry of a world's matrix: rounding times the problem's condition, 8e-12 is seen.
 const TOLERANCE: f64 = 2e-11;
-/// The one scene beyond it, of a hull 1.4 mm deep in a cylinder, where both forms differ by 2.7e-11. With q scaled by one rounding, the tensor
-/// program's A moves by 6e-13 and the fused one by 2.2e-11: the adjoint's linear system is refined, that of the fused Jacobians is not.
+/// The one scene beyond it, of a hull 1.4 mm deep in a cylinder, where both forms differ by 2.7e-11. With q scaled by
+/// one rounding, the tensor program's A moves by 6e-13 and the fused one by 2.2e-11: the adjoint's linear system is
+/// refined, that of the fused Jacobians is not.
 const LOOSE: (&str, f64) = ("rock on a line, Relaxed", 4e-11);
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
@@ -280,9 +281,9 @@ fn a_world_without_room() {
     }
 }
 
-/// Jacobians that are pulled back are the gradients of the step itself, bit for bit: at the very answer that it has given, finished or not.
-/// The fused form does so where contacts are far stiffer than what they move, also where each moves one degree of freedom alone and
-/// nothing cancels in H. In these scenes tangents are q's own numbers.
+/// Jacobians that are pulled back are the gradients of the step itself, bit for bit: at the very answer that it has
+/// given, finished or not. The fused form does so where contacts are far stiffer than what they move, also where each
+/// moves one degree of freedom alone and nothing cancels in H. In these scenes tangents are q's own numbers.
 #[test]
 fn jacobians_that_are_pulled_back_are_those_of_the_answer() {
     let ranges = Ranges { kappa: (1e14, 1e16), ..RANGES };

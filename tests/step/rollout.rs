@@ -9,9 +9,8 @@ use fingertip::step::Quasidynamic;
 
 use support::{apart, largest, numbers, solids};
 
-/// Five-point central differences with h = 2e-5: rounding of a cost of 1e2 and truncation (h over the millimetres on which
-/// contact forces change)⁴ are both below;
-/// 5e-10 is seen.
+/// Five-point central differences with h = 2e-5: rounding of a cost of 1e2 and truncation (h over the millimetres on
+/// which contact forces change)⁴ are both below; 5e-10 is seen.
 const GRADIENT_TOLERANCE: f64 = 1e-8;
 
 /// Gradients of the two forms add up in another order; forty steps in contact amplify that, to 1e-13 here.

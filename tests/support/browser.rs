@@ -16,7 +16,8 @@ pub struct Browser {
     profile: PathBuf,
 }
 
-/// Without graphics cards, WebGL is drawn in software, and the page around it by Chromium itself, as it is for people without one.
+/// Without graphics cards, WebGL is drawn in software, and the page around it by Chromium itself, as it is for people
+/// without one.
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
@@ -38,7 +39,8 @@ const FLAGS: &[&str] = &[
 const STARTS: usize = 3;
 
 impl Browser {
-    /// A browser with a window of this size; none where Chromium or its driver is missing, which the test's output says.
+    /// A browser with a window of this size; none where Chromium or its driver is missing, which the test's output
+    /// says.
     pub fn start(width: u32, height: u32) -> Option<Self> {
         let binary = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| there(name));
         let (Some(binary), true) = (binary, there("chromedriver")) else {
@@ -104,7 +106,8 @@ impl Browser {
         self.command("POST", "/execute/async", Some(&json!({ "script": script, "args": [] })));
     }
 
-    /// Drags from a point of the window to another with the left button, in some steps; `hold` keeps it pressed so long, ms.
+    /// Drags from a point of the window to another with the left button, in some steps; `hold` keeps it pressed so
+    /// long, ms.
     pub fn drag(&self, from: [f64; 2], to: [f64; 2], hold: u64) {
         let at = |[x, y]: [f64; 2], duration: u64| json!({ "type": "pointerMove", "duration": duration, "x": x.round(), "y": y.round() });
         let press = |kind: &str| json!({ "type": kind, "button": 0 });
@@ -120,8 +123,8 @@ impl Browser {
         self.command("POST", "/actions", Some(&json!({ "actions": [mouse] })));
     }
 
-    /// What the window shows, as PNG, into the folder that `FINGERTIP_SCREENSHOTS` names. Nothing may move: what rests is drawn in
-    /// full.
+    /// What the window shows, as PNG, into the folder that `FINGERTIP_SCREENSHOTS` names. Nothing may move: what rests
+    /// is drawn in full.
     pub fn photograph(&self, folder: &Path, name: &str) {
         self.settle();
         self.wait("fingertip.view.level === 0");

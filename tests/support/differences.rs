@@ -1,7 +1,7 @@
 //! Ridders' differences.
 
-/// An input that moves the results by less than this share of them, as it moves by its own size, is compared on that scale:
-/// its differences drown in the rounding of the rest.
+/// An input that moves the results by less than this share of them, as it moves by its own size, is compared on that
+/// scale: its differences drown in the rounding of the rest.
 pub const FAINT: f64 = 1e-4;
 /// Differences that claim less error than this, on the same scale, count.
 pub const SURE: f64 = 2e-7;
@@ -22,8 +22,8 @@ pub fn size(parameter: &str, values: &[f64], k: usize) -> f64 {
 pub const SHRINK: f64 = 2.5;
 pub const STEPS: usize = 10;
 
-/// Ridders' extrapolation of central differences at h, h/2.5, …, of numbers rounded to `rounding`: the value and its own
-/// error.
+/// Ridders' extrapolation of central differences at h, h/2.5, …, of numbers rounded to `rounding`: the value and its
+/// own error.
 pub fn extrapolate(central: &[f64], h: f64, rounding: f64) -> (f64, f64) {
     let mut table = vec![vec![0.0; central.len()]; central.len()];
     let (mut best, mut error) = (central[0], f64::INFINITY);

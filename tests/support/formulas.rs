@@ -28,7 +28,8 @@ fn index(values: impl IntoIterator<Item = usize>) -> Result<Tensor> {
     Tensor::from_vec(values, n, &candle_core::Device::Cpu)
 }
 
-/// What a connection puts into a step: k JᵀJ (B, nv, nv), −k Jᵀr (B, nv), and the degrees of freedom that move its points.
+/// What a connection puts into a step: k JᵀJ (B, nv, nv), −k Jᵀr (B, nv), and the degrees of freedom that move its
+/// points.
 pub struct Connection {
     pub stiffness: Tensor,
     pub pull: Tensor,
@@ -177,7 +178,8 @@ impl Formulas<'_> {
         tree.connections.iter().enumerate().map(of).collect()
     }
 
-    /// Entries of M (B, n) of the degrees of freedom without command, which these are, and the pull of gravity on them (B, n).
+    /// Entries of M (B, n) of the degrees of freedom without command, which these are, and the pull of gravity on them
+    /// (B, n).
     fn inertia(&self, free: &[usize], frames: &Frames) -> Result<(Tensor, Pairs, Tensor)> {
         let (model, parameters) = (self.model, self.parameters);
         let (tree, n_inertial) = (&model.tree, model.inertial.len());

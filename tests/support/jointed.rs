@@ -32,10 +32,9 @@ pub fn mimic() -> Scene {
     push_with(arm, "elbow")
 }
 
-/// `two_fingers` with all that joints have of their own: of the left finger, the command of `left_1` pulls `left_2` too, and both have
-/// damping; `right_2` has no command but a spring, damping, armature and dry friction, and `right_1` a spring and dry friction beside its
-/// command. A soft spring
-/// connects the links of `left_2` and `right_2`.
+/// `two_fingers` with all that joints have of their own: of the left finger, the command of `left_1` pulls `left_2`
+/// too, and both have damping; `right_2` has no command but a spring, damping, armature and dry friction, and `right_1`
+/// a spring and dry friction beside its command. A soft spring connects the links of `left_2` and `right_2`.
 pub fn with_elements() -> Scene {
     let mut scene = Scene::load("assets/scenes/two_fingers.toml").unwrap();
     (scene.params.joint_damping, scene.params.joint_friction) = (true, true);

@@ -1,4 +1,5 @@
-//! What tests share: random states, scenes and bodies, the step's problem and formulas written a second time, numbers out of tensors, a browser.
+//! What tests share: random states, scenes and bodies, the step's problem and formulas written a second time, numbers
+//! out of tensors, a browser.
 
 pub mod browser;
 pub mod clarabel;

@@ -81,8 +81,8 @@ impl Case {
     }
 }
 
-/// Pinocchio's free joint has q = xyz + quaternion xyzw and v = (linear, angular) in the body's axes. With T = blkdiag(R, R) on
-/// its rows: M = T M_b Tᵀ, τ = T τ_b, a = T (a_b + (ω_b × v_b; 0)).
+/// Pinocchio's free joint has q = xyz + quaternion xyzw and v = (linear, angular) in the body's axes. With T =
+/// blkdiag(R, R) on its rows: M = T M_b Tᵀ, τ = T τ_b, a = T (a_b + (ω_b × v_b; 0)).
 impl Case {
     /// Our configuration for one of Pinocchio's.
     pub fn q(&self, q: &[f64]) -> Vec<f64> {

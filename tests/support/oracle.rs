@@ -37,13 +37,13 @@ pub struct Contact {
     pub mu: f64,
     /// Displacement of B against A per degree of freedom (3, nv), world axes.
     pub jacobian: DMatrix<f64>,
-    /// The lengths that its columns are the differences of, those from the world's origin to points and axes, per degree of freedom:
-    /// what they round by.
+    /// The lengths that its columns are the differences of, those from the world's origin to points and axes, per
+    /// degree of freedom: what they round by.
     pub levers: DVector<f64>,
     /// Its part of the barrier: half where a contact resists sliding and turning, which are two in the problem.
     pub part: f64,
-    /// Of one that resists turning: the contact that slides in its place, and the tangent along which turns about the normal
-    /// count, rad.
+    /// Of one that resists turning: the contact that slides in its place, and the tangent along which turns about the
+    /// normal count, rad.
     pub turns: Option<(usize, Vector3<f64>)>,
 }
 
@@ -435,8 +435,8 @@ impl Problem {
         Self { p, g: -force, contacts, limits, dry, kappa, impratio }
     }
 
-    /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the solver's own scaled
-    /// forces, which tell how sliding and turning share them.
+    /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the
+    /// solver's own scaled forces, which tell how sliding and turning share them.
     ///
     /// # Errors
     /// In words where those do not add up to the step's.
@@ -447,8 +447,8 @@ impl Problem {
             let at = |k: usize| Vector3::from_column_slice(&warm[3 * k..3 * k + 3]);
             let n = contact.normal;
             let along = n.dot(&at(i));
-            // The step's own torque is judged. Across the tangent nothing moves: what the solver's force has there is the rounding of a slack, of
-            // any size where that is small, and no part of the results.
+            // The step's own torque is judged. Across the tangent nothing moves: what the solver's force has there is
+            // the rounding of a slack, of any size where that is small, and no part of the results.
             let most = contact.mu * (at(i) - n * along).norm();
             let turns = n * along + tangent * *torque;
             let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));

@@ -5,8 +5,8 @@ use nalgebra::Isometry3;
 
 /// Its mass, kg.
 pub const MASS: f64 = 2.0 + 4.0 * (0.2 + 0.1);
-/// Height of the trunk's frame over the feet's lowest points at home, m: thigh and shin of 0.1 m, bent by 0.6 rad to both
-/// sides, and a foot's radius.
+/// Height of the trunk's frame over the feet's lowest points at home, m: thigh and shin of 0.1 m, bent by 0.6 rad to
+/// both sides, and a foot's radius.
 pub const HEIGHT: f64 = 0.2 * 0.825_335_614_909_678_3 + 0.015;
 
 /// A free robot of this kind, its trunk in this pose.

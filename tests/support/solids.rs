@@ -1,4 +1,5 @@
-//! Scenes of shapes of all kinds, in which pairs without a formula of their own meet each other and those that have one.
+//! Scenes of shapes of all kinds, in which pairs without a formula of their own meet each other and those that have
+//! one.
 
 use fingertip::description::{Collision, Freedom, Object, PairRule, Robot, Scene, Shape};
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
@@ -66,8 +67,8 @@ pub fn lines() -> [Shape; 2] {
     [Shape::cylinder(0.15, 0.4), Shape::capsule(0.15, 0.3)]
 }
 
-/// The hand with a shape of another kind on each finger around a box, and nothing excluded: both sides of a contact between
-/// fingers hang below the same joints.
+/// The hand with a shape of another kind on each finger around a box, and nothing excluded: both sides of a contact
+/// between fingers hang below the same joints.
 pub fn hand() -> Scene {
     let mut scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
     scene.pairs.clear();

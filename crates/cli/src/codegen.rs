@@ -27,9 +27,9 @@ const STEPS: usize = 400;
 ///
 /// The code allocates nothing, depends only on libm, and computes bit for bit what fingertip computes.
 ///
-/// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
-/// arguments. Without one of --step, --adjoint, --jacobians, --hold, --rollout, --second-order and --dynamics, the step and its adjoint are
-/// printed.
+/// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters
+/// remain arguments. Without one of --step, --adjoint, --jacobians, --hold, --rollout, --second-order and --dynamics,
+/// the step and its adjoint are printed.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -68,7 +68,8 @@ pub struct Args {
     #[arg(long)]
     second_order: bool,
 
-    /// The steps, the rollout and the dynamics in single precision; the steps' adjoints and the Jacobians stay in double precision.
+    /// The steps, the rollout and the dynamics in single precision; the steps' adjoints and the Jacobians stay in
+    /// double precision.
     #[arg(long)]
     f32: bool,
 
@@ -129,7 +130,8 @@ pub fn run(args: &Args) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The kernels of dynamics with these names; of all those that the scene has, and why others are left out goes to stderr.
+/// The kernels of dynamics with these names; of all those that the scene has, and why others are left out goes to
+/// stderr.
 fn chosen(dynamics: &Dynamics, names: &str) -> Result<Vec<dynamics::Kernel>, String> {
     let all = dynamics::Kernel::ALL;
     if names != ALL {

@@ -16,8 +16,8 @@ const LARGEST: u64 = 256 << 20;
 
 /// Commands (nu numbers each), one per step.
 ///
-/// JSON lines: `[…]` or `{"u": […]}`. CSV: numbers separated by commas; a first line that is not numbers names the joints,
-/// then columns may be in any order, and joints without a column stay at home.
+/// JSON lines: `[…]` or `{"u": […]}`. CSV: numbers separated by commas; a first line that is not numbers names the
+/// joints, then columns may be in any order, and joints without a column stay at home.
 pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     let place = |message: String| format!("{}: {message}", path.display());
     let text = text(path).map_err(place)?;

@@ -8,8 +8,9 @@ use super::{Exit, Outcome};
 
 /// Cuts a mesh into convex parts, and says how far they differ from it.
 ///
-/// A scene does the same by itself with `mesh = "cup.obj", decompose = { tolerance = 0.001 }`. The file that this command writes is for
-/// scenes with `mesh = "parts.obj", parts = true`, and for other programs: one object for each part.
+/// A scene does the same by itself with `mesh = "cup.obj", decompose = { tolerance = 0.001 }`. The file that this
+/// command writes is for scenes with `mesh = "parts.obj", parts = true`, and for other programs: one object for each
+/// part.
 #[derive(clap::Args)]
 pub struct Args {
     /// Mesh (STL, OBJ, COLLADA or GLB).

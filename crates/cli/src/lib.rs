@@ -86,8 +86,8 @@ enum Command {
     Scene(scenes::Args),
 }
 
-/// Runs the program with these arguments, the program's name first. Where they make no command, or ask for help, the process
-/// ends.
+/// Runs the program with these arguments, the program's name first. Where they make no command, or ask for help, the
+/// process ends.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let outcome = match Cli::parse_from(arguments).command.unwrap_or_else(|| Command::Demo(demo::Args::default())) {
         Command::Demo(args) => demo::run(&args),

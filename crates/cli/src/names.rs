@@ -1,4 +1,5 @@
-//! Names in arguments: of a file, a scene or a task that comes with the program, or of a scene that is made on the spot.
+//! Names in arguments: of a file, a scene or a task that comes with the program, or of a scene that is made on the
+//! spot.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,8 @@ use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::process;
 
-/// Prints a line. If it cannot be written the program ends: quietly if the reader has seen enough (`| head`), else with an error.
+/// Prints a line. If it cannot be written the program ends: quietly if the reader has seen enough (`| head`), else with
+/// an error.
 pub fn line(text: Arguments) {
     if let Err(error) = writeln!(io::stdout().lock(), "{text}") {
         process::exit(super::failed(&error) as i32);

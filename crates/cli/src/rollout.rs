@@ -46,7 +46,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Moves by the second-order step instead: the world has velocities, and critically damped springs pull the joints to their commands.
+    /// Moves by the second-order step instead: the world has velocities, and critically damped springs pull the joints
+    /// to their commands.
     #[arg(long, conflicts_with_all = ["native", "device", "f32"])]
     second_order: bool,
 

@@ -42,8 +42,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Leaves steps out evenly, so that the page of a recording has about so many kilobytes at most. The page itself, meshes and one step
-    /// stay in any case.
+    /// Leaves steps out evenly, so that the page of a recording has about so many kilobytes at most. The page itself,
+    /// meshes and one step stay in any case.
     #[arg(long, value_name = "KB", requires = "html")]
     kilobytes: Option<usize>,
 
@@ -55,7 +55,8 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
 
-    /// Records what happens in a live scene or task: a recording (MCAP), which ends with the program. A reset begins another file beside it.
+    /// Records what happens in a live scene or task: a recording (MCAP), which ends with the program. A reset begins
+    /// another file beside it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["html"])]
     record: Option<PathBuf>,
 

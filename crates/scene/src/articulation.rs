@@ -24,8 +24,8 @@ pub struct Articulation {
     pub connections: Vec<Connection>,
 }
 
-/// A spring that holds a point of one link and a point of another together, as a ball joint that gives: it closes a loop, which a tree
-/// of joints cannot. Three of them that are not on one line hold two links together altogether.
+/// A spring that holds a point of one link and a point of another together, as a ball joint that gives: it closes a
+/// loop, which a tree of joints cannot. Three of them that are not on one line hold two links together altogether.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
     /// Indices of the two links.
@@ -68,7 +68,8 @@ impl Articulation {
         Ok(())
     }
 
-    /// Cuts the collision meshes into convex parts, those of one link or of all. Hulls that are not of a whole file stay; a note says so.
+    /// Cuts the collision meshes into convex parts, those of one link or of all. Hulls that are not of a whole file
+    /// stay; a note says so.
     ///
     /// # Errors
     /// If there is no such link, and as of [`MeshFile::decompose`]; the error's place is the link.
@@ -77,8 +78,8 @@ impl Articulation {
     }
 
     /// Gives the collision meshes distance grids, which spheres and capsules touch, those of one link or of all: see
-    /// [`Collision::gridded`]. Other shapes touch their hulls, or the parts that [`Articulation::decompose`] cuts them into afterwards. Hulls that
-    /// are not of a whole file have none; a note says so.
+    /// [`Collision::gridded`]. Other shapes touch their hulls, or the parts that [`Articulation::decompose`] cuts them
+    /// into afterwards. Hulls that are not of a whole file have none; a note says so.
     ///
     /// # Errors
     /// If there is no such link, and as of [`MeshFile::grid`]; the error's place is the link.
@@ -86,7 +87,8 @@ impl Articulation {
         self.replace("grid", link, |collision| collision.gridded(how))
     }
 
-    /// Leaves the hulls of all links so many vertices at most: see [`Collision::reduce_hull`]. Notes say what that leaves out.
+    /// Leaves the hulls of all links so many vertices at most: see [`Collision::reduce_hull`]. Notes say what that
+    /// leaves out.
     ///
     /// # Errors
     /// As of [`Collision::reduce_hull`]; the error's place is the link.
@@ -301,8 +303,8 @@ impl JointKind {
         self.nq() == 1
     }
 
-    /// The first place of its quaternion in its coordinates, and of the rotation in its degrees of freedom, if it turns freely. What comes
-    /// before adds.
+    /// The first place of its quaternion in its coordinates, and of the rotation in its degrees of freedom, if it turns
+    /// freely. What comes before adds.
     pub fn quaternion(self) -> Option<usize> {
         match self {
             Self::Spherical => Some(0),

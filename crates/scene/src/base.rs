@@ -18,9 +18,10 @@ impl Robot {
     /// Stiffness of a commanded base where none is given, N/m and N·m/rad: 10 N move it by 1 cm.
     pub const BASE_STIFFNESS: [f64; 2] = [1000.0, 50.0];
 
-    /// With the root link on six commanded joints of its own, the first in u: `base_x`, `base_y`, `base_z` (m, along the axes of the
-    /// base's pose), then `base_yaw`, `base_pitch`, `base_roll` (rad, about z, the turned y and the twice turned x). So a hand alone
-    /// can be carried through the world. A pitch of ±90° is singular. `stiffness` is N/m and N·m/rad.
+    /// With the root link on six commanded joints of its own, the first in u: `base_x`, `base_y`, `base_z` (m, along
+    /// the axes of the base's pose), then `base_yaw`, `base_pitch`, `base_roll` (rad, about z, the turned y and the
+    /// twice turned x). So a hand alone can be carried through the world. A pitch of ±90° is singular. `stiffness` is
+    /// N/m and N·m/rad.
     pub fn with_commanded_base(mut self, stiffness: [f64; 2]) -> Self {
         let (n_links, root) = (self.articulation.links.len(), self.articulation.root().unwrap_or(0));
         let links = &mut self.articulation.links;

@@ -131,7 +131,8 @@ impl Robot {
         self
     }
 
-    /// Welds its root link to a link of another robot, which is added to the scene before this one; the base is a pose in that link's frame.
+    /// Welds its root link to a link of another robot, which is added to the scene before this one; the base is a pose
+    /// in that link's frame.
     pub fn with_mount(mut self, robot: impl Into<String>, link: impl Into<String>) -> Self {
         self.mount = Some(Mount { robot: robot.into(), link: link.into() });
         self
@@ -167,7 +168,8 @@ impl Robot {
         self
     }
 
-    /// Lets the command of `joint` pull others too, by their ratios: see [`Tendon`]. Those that have no command of their own are passive.
+    /// Lets the command of `joint` pull others too, by their ratios: see [`Tendon`]. Those that have no command of
+    /// their own are passive.
     pub fn with_tendon<'a>(
         mut self,
         joint: impl Into<String>,

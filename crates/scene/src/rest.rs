@@ -1,11 +1,12 @@
 //! Bodies that gravity presses onto contacts: how high they hover on the barrier, and the κ for a given height.
 //!
-//! The barrier's force at a gap φ is 2 s/(κ φ) by the relaxed law of friction, and half of that by Coulomb's, where s is the contact's
-//! share of its pair. So a weight w on contacts with shares that sum up to S rests at
+//! The barrier's force at a gap φ is 2 s/(κ φ) by the relaxed law of friction, and half of that by Coulomb's, where s
+//! is the contact's share of its pair. So a weight w on contacts with shares that sum up to S rests at
 //!
 //! φ = 2 S/(κ w), or S/(κ w).
 //!
-//! The contacts of a pair have S = 1 together; but on a half-space each contact of a box, a capsule or a cylinder has a share of 1.
+//! The contacts of a pair have S = 1 together; but on a half-space each contact of a box, a capsule or a cylinder has a
+//! share of 1.
 
 use nalgebra::Vector3;
 
@@ -44,8 +45,8 @@ impl Rest {
         self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
     }
 
-    /// The height, m, at which it rests on something flat, a half-space if there is one, if all its contacts share its weight. On fewer
-    /// contacts it rests lower. Infinite without a weight.
+    /// The height, m, at which it rests on something flat, a half-space if there is one, if all its contacts share its
+    /// weight. On fewer contacts it rests lower. Infinite without a weight.
     pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
         self.softness / (kappa * self.weight(gravity))
     }
@@ -125,8 +126,9 @@ impl Scene {
 }
 
 impl Scene {
-    /// With the κ of a scene that says nothing of it: the one that it has, or, if something could rest higher than by a twentieth of its size,
-    /// whatever it rests on and by either law of friction, the smallest with which nothing does, 1e8 at most. A note says so.
+    /// With the κ of a scene that says nothing of it: the one that it has, or, if something could rest higher than by a
+    /// twentieth of its size, whatever it rests on and by either law of friction, the smallest with which nothing does,
+    /// 1e8 at most. A note says so.
     pub(crate) fn with_kappa_by_default(mut self) -> Self {
         let (kappa, gravity) = (self.params.kappa, self.gravity);
         let things = self.rests();

@@ -72,18 +72,19 @@ pub struct Params {
     /// times as far. With the default, things fall at 1 m/s, as in reality after a fall of 5 cm. For other h, ε = 10 h
     /// (h in s) does the same.
     pub epsilon: f64,
-    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest hovers at 2/(κ m g), on n contacts with a
-    /// half-space at 2 n/(κ m g); half of that with Coulomb's law. [`Scene::with_hover`], or `hover` instead
-    /// of `kappa` in a scene file, chooses κ by that height. A scene file that has neither gets 1e4, or as much more as it takes for nothing to rest higher than
-    /// a twentieth of its size.
+    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest hovers at 2/(κ m g),
+    /// on n contacts with a half-space at 2 n/(κ m g); half of that with Coulomb's law. [`Scene::with_hover`], or
+    /// `hover` instead of `kappa` in a scene file, chooses κ by that height. A scene file that has neither gets 1e4, or
+    /// as much more as it takes for nothing to rest higher than a twentieth of its size.
     ///
     /// Static friction creeps. A contact that presses with force f and uses a share r of its friction cone slides in
     /// each step by
     ///
     /// 2 r/((1 − r²) μ κ f).
     ///
-    /// To hold a grip, choose κ by the slip that is acceptable, or divide it by [`Params::impratio`]. A sliding contact has the full friction μ f only if the
-    /// slip in a step is large compared with the hovering height divided by μ. At slower slip the friction is less.
+    /// To hold a grip, choose κ by the slip that is acceptable, or divide it by [`Params::impratio`]. A sliding contact
+    /// has the full friction μ f only if the slip in a step is large compared with the hovering height divided by μ. At
+    /// slower slip the friction is less.
     pub kappa: f64,
     /// Friction coefficient of pairs without a rule; not negative.
     pub mu: f64,
@@ -94,39 +95,44 @@ pub struct Params {
     pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
-    /// How much stiffer friction is than normal forces, without unit; 1 … 1e6, by default 10. Static friction creeps by so much less, at the
-    /// same gaps, and holds what normal forces push out of a grip. MuJoCo's option of this name, for elliptic cones, is its like. By Coulomb's
-    /// law alone: the relaxed law ties slip and gap together. Plans want it low, 1. What it costs and where it helps is in
-    /// `docs/friction.md`.
+    /// How much stiffer friction is than normal forces, without unit; 1 … 1e6, by default 10. Static friction creeps by
+    /// so much less, at the same gaps, and holds what normal forces push out of a grip. MuJoCo's option of this name,
+    /// for elliptic cones, is its like. By Coulomb's law alone: the relaxed law ties slip and gap together. Plans want
+    /// it low, 1. What it costs and where it helps is in `docs/friction.md`.
     pub impratio: f64,
     /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
     /// a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes them
-    /// through each other; `Quasidynamic::gaps` are negative there. For pairs whose closest points are searched for (those with a hull, for
-    /// instance), nothing is searched for where the balls around both shapes are farther apart than this: φ is then the
-    /// distance of the balls, which is no more than that of the shapes. Links of one robot whose closest points are searched for have at
-    /// most 2/(κ · 10 mN) in any case, see `docs/contact_points.md`.
+    /// through each other; `Quasidynamic::gaps` are negative there. For pairs whose closest points are searched for
+    /// (those with a hull, for instance), nothing is searched for where the balls around both shapes are farther apart
+    /// than this: φ is then the distance of the balls, which is no more than that of the shapes. Links of one robot
+    /// that may have several contacts have at most 2/(κ · 10 mN), or 2 m/s times h if that is more, in any case: see
+    /// `docs/contact_points.md`.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
     /// smoothstep, which is twice continuously differentiable, down to a weight of 10⁻⁶. 0 is a hard cutoff.
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
-    /// Do damping and armature of commanded joints act in the quasi-dynamic step? Without, a command pulls as if its controller made up
-    /// for them, as it does for the weight and the inertia of the links: many files give numbers that are no more than a guess, and a
-    /// joint with damping d under stiffness K lags by d/K seconds. Joints without a command, and those that one tendon pulls together,
-    /// have them in any case, and so has every joint in the second-order step.
+    /// Do damping and armature of commanded joints act in the quasi-dynamic step? Without, a command pulls as if its
+    /// controller made up for them, as it does for the weight and the inertia of the links: many files give numbers
+    /// that are no more than a guess, and a joint with damping d under stiffness K lags by d/K seconds. Joints without
+    /// a command, and those that one tendon pulls together, have them in any case, and so has every joint in the
+    /// second-order step.
     pub joint_damping: bool,
-    /// Does dry friction of commanded joints act in the quasi-dynamic step? A joint with dry friction F stays where it is while its command
-    /// pulls by less than F, but for a creep (`docs/friction.md`); under stiffness K it stops up to F/K before its command. Joints without a
-    /// command, and those that one tendon pulls together, have it in any case, and so has every joint in the second-order step.
+    /// Does dry friction of commanded joints act in the quasi-dynamic step? A joint with dry friction F stays where it
+    /// is while its command pulls by less than F, but for a creep (`docs/friction.md`); under stiffness K it stops up
+    /// to F/K before its command. Joints without a command, and those that one tendon pulls together, have it in any
+    /// case, and so has every joint in the second-order step.
     pub joint_friction: bool,
-    /// Does a command pull no harder than its joint's largest effort in the quasi-dynamic step? Its force at the start of a step is then bounded by
-    /// it, and a joint under a larger load yields by what the load is beyond that, divided by the stiffness, in each step. Without, commands
-    /// pull as hard as their springs do, and `Quasidynamic::beyond_efforts` says which pull harder than they may.
+    /// Does a command pull no harder than its joint's largest effort in the quasi-dynamic step? Its force at the start
+    /// of a step is then bounded by it, and a joint under a larger load yields by what the load is beyond that, divided
+    /// by the stiffness, in each step. Without, commands pull as hard as their springs do, and
+    /// `Quasidynamic::beyond_efforts` says which pull harder than they may.
     pub effort_limits: bool,
-    /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
-    /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, what
-    /// lies on fixed cylinders and capsules, and what hangs from a grip in long steps differ.
+    /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever
+    /// in long steps, and so does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both.
+    /// Only ellipsoids that move freely, what lies on fixed cylinders and capsules, and what hangs from a grip in long
+    /// steps differ.
     pub rolling: bool,
     /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
     /// holds for each of its solves.
@@ -136,13 +142,14 @@ pub struct Params {
 }
 
 impl Params {
-    /// The bound of a command's force, N·m or N, given its joint's largest effort; infinite without [`Params::effort_limits`].
+    /// The bound of a command's force, N·m or N, given its joint's largest effort; infinite without
+    /// [`Params::effort_limits`].
     pub fn bounded_effort(&self, effort: f64) -> f64 {
         if self.effort_limits { effort } else { f64::INFINITY }
     }
 
-    /// This scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that friction
-    /// creeps as far (creep is by the step), and ε rises with h, so that things fall as fast.
+    /// This scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that
+    /// friction creeps as far (creep is by the step), and ε rises with h, so that things fall as fast.
     ///
     /// One step for ten is then as near to the ten as their motion is straight. Gaps at rest grow with 1/κ.
     #[must_use]
@@ -219,7 +226,8 @@ pub struct Robot {
     /// Freedom of the root link in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
     /// the joints in q, and are not commanded.
     pub freedom: Freedom,
-    /// Pose of the root link in the world, or its starting pose if it may move; in the frame of the link that it is mounted on, if it is.
+    /// Pose of the root link in the world, or its starting pose if it may move; in the frame of the link that it is
+    /// mounted on, if it is.
     pub base: Isometry3<f64>,
     /// The link of another robot that the root link is welded to, if it does not stand in the world.
     pub mount: Option<Mount>,
@@ -229,8 +237,8 @@ pub struct Robot {
     pub stiffness: BTreeMap<String, f64>,
     /// Starting q by joint name; other joints start at 0, or at the limit nearest to 0.
     pub home: BTreeMap<String, f64>,
-    /// Joints that nothing commands, by name. Their springs and damping, tendons and the inertia of what they carry hold them, and
-    /// weight acts on them unless a tendon pulls them.
+    /// Joints that nothing commands, by name. Their springs and damping, tendons and the inertia of what they carry
+    /// hold them, and weight acts on them unless a tendon pulls them.
     pub passive: BTreeSet<String>,
     /// Commands that pull several joints.
     pub tendons: Vec<Tendon>,
@@ -261,8 +269,8 @@ pub struct Site {
     pub pose: Isometry3<f64>,
 }
 
-/// A command that pulls several joints: the spring of `joint`'s command is as long as q_joint + Σ ratio · q_other, in place of q_joint
-/// alone. With stiffness K it adds K c cᵀ to P, c being 1 and the ratios, and u commands that length.
+/// A command that pulls several joints: the spring of `joint`'s command is as long as q_joint + Σ ratio · q_other, in
+/// place of q_joint alone. With stiffness K it adds K c cᵀ to P, c being 1 and the ratios, and u commands that length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tendon {
     /// The joint whose command it is, by name.
@@ -297,7 +305,8 @@ impl Robot {
         self.tendons.iter().find(|tendon| tendon.joint == joint)
     }
 
-    /// The command that holds a commanded joint at home, rad or m: its home, or the length there of the tendon that it pulls.
+    /// The command that holds a commanded joint at home, rad or m: its home, or the length there of the tendon that it
+    /// pulls.
     pub fn home_command(&self, joint: &Joint) -> f64 {
         let home = |joint: &Joint| joint.home(self.home.get(&joint.name).copied());
         let other = |(name, ratio): (&String, &f64)| {

@@ -51,7 +51,8 @@ impl<'a> Boundary<'a> {
         self.tree.distance_to_local_point(Vector::new(point.x, point.y, point.z), false)
     }
 
-    /// Is a point inside? The surface then fills more than half of what is seen from there, also where a few triangles lack.
+    /// Is a point inside? The surface then fills more than half of what is seen from there, also where a few triangles
+    /// lack.
     pub(super) fn contains(&self, point: &Vector3<f64>) -> bool {
         self.solid_angle(point) > 2.0 * PI
     }

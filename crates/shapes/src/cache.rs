@@ -1,4 +1,5 @@
-//! What is made of mesh files at some cost, kept in the user's cache folder: `fingertip` in `$XDG_CACHE_HOME`, else in `~/.cache`.
+//! What is made of mesh files at some cost, kept in the user's cache folder: `fingertip` in `$XDG_CACHE_HOME`, else in
+//! `~/.cache`.
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -8,9 +9,9 @@ use super::mesh::MeshFile;
 use crate::error::Result;
 
 impl MeshFile {
-    /// What `read` finds in the cache, or else what `make` makes, written there by `bytes` for the next time. The file's name is `start`,
-    /// a number that stands for the content of the mesh, its scale and the settings `how`, and `end`. A folder that cannot be written to
-    /// is no error.
+    /// What `read` finds in the cache, or else what `make` makes, written there by `bytes` for the next time. The
+    /// file's name is `start`, a number that stands for the content of the mesh, its scale and the settings `how`, and
+    /// `end`. A folder that cannot be written to is no error.
     pub(super) fn kept<T>(
         &self,
         [start, end]: [&str; 2],

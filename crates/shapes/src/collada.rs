@@ -27,8 +27,8 @@ struct Instances<'a> {
     visited: usize,
 }
 
-/// The positions of all geometries that the file's scene shows; of all that there are, as they are, in a file whose scene
-/// shows none, in metres. The up axis is not applied.
+/// The positions of all geometries that the file's scene shows; of all that there are, as they are, in a file whose
+/// scene shows none, in metres. The up axis is not applied.
 ///
 /// # Errors
 /// What is no XML, positions that are no numbers, transformations with other numbers than they have, and those that are

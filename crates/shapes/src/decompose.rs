@@ -1,5 +1,5 @@
-//! Convex parts of a mesh that is not convex. V-HACD (Mamou 2016, as in `parry`) cuts it; how far the parts then differ from the
-//! mesh is measured here.
+//! Convex parts of a mesh that is not convex. V-HACD (Mamou 2016, as in `parry`) cuts it; how far the parts then differ
+//! from the mesh is measured here.
 
 use std::path::Path;
 
@@ -62,13 +62,13 @@ impl Decompose {
 }
 
 impl Triangles {
-    /// Cuts the mesh into convex parts that differ from it by no more than the tolerance. It is tried with finer and finer
-    /// voxels. What is inside is decided by winding numbers, so that small holes and overlaps do no harm. Coordinates are rounded to
-    /// single precision, as mesh files have them.
+    /// Cuts the mesh into convex parts that differ from it by no more than the tolerance. It is tried with finer and
+    /// finer voxels. What is inside is decided by winding numbers, so that small holes and overlaps do no harm.
+    /// Coordinates are rounded to single precision, as mesh files have them.
     ///
     /// # Errors
-    /// If a number of `how` is out of its range, if the mesh is empty or flat, or if no attempt keeps to the tolerance; the message
-    /// then says how near the best one came.
+    /// If a number of `how` is out of its range, if the mesh is empty or flat, or if no attempt keeps to the tolerance;
+    /// the message then says how near the best one came.
     pub fn decompose(&self, how: &Decompose) -> Result<Parts> {
         how.validate()?;
         let surface = Boundary::new(self)?;
@@ -102,8 +102,8 @@ impl Triangles {
 
 impl MeshFile {
     /// The convex parts of this mesh, see [`Triangles::decompose`]. They are kept in the user's cache folder
-    /// (`fingertip` in `$XDG_CACHE_HOME`, else in `~/.cache`), by the content of the file and how it is decomposed, and read from there
-    /// the next time. A folder that cannot be written to is no error.
+    /// (`fingertip` in `$XDG_CACHE_HOME`, else in `~/.cache`), by the content of the file and how it is decomposed, and
+    /// read from there the next time. A folder that cannot be written to is no error.
     ///
     /// # Errors
     /// As of [`MeshFile::read`] and [`Triangles::decompose`]. The error's place is the file.
@@ -147,8 +147,8 @@ fn obj<'a>(hulls: impl Iterator<Item = &'a Hull>) -> String {
 }
 
 impl Boundary<'_> {
-    /// The points of the mesh's convex parts as V-HACD cuts them. It takes its number of parts for a depth of cuts, and may make
-    /// more.
+    /// The points of the mesh's convex parts as V-HACD cuts them. It takes its number of parts for a depth of cuts, and
+    /// may make more.
     fn cut(&self, how: &Decompose, resolution: u32, concavity: f64) -> Vec<Vec<[f64; 3]>> {
         let mut most = u32::try_from(how.parts).unwrap_or(u32::MAX);
         loop {
@@ -202,8 +202,8 @@ impl Boundary<'_> {
     }
 }
 
-/// The hull of some of a hull's vertices: those that are farthest outside of what the others span, until all are within a
-/// tolerance or there are `most`.
+/// The hull of some of a hull's vertices: those that are farthest outside of what the others span, until all are within
+/// a tolerance or there are `most`.
 fn simplified(hull: &Hull, tolerance: f64, most: usize) -> Result<Hull> {
     let all = hull.vertices();
     let mut kept: Vec<usize> = Vec::new();

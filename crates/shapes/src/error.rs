@@ -42,7 +42,8 @@ fn lines(errors: &[Error]) -> String {
 }
 
 impl Error {
-    /// An element whose content is not possible: where it is, what is wrong and what was expected. Long texts are shortened.
+    /// An element whose content is not possible: where it is, what is wrong and what was expected. Long texts are
+    /// shortened.
     pub fn invalid(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid { place: shortened(place.into()), message: shortened(message.into()) }
     }

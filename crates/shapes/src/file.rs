@@ -46,8 +46,8 @@ pub fn text(path: &Path) -> Result<String> {
 /// The text of a path, if there is one.
 pub type Texts = fn(&Path) -> Option<&'static str>;
 
-/// A folder that descriptions name their files relative to: one of the disk, or one of texts that a program carries. Every path
-/// is a folder of the disk.
+/// A folder that descriptions name their files relative to: one of the disk, or one of texts that a program carries.
+/// Every path is a folder of the disk.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,

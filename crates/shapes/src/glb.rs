@@ -1,4 +1,5 @@
-//! The triangles of a GLB file where its scene puts them (glTF 2.0, §3.6 *accessors*, §3.7.2 *meshes*, §3.5 *scenes, nodes*, §4 *GLB*).
+//! The triangles of a GLB file where its scene puts them (glTF 2.0, §3.6 *accessors*, §3.7.2 *meshes*, §3.5 *scenes,
+//! nodes*, §4 *GLB*).
 //!
 //! Geometry is a small part of the format: serde, which is here already, reads that much.
 
@@ -11,7 +12,8 @@ use crate::error::{Error, Result};
 
 /// Corners of a scene's triangles, each counted wherever it is put.
 const MOST_CORNERS: usize = 10_000_000;
-/// Positions and indices that are read, each as often as nodes and primitives name it: a small file can name the same ones without end.
+/// Positions and indices that are read, each as often as nodes and primitives name it: a small file can name the same
+/// ones without end.
 const MOST_READ: usize = 4 * MOST_CORNERS;
 /// Bytes of the file's header, and of a chunk's.
 const HEADER: usize = 12;
@@ -101,12 +103,12 @@ struct Buffer {
     uri: Option<serde::de::IgnoredAny>,
 }
 
-/// The corners of all triangles that the scene shows, three for each, in metres; of all meshes as they are in a file without
-/// scenes. The file's y axis, which points up, is that of the corners.
+/// The corners of all triangles that the scene shows, three for each, in metres; of all meshes as they are in a file
+/// without scenes. The file's y axis, which points up, is that of the corners.
 ///
 /// # Errors
-/// What is no GLB of version 2, references to what is not there, positions that end before their count, and what is not read:
-/// compressed, sparse and skinned meshes, and buffers outside the file.
+/// What is no GLB of version 2, references to what is not there, positions that end before their count, and what is not
+/// read: compressed, sparse and skinned meshes, and buffers outside the file.
 pub(super) fn corners(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     let (json, binary) = chunks(bytes)?;
     let document: Document = serde_json::from_slice(json).map_err(|error| invalid("JSON", error.to_string()))?;
@@ -421,7 +423,8 @@ mod tests {
         };
         for (component, bytes) in [(5121, wide(1)), (5123, wide(2)), (5125, wide(4))] {
             assert_eq!(triangles(4, component, &bytes).unwrap(), [[0, 1, 2], [3, 4, 2]]);
-            // Figures of the specification (§3.7.2.1): p_i, p_(i + 1 + i%2), p_(i + 2 - i%2), and p_(i + 1), p_(i + 2), p_0.
+            // Figures of the specification (§3.7.2.1): p_i, p_(i + 1 + i%2), p_(i + 2 - i%2), and p_(i + 1), p_(i + 2),
+            // p_0.
             assert_eq!(triangles(5, component, &bytes).unwrap(), [[0, 1, 2], [1, 3, 2], [2, 3, 4], [3, 2, 4]]);
             assert_eq!(triangles(6, component, &bytes).unwrap(), [[1, 2, 0], [2, 3, 0], [3, 4, 0], [4, 2, 0]]);
             assert_eq!(triangles(1, component, &bytes).unwrap(), [[0; 3]; 0]);

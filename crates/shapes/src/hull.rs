@@ -187,7 +187,8 @@ impl Hull {
         &self.planes
     }
 
-    /// The faces that may have something within `distance`, m, of a point, in ascending order, with the point's heights over them, m.
+    /// The faces that may have something within `distance`, m, of a point, in ascending order, with the point's heights
+    /// over them, m.
     pub(super) fn faces_near(&self, point: &Vector3<f64>, distance: f64) -> Vec<(usize, f64)> {
         self.planes.above(point, -(distance + self.sunk))
     }

@@ -33,8 +33,8 @@ pub(super) fn extent(points: &[Vector3<f64>]) -> f64 {
     (high - low).norm()
 }
 
-/// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain), but for those that are
-/// within the tolerance of the line between their neighbours.
+/// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain),
+/// but for those that are within the tolerance of the line between their neighbours.
 pub(super) fn planar_hull(
     points: &[Vector3<f64>],
     plane: &[usize],

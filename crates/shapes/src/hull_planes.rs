@@ -1,14 +1,16 @@
 //! Which of a hull's faces are highest at a point, without a look at all of them.
 //!
-//! The height of a point p over a face with normal n and offset o is n·p − o. The faces are in a tree. Each node has a place c among its
-//! faces, a box that their normals are in, and their least offset from c, so that no face of the node is higher than
+//! The height of a point p over a face with normal n and offset o is n·p − o. The faces are in a tree. Each node has a
+//! place c among its faces, a box that their normals are in, and their least offset from c, so that no face of the node
+//! is higher than
 //!
 //! ```text
 //! m·(p − c) + h·|p − c| − min (o − n·c)        (m the box's middle, h half its sides, |p − c| by components)
 //! ```
 //!
-//! Nodes below the level that is asked for are passed over. What is found is what a look at all faces finds, on any hull: nothing depends
-//! on which faces are next to each other, which is not certain where faces are flat together but for rounding.
+//! Nodes below the level that is asked for are passed over. What is found is what a look at all faces finds, on any
+//! hull: nothing depends on which faces are next to each other, which is not certain where faces are flat together but
+//! for rounding.
 
 use nalgebra::Vector3;
 
@@ -45,7 +47,8 @@ struct Node {
 }
 
 impl Node {
-    /// Is the node, which has this number, split? Its parts are the node after it and the one after that one's own parts.
+    /// Is the node, which has this number, split? Its parts are the node after it and the one after that one's own
+    /// parts.
     fn is_split(&self, number: usize) -> bool {
         self.next > number + 1
     }
@@ -83,8 +86,8 @@ impl HullPlanes {
         tree
     }
 
-    /// Makes a node of some planes, and splits it if they are many. Given are half of the sides of the hull's box, m, and the middle of a
-    /// plane's face.
+    /// Makes a node of some planes, and splits it if they are many. Given are half of the sides of the hull's box, m,
+    /// and the middle of a plane's face.
     fn split(&mut self, range: [usize; 2], half: &Vector3<f64>, middle: &impl Fn(&Plane) -> Vector3<f64>) {
         let planes = &mut self.planes[range[0]..range[1]];
         let place = planes.iter().map(middle).sum::<Vector3<f64>>() / planes.len() as f64;
@@ -107,8 +110,8 @@ impl HullPlanes {
         self.nodes[number].next = self.nodes.len();
     }
 
-    /// The faces that are highest at a point or lower by at most `tolerance`, m, in ascending order, with the point's heights over them, m.
-    /// None if a coordinate is not a number.
+    /// The faces that are highest at a point or lower by at most `tolerance`, m, in ascending order, with the point's
+    /// heights over them, m. None if a coordinate is not a number.
     pub(super) fn highest(&self, point: &Vector3<f64>, tolerance: f64) -> Vec<(usize, f64)> {
         let view = View::new(self, point);
         // Down the tree to faces that are high, if not the highest.
@@ -185,7 +188,8 @@ impl<'a> View<'a> {
         middle.dot(&(self.point - place)) - offset
     }
 
-    /// Visits the faces, with the point's heights over them, m, that are not below the level. Each visit returns the level from there on.
+    /// Visits the faces, with the point's heights over them, m, that are not below the level. Each visit returns the
+    /// level from there on.
     fn above(&self, mut level: f64, mut visit: impl FnMut(usize, f64) -> f64) {
         let mut at = 0;
         while let Some(node) = self.tree.nodes.get(at) {
@@ -222,7 +226,8 @@ pub(crate) mod tests {
         sides.map(|at| at.map(|k| k as f64 / 3.0 - 1.0 + random.random_range(-noise..=noise))).collect()
     }
 
-    /// Hulls of all kinds: in space, on a ball, of cubes, cans, with flat sides but for noise, thin as a plate or a needle, far from the origin.
+    /// Hulls of all kinds: in space, on a ball, of cubes, cans, with flat sides but for noise, thin as a plate or a
+    /// needle, far from the origin.
     pub(crate) fn hulls(random: &mut ChaCha8Rng) -> Vec<Hull> {
         let ball = |n: usize, random: &mut ChaCha8Rng| -> Vec<[f64; 3]> {
             let mut point = || Vector3::from_fn(|_, _| random.random_range(-1.0..1.0)).normalize().into();
@@ -297,7 +302,8 @@ pub(crate) mod tests {
         assert!(hull.planes().highest(&Vector3::repeat(f64::NAN), 1.0).is_empty());
     }
 
-    /// No vertex is farther than the one where a walk ends, but for what the corners of a face may be off its plane: 1e-6 of the hull's size.
+    /// No vertex is farther than the one where a walk ends, but for what the corners of a face may be off its plane:
+    /// 1e-6 of the hull's size.
     #[test]
     fn walks_end_at_the_farthest_vertex() {
         let mut random = ChaCha8Rng::seed_from_u64(2);

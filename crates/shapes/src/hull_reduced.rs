@@ -18,7 +18,8 @@ pub struct Reduced {
 }
 
 impl Hull {
-    /// The hull of at most so many of its vertices: four far apart, then one after the other the one that is farthest out. It lies inside.
+    /// The hull of at most so many of its vertices: four far apart, then one after the other the one that is farthest
+    /// out. It lies inside.
     ///
     /// # Errors
     /// If fewer than four are asked for, or the hull is so thin that those that it begins with are flat.
@@ -56,7 +57,8 @@ impl Hull {
     }
 }
 
-/// Four points: the one farthest from the first, that farthest from it, that farthest from their line, and that farthest from their plane.
+/// Four points: the one farthest from the first, that farthest from it, that farthest from their line, and that
+/// farthest from their plane.
 fn far_apart(all: &[Vector3<f64>]) -> Vec<usize> {
     let farthest = |of: &dyn Fn(&Vector3<f64>) -> f64| {
         (0..all.len()).max_by(|&i, &j| of(&all[i]).total_cmp(&of(&all[j])).then(j.cmp(&i))).unwrap_or(0)

@@ -22,8 +22,8 @@ pub struct HullSide {
     pub vertices: Vec<usize>,
     /// The corners of the border, counter-clockwise seen from outside.
     pub corners: Vec<usize>,
-    /// Those corners that count first where there are too many for a contact, in ascending order: at most ten, and the others as near as
-    /// can be to the lines between these.
+    /// Those corners that count first where there are too many for a contact, in ascending order: at most ten, and the
+    /// others as near as can be to the lines between these.
     pub main_corners: Vec<usize>,
     /// For the edge from each corner to the next, by how much the surface bends there, in right angles.
     pub bends: Vec<f64>,
@@ -33,8 +33,8 @@ pub struct HullSide {
     pub(super) rivals: Vec<Vec<usize>>,
 }
 
-/// Vertices this near to a side's plane, in parts of the hull's size, may be in the side: twice the noise that a mesh is
-/// expected to have, and a quarter more.
+/// Vertices this near to a side's plane, in parts of the hull's size, may be in the side: twice the noise that a mesh
+/// is expected to have, and a quarter more.
 const FLAT: f64 = 2.5e-3;
 /// Cosine of the largest angle between a side and one of its faces, 35°: a thin plate's two sides are not one.
 const ASLANT: f64 = 0.82;
@@ -54,8 +54,8 @@ struct Surface<'a> {
     points: Vec<Vector3<f64>>,
     faces: &'a [HullFace],
     areas: Vec<Vector3<f64>>,
-    /// The faces at each vertex. Faces that are flat but for rounding may have different corners along one edge, so edges are not looked
-    /// up by their corners.
+    /// The faces at each vertex. Faces that are flat but for rounding may have different corners along one edge, so
+    /// edges are not looked up by their corners.
     at_vertex: Vec<Vec<usize>>,
     tolerance: f64,
 }
@@ -117,8 +117,8 @@ fn join(sides: &mut [HullSide], n_vertices: usize) {
     }
 }
 
-/// At most [`MAIN`] corners of a convex polygon: with the least length for which a walk around it comes home in as few chords, each as far
-/// as no corner between its ends is farther from it than that length.
+/// At most [`MAIN`] corners of a convex polygon: with the least length for which a walk around it comes home in as few
+/// chords, each as far as no corner between its ends is farther from it than that length.
 fn main_corners(points: &[Vector3<f64>], corners: &[usize]) -> Vec<usize> {
     let n = corners.len();
     let at = |k: usize| points[corners[k % n]];
@@ -175,8 +175,8 @@ impl Surface<'_> {
         members
     }
 
-    /// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle in their planes but
-    /// for the tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
+    /// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle
+    /// in their planes but for the tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
     fn bends(&self, normal: &Vector3<f64>, corners: &[usize], is_own: impl Fn(usize) -> bool) -> Vec<f64> {
         let n = corners.len();
         let bend = |k: usize| {
@@ -208,8 +208,8 @@ fn area(points: &[Vector3<f64>], face: &HullFace) -> Vector3<f64> {
     face.edges().map(|[i, j]| (points[i] - first).cross(&(points[j] - first))).sum()
 }
 
-/// For each point, in which part of half of all directions it is the farthest: a quarter for the corner of a box. This is what the angles of
-/// the surface's triangles at the point lack to a full turn, over 2π.
+/// For each point, in which part of half of all directions it is the farthest: a quarter for the corner of a box. This
+/// is what the angles of the surface's triangles at the point lack to a full turn, over 2π.
 pub(super) fn shares(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Vec<f64> {
     let mut angles = vec![0.0; points.len()];
     for corners in triangles {
@@ -274,7 +274,8 @@ mod tests {
         }
     }
 
-    /// Whatever the noise, a box has six sides, and their corners have a quarter each: together what all directions have.
+    /// Whatever the noise, a box has six sides, and their corners have a quarter each: together what all directions
+    /// have.
     #[test]
     fn a_noisy_box_has_six_sides() {
         for noise in [0.0, 1e-9, 1e-7, 1e-6, 1e-5, 8e-5] {

@@ -1,7 +1,8 @@
 //! Shapes, meshes and mass distributions, and how near two convex bodies are, in plain `f64`.
 //!
-//! A [`Shape`] is a sphere, capsule, cylinder, box, ellipsoid or convex [`Hull`]; a [`MeshFile`] is read from STL, OBJ, COLLADA
-//! or GLB, and its signed distance is a smooth function on a [`DistanceGrid`]. [`collision`] has the signed distance of any two of them, with witness points, and contact manifolds.
+//! A [`Shape`] is a sphere, capsule, cylinder, box, ellipsoid or convex [`Hull`]; a [`MeshFile`] is read from STL, OBJ,
+//! COLLADA or GLB, and its signed distance is a smooth function on a [`DistanceGrid`]. [`collision`] has the signed
+//! distance of any two of them, with witness points, and contact manifolds.
 
 #![deny(missing_docs)]
 

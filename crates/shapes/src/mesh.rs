@@ -41,8 +41,8 @@ impl MeshFile {
         })
     }
 
-    /// Reads the triangles of an STL, OBJ, COLLADA or GLB file. The transforms of a COLLADA or GLB file's scene and its unit
-    /// are applied, its up axis is not: y of a GLB file, which is up there, is y of the mesh.
+    /// Reads the triangles of an STL, OBJ, COLLADA or GLB file. The transforms of a COLLADA or GLB file's scene and its
+    /// unit are applied, its up axis is not: y of a GLB file, which is up there, is y of the mesh.
     ///
     /// # Errors
     /// If the file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is none of these,

@@ -80,7 +80,8 @@ fn joined(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// The text with faces of vertices alone, if its faces differ in what else they name: the format lets each have a form of its own.
+/// The text with faces of vertices alone, if its faces differ in what else they name: the format lets each have a form
+/// of its own.
 fn of_one_form(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if has_one_form(&text) {
         return text;

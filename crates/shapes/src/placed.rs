@@ -50,7 +50,8 @@ impl Collision {
         Self { shape, pose, surface: None, partners: Partners::All, mesh: None }
     }
 
-    /// Leaves a hull so many of its vertices at most: see [`Hull::reduced`](super::Hull::reduced). Says what that leaves out, if anything.
+    /// Leaves a hull so many of its vertices at most: see [`Hull::reduced`](super::Hull::reduced). Says what that
+    /// leaves out, if anything.
     ///
     /// # Errors
     /// As of [`Hull::reduced`](super::Hull::reduced).
@@ -74,8 +75,8 @@ impl Collision {
         Ok(mesh.decompose(how)?.into_iter().map(part).collect())
     }
 
-    /// The distance grid of its mesh for spheres and capsules, and itself for all other shapes; itself alone if it is of none. See
-    /// [`MeshFile::grid`].
+    /// The distance grid of its mesh for spheres and capsules, and itself for all other shapes; itself alone if it is
+    /// of none. See [`MeshFile::grid`].
     ///
     /// # Errors
     /// As of [`MeshFile::grid`].
@@ -86,8 +87,8 @@ impl Collision {
         Ok(vec![grid, Self { partners: Partners::Edged, ..self.clone() }])
     }
 
-    /// A mesh's distance grid, and the shapes that stand for the mesh where others than spheres and capsules touch it: its hull or its
-    /// convex parts.
+    /// A mesh's distance grid, and the shapes that stand for the mesh where others than spheres and capsules touch it:
+    /// its hull or its convex parts.
     pub fn with_grid(grid: DistanceGrid, others: Vec<Shape>) -> Vec<Self> {
         let edged = others.into_iter().map(|shape| Self { partners: Partners::Edged, ..Self::centred(shape) });
         let grid = Self { partners: Partners::Round, ..Self::centred(Shape::Grid(grid.into())) };

@@ -1,9 +1,11 @@
-//! The surface of a convex hull by quickhull (Barber, Dobkin, Huhdanpaa, *The quickhull algorithm for convex hulls*, 1996).
+//! The surface of a convex hull by quickhull (Barber, Dobkin, Huhdanpaa, *The quickhull algorithm for convex hulls*,
+//! 1996).
 //!
-//! It starts with a tetrahedron. Each point outside waits at a face that it can see; the farthest one of a face replaces
-//! all the faces that it sees by a fan from itself to their rim. Which those are is decided by exact orientations
-//! (Shewchuk, *Adaptive precision floating-point arithmetic*, 1997), so that the rim is one closed line, whatever lies in
-//! one plane or on one line. Which points wait is decided in floating point: the surface passes them by what rounding leaves.
+//! It starts with a tetrahedron. Each point outside waits at a face that it can see; the farthest one of a face
+//! replaces all the faces that it sees by a fan from itself to their rim. Which those are is decided by exact
+//! orientations (Shewchuk, *Adaptive precision floating-point arithmetic*, 1997), so that the rim is one closed line,
+//! whatever lies in one plane or on one line. Which points wait is decided in floating point: the surface passes them
+//! by what rounding leaves.
 
 use nalgebra::Vector3;
 use robust::{Coord3D, orient3d};
@@ -93,8 +95,8 @@ fn tetrahedron(points: &[Vector3<f64>]) -> Option<[usize; 4]> {
     }
 }
 
-/// Positive if a point is above the plane of three that are counter-clockwise from above; of the right sign, and zero only
-/// if it is in the plane.
+/// Positive if a point is above the plane of three that are counter-clockwise from above; of the right sign, and zero
+/// only if it is in the plane.
 fn orientation(points: &[Vector3<f64>], [a, b, c]: [usize; 3], point: usize) -> f64 {
     let [a, b, c, d] = [a, b, c, point].map(|i| Coord3D { x: points[i].x, y: points[i].y, z: points[i].z });
     -orient3d(a, b, c, d)
@@ -159,8 +161,8 @@ impl Surface<'_> {
         self.waiting.extend(faces.iter().copied().filter(|&face| !self.faces[face].outside.is_empty()));
     }
 
-    /// Replaces all faces that a point sees, `face` among them, by those between it and their rim. None if the rim is not
-    /// one line.
+    /// Replaces all faces that a point sees, `face` among them, by those between it and their rim. None if the rim is
+    /// not one line.
     fn grow(&mut self, face: usize, eye: usize) -> Option<()> {
         let mut seen = vec![face];
         self.faces[face].alive = false;

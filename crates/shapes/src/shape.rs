@@ -45,8 +45,8 @@ pub enum Shape {
     },
     /// Convex polyhedron. It need not be centred at the frame's origin.
     Hull(Arc<Hull>),
-    /// A mesh by its signed distance, concave or not. It touches spheres and capsules; for all else it stands for its hull. It need not
-    /// be centred at the frame's origin.
+    /// A mesh by its signed distance, concave or not. It touches spheres and capsules; for all else it stands for its
+    /// hull. It need not be centred at the frame's origin.
     Grid(Arc<DistanceGrid>),
     /// All points with z ≤ 0. The boundary plane goes through the frame's origin, and its outward normal is +z.
     HalfSpace,

@@ -18,8 +18,8 @@ use nalgebra::{Matrix3, Vector3};
 use super::{Collision, Inertia, Partners, Shape};
 
 impl Inertia {
-    /// The solid of unit density within a closed surface of triangles, whose corners go around to the left seen from outside: its mass
-    /// is the volume, m³.
+    /// The solid of unit density within a closed surface of triangles, whose corners go around to the left seen from
+    /// outside: its mass is the volume, m³.
     ///
     /// Sum over the tetrahedra of the origin and each triangle (a, b, c), of volume V = a·(b × c)/6:
     /// ∫x = V (a + b + c)/4 and ∫xxᵀ = V (aaᵀ + bbᵀ + ccᵀ + (a + b + c)(a + b + c)ᵀ)/20.
@@ -55,8 +55,8 @@ impl Inertia {
         Some(Self { mass, com, matrix: matrix * (mass / volume) })
     }
 
-    /// Several solid bodies of the same uniform density, with a total mass in kg; overlaps count twice. Shapes beside a distance grid of
-    /// the same mesh do not count. None without any shape, or with a half-space among them.
+    /// Several solid bodies of the same uniform density, with a total mass in kg; overlaps count twice. Shapes beside a
+    /// distance grid of the same mesh do not count. None without any shape, or with a half-space among them.
     pub fn solid_compound(collisions: &[Collision], mass: f64) -> Option<Self> {
         let parts = collisions
             .iter()

@@ -1,6 +1,7 @@
 //! How shapes meet: which may touch, and with which friction.
 
-/// Contact rules and friction of a shape, in MuJoCo's terms (MJCF `geom`: `contype`, `conaffinity`, `priority`, `condim`, `friction`).
+/// Contact rules and friction of a shape, in MuJoCo's terms (MJCF `geom`: `contype`, `conaffinity`, `priority`,
+/// `condim`, `friction`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surface {
     /// The groups that it is in, one bit each.

@@ -20,8 +20,9 @@ pub struct ContactRecord {
     pub force: [f64; 3],
 }
 
-/// The contacts that take part in a step. The others are farther apart than their pair [reaches](fingertip_step::contact::Window), or points that a pair does
-/// not have now. They have no force, and their distance is not known.
+/// The contacts that take part in a step. The others are farther apart than their pair
+/// [reaches](fingertip_step::contact::Window), or points that a pair does not have now. They have no force, and their
+/// distance is not known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepContacts {
     nc: usize,
@@ -29,8 +30,8 @@ pub struct StepContacts {
 }
 
 impl StepContacts {
-    /// Out of all contacts, of which are given the reach, the distance, and normal, point and force: those that are nearer than their reach,
-    /// m; and the least distance of all. From their reach on contacts have no force.
+    /// Out of all contacts, of which are given the reach, the distance, and normal, point and force: those that are
+    /// nearer than their reach, m; and the least distance of all. From their reach on contacts have no force.
     #[inline]
     pub fn of_all(
         nc: usize,

@@ -10,8 +10,8 @@ use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 use fingertip_step::tensor::numbers;
 
-/// The energy of gravity, of the springs under the command, and of the contacts' barrier at their gaps, J. None where bodies overlap, or
-/// where something else has a barrier: joint limits, torsion, or contacts that fade out.
+/// The energy of gravity, of the springs under the command, and of the contacts' barrier at their gaps, J. None where
+/// bodies overlap, or where something else has a barrier: joint limits, torsion, or contacts that fade out.
 pub(super) fn energy(
     model: &Model,
     parameters: &Parameters,

@@ -1,4 +1,5 @@
-//! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and steps that raise the energy.
+//! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and
+//! steps that raise the energy.
 
 use super::contacts::ContactRecord;
 use super::recording::{Recording, Role, ShapeRecord, StepRecord};
@@ -100,8 +101,8 @@ pub(super) fn alternates(steps: &[StepRecord], body: usize) -> bool {
     (last.distance > SEEN && distance > TIMES * away.distance) || (last.angle > TURN_SEEN && angle > TIMES * away.angle)
 }
 
-/// The bodies that still move in the world at the end, objects and links of robots, the fastest first. Of bodies that move with
-/// their parent only the parent is named.
+/// The bodies that still move in the world at the end, objects and links of robots, the fastest first. Of bodies that
+/// move with their parent only the parent is named.
 pub fn still_moving(recording: &Recording) -> Vec<Mover> {
     let motions: Vec<Motion> =
         (0..recording.bodies.len()).map(|body| motion_per_step(&recording.steps, body)).collect();
@@ -126,8 +127,8 @@ fn gaps(recording: &Recording, step: &StepRecord) -> Vec<f64> {
     least
 }
 
-/// Each two bodies for which a solved step starts about as deep as the step before it, which was solved too. A step's geometry is
-/// that of its start; if bodies turn far in one step, it may end elsewhere than it says.
+/// Each two bodies for which a solved step starts about as deep as the step before it, which was solved too. A step's
+/// geometry is that of its start; if bodies turn far in one step, it may end elsewhere than it says.
 pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
     let n = recording.bodies.len();
     let mut found: Vec<DeepAgain> = Vec::new();
@@ -151,9 +152,10 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
     found
 }
 
-/// An object that moved in a step by more than its size, or turned by more than 45°, while it touched something; or an object or a link of a robot
-/// that moved so beside a distance grid, of which a step sees the nearest side alone. A step's contacts are the planes that they are at its start,
-/// and it takes turns for small ones: what comes of so long a step may be anything.
+/// An object that moved in a step by more than its size, or turned by more than 45°, while it touched something; or an
+/// object or a link of a robot that moved so beside a distance grid, of which a step sees the nearest side alone. A
+/// step's contacts are the planes that they are at its start, and it takes turns for small ones: what comes of so long
+/// a step may be anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FarStep {
     /// The body.
@@ -172,8 +174,8 @@ fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// About the distance from a body's origin to a shape's farthest point, m: exact for boxes, cylinders and hulls at the origin, a little less for
-/// capsules, more for ellipsoids. None for a half-space.
+/// About the distance from a body's origin to a shape's farthest point, m: exact for boxes, cylinders and hulls at the
+/// origin, a little less for capsules, more for ellipsoids. None for a half-space.
 fn reach(shape: &ShapeRecord) -> Option<f64> {
     let own = match shape.kind.as_str() {
         "halfspace" => return None,
@@ -188,7 +190,8 @@ pub(super) fn size(recording: &Recording, body: usize) -> f64 {
     largest(recording.shapes.iter().filter(|shape| shape.collides && shape.body == body).filter_map(reach))
 }
 
-/// The bodies that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only turns count.
+/// The bodies that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only
+/// turns count.
 pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
     let of = |body: usize| recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body);
     let is_flat = |body: usize| of(body).all(|shape| shape.kind == "halfspace");
@@ -231,8 +234,8 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
     found
 }
 
-/// Changes of the energy of gravity, springs and contacts over the steps in which the command stood still. There each step lowers the
-/// energy, if bodies move along straight lines.
+/// Changes of the energy of gravity, springs and contacts over the steps in which the command stood still. There each
+/// step lowers the energy, if bodies move along straight lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnergyReport {
     /// Energy at the start of the last step, J.

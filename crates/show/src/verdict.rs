@@ -6,8 +6,8 @@ use super::unrest::{Motion, alternates, motion_per_step, size};
 use fingertip_shapes::largest::largest;
 use fingertip_step::solve::Status;
 
-/// The verdict uses the last part of the recording, of this length, s (or all of it, if it is shorter). Of this part it uses the
-/// steps that begin under the last command, if there are [`HOLD`] of them.
+/// The verdict uses the last part of the recording, of this length, s (or all of it, if it is shorter). Of this part it
+/// uses the steps that begin under the last command, if there are [`HOLD`] of them.
 const WINDOW: f64 = 1.0;
 /// Fewer steps under one command are part of a motion.
 const HOLD: usize = 10;
@@ -15,8 +15,8 @@ const HOLD: usize = 10;
 const OFF: f64 = 0.01;
 /// Contacts are nearby up to a gap of this, m, ...
 const NEAR: f64 = 1e-3;
-/// ... or, if that is more, of this many times the height at which the lightest object hovers. A barrier acts at a distance, and an
-/// object that hangs in the air touches nothing there.
+/// ... or, if that is more, of this many times the height at which the lightest object hovers. A barrier acts at a
+/// distance, and an object that hangs in the air touches nothing there.
 const HOVERS: f64 = 10.0;
 /// Up to this fraction of the load may be fixed bodies' push from farther away.
 const FROM_AFAR: f64 = 0.2;
@@ -50,7 +50,8 @@ pub enum Verdict {
     PartlyHeld,
     /// Not at rest.
     Moving,
-    /// Not at rest: while the command stands still it goes back and forth, or around, and does not get away from where it is.
+    /// Not at rest: while the command stands still it goes back and forth, or around, and does not get away from where
+    /// it is.
     Alternating,
     /// A step of the recording was not solved, so there is no verdict.
     Unsolved,
@@ -125,7 +126,8 @@ impl ObjectReport {
     /// ... and within this angle of its last orientation, rad, and does not go back and forth meanwhile.
     pub const NOT_TURNING: f64 = 0.02;
 
-    /// Does the object creep by more than half its size in a minute, though it counts as at rest? Creep grows where it takes away support.
+    /// Does the object creep by more than half its size in a minute, though it counts as at rest? Creep grows where it
+    /// takes away support.
     pub fn creeps_away(&self) -> bool {
         let rests = matches!(self.verdict, Verdict::Held | Verdict::Resting | Verdict::PartlyHeld);
         rests && 60.0 * self.creep > 0.5 * self.size

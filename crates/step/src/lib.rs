@@ -1,7 +1,7 @@
 //! One step of contact, and many, with exact gradients.
 //!
-//! A [`Model`] is a scene compiled to tables and tensors. [`step::Quasidynamic`] takes a configuration and a command to the
-//! next configuration and the contact forces.
+//! A [`Model`] is a scene compiled to tables and tensors. [`step::Quasidynamic`] takes a configuration and a command to
+//! the next configuration and the contact forces.
 
 #![deny(missing_docs)]
 

@@ -37,8 +37,8 @@ pub struct Compiled {
     pub inertial: Vec<usize>,
     /// The masses that gravity can press onto contacts.
     pub rests: Vec<Rest>,
-    /// Poses of the shapes' frames, then of the points of connections and of the centres of mass of the inertial bodies (both with
-    /// the body's axes); and all screws.
+    /// Poses of the shapes' frames, then of the points of connections and of the centres of mass of the inertial bodies
+    /// (both with the body's axes); and all screws.
     pub kinematics: Kinematics,
     /// The parameters with the scene's values.
     pub parameters: Parameters,

@@ -75,10 +75,11 @@ parameters! {
     spring,
     /// q at which these springs are at rest (·, n), rad or m.
     spring_rest,
-    /// Viscous damping of the joints that have some (·, n), N·m·s/rad or N·s/m, in the order of [`Tree::damped`]. In the quasi-dynamic
-    /// step it acts where [`Tree::is_resisted`] says.
+    /// Viscous damping of the joints that have some (·, n), N·m·s/rad or N·s/m, in the order of [`Tree::damped`]. In
+    /// the quasi-dynamic step it acts where [`Tree::is_resisted`] says.
     damping,
-    /// Armature of the joints that have some (·, n), kg·m² or kg, in the order of [`Tree::armoured`]; it acts where damping does.
+    /// Armature of the joints that have some (·, n), kg·m² or kg, in the order of [`Tree::armoured`]; it acts where
+    /// damping does.
     armature,
     /// Stiffness of the connections of links (·, n), N/m, in the order of [`Tree::connections`].
     connection,
@@ -89,8 +90,9 @@ parameters! {
     inertia,
     /// Sizes of the shapes (·, 4 n_shapes) in the order of [`Shape::sizes`], m.
     sizes,
-    /// Positions (·, 3 (n_bodies + n_shapes + 2 n_connections + n_inertial)), m: of each body's joint in its parent's frame, of each
-    /// shape in its body's frame, of each connection's two points in their bodies' frames, of each inertial body's centre of mass in its frame.
+    /// Positions (·, 3 (n_bodies + n_shapes + 2 n_connections + n_inertial)), m: of each body's joint in its parent's
+    /// frame, of each shape in its body's frame, of each connection's two points in their bodies' frames, of each
+    /// inertial body's centre of mass in its frame.
     offsets,
     /// External generalised force besides gravity (·, nv), N or N·m.
     tau,

@@ -1,6 +1,7 @@
 //! Memory of others on a GPU.
 //!
-//! Candle frees what its tensors own, and has a stream of its own. So what others own is copied to its memory and back, on the device.
+//! Candle frees what its tensors own, and has a stream of its own. So what others own is copied to its memory and back,
+//! on the device.
 
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDevice;

@@ -18,9 +18,9 @@ use crate::model::{json, overrides_of};
 /// Longest limit of a command, s.
 const LONGEST: f64 = 1e6;
 
-/// Model-predictive control of one episode of a task: measured states in, commands out, one for each control period. `episode`
-/// is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start; `costs` are added
-/// to the task's objective. One roll-out is made at once to measure how long it takes.
+/// Model-predictive control of one episode of a task: measured states in, commands out, one for each control period.
+/// `episode` is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start;
+/// `costs` are added to the task's objective. One roll-out is made at once to measure how long it takes.
 ///
 /// A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
 /// `supervised=False` the goal itself is always planned for.
@@ -93,11 +93,11 @@ impl Controller {
         })
     }
 
-    /// The command for the coming period at the measured state q (nq,), within the time `limit`, s, if one is given; None for q
-    /// says that nothing was measured. `velocity` (nv,) is that of the plant, m/s and rad/s, if it is measured; `latency` the
-    /// time, s, until the command takes effect, in place of the task's; `applied` (nu,) the command that was in effect at the
-    /// end of the period before, if it was another than the one given. Numbers of q that were not measured are NaN; then, and
-    /// where there is too little time, the rest of the last plan is followed.
+    /// The command for the coming period at the measured state q (nq,), within the time `limit`, s, if one is given;
+    /// None for q says that nothing was measured. `velocity` (nv,) is that of the plant, m/s and rad/s, if it is
+    /// measured; `latency` the time, s, until the command takes effect, in place of the task's; `applied` (nu,) the
+    /// command that was in effect at the end of the period before, if it was another than the one given. Numbers of q
+    /// that were not measured are NaN; then, and where there is too little time, the rest of the last plan is followed.
     #[pyo3(signature = (q, limit=None, *, velocity=None, latency=None, applied=None))]
     fn command(
         &self,
@@ -163,8 +163,8 @@ impl Controller {
         })
     }
 
-    /// Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`, `mass`
-    /// and `size` count.
+    /// Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`,
+    /// `mass` and `size` count.
     fn set_parameters(&self, overrides: &Bound<PyAny>) -> PyResult<()> {
         let overrides = json(Some(overrides))?.unwrap_or_default();
         let overrides = overrides_of(&overrides).or_raise()?;
@@ -201,8 +201,8 @@ impl Controller {
         self.with(|own| Ok(own.of.controller().problem().horizon))
     }
 
-    /// The estimate of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
-    /// standard deviation of its logarithm.
+    /// The estimate of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs,
+    /// and the standard deviation of its logarithm.
     #[getter]
     fn friction(&self) -> PyResult<Option<(f64, f64)>> {
         let of =
@@ -210,9 +210,9 @@ impl Controller {
         self.with(|own| Ok(of(own.of.controller().estimates()).map(|estimate| (estimate.value, estimate.deviation))))
     }
 
-    /// What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and
-    /// whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it
-    /// than from the goal.
+    /// What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its
+    /// cost, and whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may
+    /// gain more from it than from the goal.
     fn standing(&self, q: &Bound<PyAny>) -> PyResult<Vec<(&'static str, f64, bool)>> {
         let nq = self.task.get().of.simulator().model().nq();
         let q = Numbers::like("q", q, Worlds::One, &[nq])?.as_slice().to_vec();

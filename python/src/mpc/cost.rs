@@ -14,10 +14,11 @@ use pyo3::types::PyTuple;
 use crate::arrays::{Numbers, shown};
 use crate::error::Error;
 
-/// A term of the objective, weight · ‖r(q)‖², of the state after each command. `residual` takes q (nq,) to r (m,), `jacobian`
-/// takes q to ∂r/∂q: (m, nv) in tangent coordinates, or (m, nq) by q's own numbers, as JAX and torch give it. Their weights are
-/// `running` at every state but the last and `terminal` at the last, per squared unit of r; `terminal` is `running` if it is
-/// left out. A term that is part of the task's `purpose` counts in the check whether plans come nearer to their goal.
+/// A term of the objective, weight · ‖r(q)‖², of the state after each command. `residual` takes q (nq,) to r (m,),
+/// `jacobian` takes q to ∂r/∂q: (m, nv) in tangent coordinates, or (m, nq) by q's own numbers, as JAX and torch give
+/// it. Their weights are `running` at every state but the last and `terminal` at the last, per squared unit of r;
+/// `terminal` is `running` if it is left out. A term that is part of the task's `purpose` counts in the check whether
+/// plans come nearer to their goal.
 ///
 /// Both functions are called many times for a command, one state at a time, and must not call the controller.
 #[pyclass(frozen, module = "fingertip.mpc")]

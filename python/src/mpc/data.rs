@@ -44,7 +44,8 @@ macro_rules! data {
 }
 
 data! {
-    /// Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has none.
+    /// Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has
+    /// none.
     Errors {
         /// Distance of positions, m.
         position: Option<f64>,
@@ -90,8 +91,8 @@ data! {
         outcome: String,
         /// The number of iterations.
         iterations: usize,
-        /// A row for each iteration (n, 4): the objective, the decrease that the local model predicted (NaN without one), the
-        /// share of the step that was taken, and the time since the search began, s.
+        /// A row for each iteration (n, 4): the objective, the decrease that the local model predicted (NaN without
+        /// one), the share of the step that was taken, and the time since the search began, s.
         log: Held,
     }
 }
@@ -105,7 +106,8 @@ data! {
         v: Held,
         /// The state that was planned from (nq,): the measured one, advanced to when the command takes effect.
         q_from: Held,
-        /// Why the search ended, as `Plan.outcome`; or `"bad input"` or `"silent"`, where the rest of the last plan is followed.
+        /// Why the search ended, as `Plan.outcome`; or `"bad input"` or `"silent"`, where the rest of the last plan is
+        /// followed.
         outcome: String,
         /// Time taken, s.
         seconds: f64,
@@ -119,18 +121,18 @@ data! {
         success: bool,
         /// Is it over: by success, if the task stops there, or by its cap?
         done: bool,
-        /// What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`, `"nudge"`,
-        /// `"sample"` or `"retreat"`.
+        /// What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`,
+        /// `"nudge"`, `"sample"` or `"retreat"`.
         doing: String,
         /// Why the plans before have stalled, where it is one of the last three; none otherwise.
         stall: Option<String>,
     }
 }
 
-/// Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored for
-/// planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an articulated
-/// object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and robots by name, all of which
-/// are to be reached at once.
+/// Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored
+/// for planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an
+/// articulated object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and
+/// robots by name, all of which are to be reached at once.
 #[pyclass(frozen, module = "fingertip.mpc")]
 pub struct Goal(pub GoalOf);
 

@@ -13,10 +13,10 @@ use crate::model::{json, overrides_of};
 
 /// One of the library's steps as the plant of a task, unlike what the planner believes where that is asked for.
 ///
-/// `kind` is `"quasi-dynamic"`, the planner's step with harder contacts, or `"second-order"`, where objects have momentum.
-/// `kappa` is the plant's κ, 1/J; `latency` the time until a command takes effect, s; `noise` the standard deviations of
-/// measured positions and rotations of objects, m and rad; `overrides` parameters of the plant that the planner does not know,
-/// as `Model.load` takes them.
+/// `kind` is `"quasi-dynamic"`, the planner's step with harder contacts, or `"second-order"`, where objects have
+/// momentum. `kappa` is the plant's κ, 1/J; `latency` the time until a command takes effect, s; `noise` the standard
+/// deviations of measured positions and rotations of objects, m and rad; `overrides` parameters of the plant that the
+/// planner does not know, as `Model.load` takes them.
 #[pyclass(module = "fingertip.mpc")]
 pub struct Plant {
     task: Py<Task>,
@@ -81,8 +81,8 @@ impl Plant {
         Ok((row(&measured.q)?, measured.velocity.as_ref().map(row).transpose()?))
     }
 
-    /// One control period after a controller's command u (nu,), rad and m: the states (hold, nq) and the contact forces (hold,
-    /// nc, 3), N, after each step in it.
+    /// One control period after a controller's command u (nu,), rad and m: the states (hold, nq) and the contact forces
+    /// (hold, nc, 3), N, after each step in it.
     fn advance(&mut self, py: Python, u: &Bound<PyAny>) -> PyResult<(Held, Held)> {
         let simulator = self.task.get().of.simulator();
         let (nq, nu, nc, hold) =

@@ -13,13 +13,14 @@ use crate::arrays::{Numbers, Worlds, count};
 use crate::error::{Error, OrRaise, detached, warn};
 use crate::model::{Model, json, overrides_of, read_in};
 
-/// What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
-/// looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
-/// pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
+/// What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a
+/// controller looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does
+/// not change, and it pickles: as its path or text and folder, so files that it names must be there where it is
+/// unpickled.
 ///
-/// `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one that comes with the package;
-/// `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
-/// dictionaries. Files are relative to `folder`, or as in `Model.from_toml`.
+/// `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one
+/// that comes with the package; `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values
+/// numbers, strings, lists, arrays and dictionaries. Files are relative to `folder`, or as in `Model.from_toml`.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Task {
     /// The task.
@@ -147,7 +148,8 @@ impl Task {
         Ok(Self { read: of.clone(), of, source: Source::File(source), changes: Changes::default() })
     }
 
-    /// Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in `Model.from_toml`.
+    /// Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in
+    /// `Model.from_toml`.
     #[classmethod]
     #[pyo3(signature = (text, folder=None))]
     fn from_toml(cls: &Bound<PyType>, text: String, folder: Option<PathBuf>) -> PyResult<Self> {
@@ -162,12 +164,13 @@ impl Task {
 
     /// This task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
     /// `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
-    /// `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
-    /// s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
-    /// plant.
+    /// `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon
+    /// with, s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is
+    /// believed of the plant.
     ///
-    /// Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
-    /// given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object. The task is read again with them, which takes as long as it took at first.
+    /// Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are
+    /// replaced that are given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object.
+    /// The task is read again with them, which takes as long as it took at first.
     #[pyo3(signature = (
         *, method=None, iterations=None, most_iterations=None, tolerance=None, cap=None, latency=None, lead=None, seed=None,
         overrides=None, **keys
@@ -275,14 +278,15 @@ impl Task {
         Model::of_task(slf)
     }
 
-    /// Episode `number`: a start and a goal. With a list of goals it takes the goal of that number, and starts again at the
-    /// end of the list. Draws depend only on the seed and the number.
+    /// Episode `number`: a start and a goal. With a list of goals it takes the goal of that number, and starts again at
+    /// the end of the list. Draws depend only on the seed and the number.
     #[pyo3(signature = (number=0, seed=0))]
     fn episode(&self, py: Python, number: usize, seed: u64) -> PyResult<Episode> {
         Episode::of(py, &self.of.episode(seed, number).or_raise()?)
     }
 
-    /// The errors relative to a goal at q (nq,), of several objects the largest. They are NaN if a number of q is not finite.
+    /// The errors relative to a goal at q (nq,), of several objects the largest. They are NaN if a number of q is not
+    /// finite.
     fn errors(&self, goal: &Goal, q: &Bound<PyAny>) -> PyResult<Errors> {
         let q = Numbers::like("q", q, Worlds::One, &[self.of.simulator().model().nq()])?;
         Ok(Errors::of(&self.of.errors(&goal.0, q.as_slice()).or_raise()?))

@@ -20,7 +20,8 @@ fn own<T>(result: std::result::Result<T, String>) -> Result<T> {
 }
 
 impl Function {
-    /// [`Function::run`] on a GPU. XLA's stream is waited for, and what this puts on candle's stream is done when it returns.
+    /// [`Function::run`] on a GPU. XLA's stream is waited for, and what this puts on candle's stream is done when it
+    /// returns.
     pub(super) fn run_on_gpu(&self, call: Call) -> std::result::Result<(), String> {
         let stream = call.stream()?.cast();
         alone(|| self.on_stream(call, stream)).map_err(plain)

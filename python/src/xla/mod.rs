@@ -40,12 +40,12 @@ struct Function {
     names: Vec<usize>,
 }
 
-/// All functions, by the numbers that programs call them with. The numbers are drawn: a program that an earlier process has compiled
-/// must not find a function of this one.
+/// All functions, by the numbers that programs call them with. The numbers are drawn: a program that an earlier process
+/// has compiled must not find a function of this one.
 static FUNCTIONS: LazyLock<RwLock<HashMap<i64, Arc<Function>>>> = LazyLock::new(Default::default);
 
-/// A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long as the process, as a
-/// compiled program may.
+/// A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long
+/// as the process, as a compiled program may.
 #[pyfunction]
 #[pyo3(signature = (sim, kind, names, device=None))]
 pub fn _xla_function(

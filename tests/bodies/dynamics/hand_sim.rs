@@ -9,7 +9,8 @@ use serde_json::Value;
 use support::models::Case;
 use support::{apart, largest, numbers, row, values};
 
-/// Two programs' rounding, 1e-16 a step, grows with the motion: 1e-13 is seen after 1,000 steps; the reference promises 1e-8.
+/// Two programs' rounding, 1e-16 a step, grows with the motion: 1e-13 is seen after 1,000 steps; the reference promises
+/// 1e-8.
 const TOLERANCE: f64 = 1e-11;
 /// The same of energies, which start at 20 J.
 const ENERGY: f64 = 1e-12;

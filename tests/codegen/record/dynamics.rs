@@ -43,7 +43,8 @@ fn plain(mut rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     rows
 }
 
-/// Compares all kernels that a forest has, at random states, with some that are not usable, and with parameters for each world.
+/// Compares all kernels that a forest has, at random states, with some that are not usable, and with parameters for
+/// each world.
 fn compare(name: &str, tree: &Tree) {
     let d = dynamics(tree);
     let mut q = rows(&manifold(tree).random(WORLDS, 5, DType::F64, &Device::Cpu).unwrap());

@@ -1,5 +1,6 @@
-//! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, rollouts and their adjoints, rigid-body
-//! dynamics, the second-order step; on the shipped scenes and on random scenes of pairs with a formula.
+//! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, rollouts and
+//! their adjoints, rigid-body dynamics, the second-order step; on the shipped scenes and on random scenes of pairs with
+//! a formula.
 
 
 

@@ -24,8 +24,8 @@ fn shapes(size: f64) -> Vec<(&'static str, Shape)> {
     ]
 }
 
-/// Concentric, aligned, just touching and a hair apart or inside, from 0.1 mm to 100 m: finite, consistent, attained along
-/// the normal, and not beaten along any axis.
+/// Concentric, aligned, just touching and a hair apart or inside, from 0.1 mm to 100 m: finite, consistent, attained
+/// along the normal, and not beaten along any axis.
 #[test]
 fn aligned_bodies() {
     let quarter = std::f64::consts::FRAC_PI_2;
@@ -78,8 +78,8 @@ fn aligned_bodies() {
     }
 }
 
-/// An egg over the rim of a can, the normal 3e-6 from the can's axis: a small turn of it leads half around the rim. What climbs from nearer to
-/// the axis stops on the way, 5 mm off.
+/// An egg over the rim of a can, the normal 3e-6 from the can's axis: a small turn of it leads half around the rim.
+/// What climbs from nearer to the axis stops on the way, 5 mm off.
 #[test]
 fn a_rim_nearly_across_the_normal() {
     let pose = |[i, j, k, w]: [f64; 4], place: [f64; 3]| {

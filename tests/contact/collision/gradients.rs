@@ -6,8 +6,8 @@ use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector6};
 
 use super::support::*;
 
-/// Step in m and rad, and the error that it leaves in rates of size one: rounding/step, and step² times third derivatives
-/// up to 1/(1 mm)².
+/// Step in m and rad, and the error that it leaves in rates of size one: rounding/step, and step² times third
+/// derivatives up to 1/(1 mm)².
 const STEP: f64 = 1e-6;
 const DIFFERENCE: f64 = 1e-5;
 const LONGER: f64 = 1e-5;
@@ -92,8 +92,8 @@ fn gradients_are_central_differences() {
     }
 }
 
-/// A capsule's side beside its end on a cylinder's rim, 3 µm from where the end would touch: a random scene in which a first search found the
-/// end, and the gradient was that of a cap.
+/// A capsule's side beside its end on a cylinder's rim, 3 µm from where the end would touch: a random scene in which a
+/// first search found the end, and the gradient was that of a cap.
 #[test]
 fn a_side_beside_its_end() {
     let (radius, half_length) = (0.017467926148462425, 0.025048745669584864);
@@ -122,8 +122,8 @@ fn a_side_beside_its_end() {
 /// As many as sixty scenes have.
 const ENOUGH: usize = 800;
 
-/// Compares the derivatives of all points and weights by motions and sizes of both bodies with central differences. Returns how many
-/// it compared, and how many have a kink within the step.
+/// Compares the derivatives of all points and weights by motions and sizes of both bodies with central differences.
+/// Returns how many it compared, and how many have a kink within the step.
 fn check_manifold(name: &str, random: &mut Random, [mut a, mut b]: [Body; 2], detail: Detail) -> [usize; 2] {
     let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, detail).unwrap();
     let (mut checked, mut kinks) = (0, 0);

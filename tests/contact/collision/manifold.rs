@@ -17,8 +17,8 @@ fn manifold(a: &Shape, pose_a: &Isometry3<f64>, b: &Shape, pose_b: &Isometry3<f6
     Collider::new(a).manifold(pose_a, &Collider::new(b), pose_b, Detail::ALL).unwrap()
 }
 
-/// What lies on a box of half height 0.1: its height, how many points carry it, how far out they are, and whether they carry
-/// it alike.
+/// What lies on a box of half height 0.1: its height, how many points carry it, how far out they are, and whether they
+/// carry it alike.
 #[test]
 fn bodies_on_a_box() {
     let below = Shape::cuboid([0.1, 0.1, 0.1]);
@@ -81,8 +81,8 @@ fn aligned(random: &mut Random, kind_a: &str, kind_b: &str, tilt: f64) -> [Body;
     [a, b]
 }
 
-/// φ and normal are the distance's, whatever two bodies meet with; no point is closer; the points are on the bodies, and
-/// the weights a whole; exchanged bodies alike.
+/// φ and normal are the distance's, whatever two bodies meet with; no point is closer; the points are on the bodies,
+/// and the weights a whole; exchanged bodies alike.
 #[test]
 fn manifolds_agree_with_distances() {
     let mut random = Random::new(5);
@@ -104,8 +104,8 @@ fn manifolds_agree_with_distances() {
                 several += usize::from(there.points.iter().filter(|point| point.weight > 0.0).count() > 1);
                 let gap = |point: &ContactPoint| (point.point_b - point.point_a).dot(&n);
                 let least = there.points.iter().map(gap).min_by(f64::total_cmp).unwrap();
-                // Where an edge crosses the rim of a cap that hardly leans, the closest point is between two corners of the cap; and where edges
-                // cross next to their ends, or hardly cross, a corner stands for the crossing.
+                // Where an edge crosses the rim of a cap that hardly leans, the closest point is between two corners of
+                // the cap; and where edges cross next to their ends, or hardly cross, a corner stands for the crossing.
                 let above = 1e-3;
                 let over = least - closest.phi;
                 assert!(over > -tolerance(kind_a, kind_b) && over < above, "{kind_a} {kind_b} {over:e} {there:?}");
@@ -120,8 +120,8 @@ fn manifolds_agree_with_distances() {
                         "{kind_a} {kind_b} {c:?}"
                     );
                     for (body, kind, point) in [(&a, kind_a, c.point_a), (&b, kind_b, c.point_b)] {
-                        // A radius stands on its core along n, which leans from a flat side by some degrees. A corner beyond a border by up to
-                        // a quarter of the smaller body counts at the border.
+                        // A radius stands on its core along n, which leans from a flat side by some degrees. A corner
+                        // beyond a border by up to a quarter of the smaller body counts at the border.
                         let off = body.surface(&point);
                         let is_on = off < 0.02;
                         on += usize::from(off.abs() < CURVED);
@@ -137,8 +137,8 @@ fn manifolds_agree_with_distances() {
     assert!(on * 2 > all, "{on} of {all} points on the bodies");
 }
 
-/// Witness points of curved bodies are polished to 1e-11 of their size; crossings of nearly parallel edges, lifted back to
-/// their faces, lose some digits.
+/// Witness points of curved bodies are polished to 1e-11 of their size; crossings of nearly parallel edges, lifted back
+/// to their faces, lose some digits.
 fn tolerance(kind_a: &str, kind_b: &str) -> f64 {
     if [kind_a, kind_b].into_iter().any(is_curved) { 1e-11 } else { 1e-13 }
 }
@@ -231,18 +231,21 @@ fn manifolds_are_continuous() {
     }
     jumps.iter().for_each(|jump| println!("{jump}"));
     println!("{paths} paths, {bends} steps with a change, {} jumps", jumps.len());
-    // Where other sides come to be shown, what is higher than the deepest point may jump a little, see docs/contact_points.md.
+    // Where other sides come to be shown, what is higher than the deepest point may jump a little, see
+    // docs/contact_points.md.
     assert!(jumps.len() * 20 <= paths, "{} jumps on {paths} paths", jumps.len());
     assert!(largest < 0.1, "a jump of {largest}");
 }
 
-/// A displacement that rounding may make of poses, m, and what it may make of points, m, and weights: where sides meet at small angles they follow
-/// it some thousandfold (1e-12 is too little for these pairs). Another point in the place is off by far more.
+/// A displacement that rounding may make of poses, m, and what it may make of points, m, and weights: where sides meet
+/// at small angles they follow it some thousandfold (1e-12 is too little for these pairs). Another point in the place
+/// is off by far more.
 const LEAST: f64 = 1e-14;
 const FOLLOWS: f64 = 1e-10;
 
-/// Bodies displaced by no more than rounding have the same points in the same order: forces, which go by it, would jump. Rounding had decided
-/// whether sides steeper than a tilt count that have only the contact point in common with what counts, and where a cap's corners begin.
+/// Bodies displaced by no more than rounding have the same points in the same order: forces, which go by it, would
+/// jump. Rounding had decided whether sides steeper than a tilt count that have only the contact point in common with
+/// what counts, and where a cap's corners begin.
 #[test]
 fn rounding_keeps_the_order_of_points() {
     let mut random = Random::new(97);
@@ -264,8 +267,8 @@ fn rounding_keeps_the_order_of_points() {
     }
 }
 
-/// As two bodies part, the number of their points falls to one and then to none, and their whole weight in a window of the pair does not
-/// jump: on a path of steps of 10 µm, where weights fall over 10 mm, it changes by less than 0.01.
+/// As two bodies part, the number of their points falls to one and then to none, and their whole weight in a window of
+/// the pair does not jump: on a path of steps of 10 µm, where weights fall over 10 mm, it changes by less than 0.01.
 #[test]
 fn far_bodies_touch_at_their_closest_points() {
     let cube = |size: f64| {

@@ -26,8 +26,8 @@ fn shape(kind: &str, half: V3) -> Shape {
     }
 }
 
-/// Where along an axis sides, ends or middles of bodies of these half lengths meet, or rims along a diagonal, but for at most
-/// 10⁻³ m; or anywhere.
+/// Where along an axis sides, ends or middles of bodies of these half lengths meet, or rims along a diagonal, but for
+/// at most 10⁻³ m; or anywhere.
 fn place(random: &mut Random, half_a: f64, half_b: f64) -> f64 {
     let small = [0.0, 1.0, -1.0][random.index(3)] * 10_f64.powf(random.within(-13.0, -3.0));
     let anywhere = random.within(0.0, 0.2);
@@ -35,8 +35,9 @@ fn place(random: &mut Random, half_a: f64, half_b: f64) -> f64 {
     [-1.0, 1.0][random.index(2)] * (met + small)
 }
 
-/// A turn of B by ε about its middle moves no point of it by more than ε times its reach, and the distance changes by no more
-/// than that. So each is held to the distance of the parallel bodies. No direction next to the normal separates by more.
+/// A turn of B by ε about its middle moves no point of it by more than ε times its reach, and the distance changes by
+/// no more than that. So each is held to the distance of the parallel bodies. No direction next to the normal separates
+/// by more.
 #[test]
 fn nearly_parallel_pairs() {
     let mut random = Random::new(8);

@@ -58,9 +58,10 @@ fn hundred_thousand_pairs() {
     }
 }
 
-/// Bodies turned about a witness point until one of their axes is across the normal but for 10⁻³ to 10⁻⁸: ends, edges, rims and sides
-/// are nearly as close as each other, and what a first search finds need not be what touches. Some answers stay inexact, most of them
-/// where the axis is across to 10⁻⁷, which counts as parallel: 1.7 % at most are seen, and more than 3 % where only what was found is tried.
+/// Bodies turned about a witness point until one of their axes is across the normal but for 10⁻³ to 10⁻⁸: ends, edges,
+/// rims and sides are nearly as close as each other, and what a first search finds need not be what touches. Some
+/// answers stay inexact, most of them where the axis is across to 10⁻⁷, which counts as parallel: 1.7 % at most are
+/// seen, and more than 3 % where only what was found is tried.
 #[test]
 fn nearly_across() {
     let mut random = Random::new(4);
@@ -110,7 +111,8 @@ fn beaten(a: &Body, b: &Body, d: &Distance, random: &mut Random) -> f64 {
     best - d.phi
 }
 
-/// Ellipsoids up to thirty times as long as thick, one in the other, have several ways out: a search finds no shorter one.
+/// Ellipsoids up to thirty times as long as thick, one in the other, have several ways out: a search finds no shorter
+/// one.
 #[test]
 fn deep_ellipsoids() {
     let mut random = Random::new(2);

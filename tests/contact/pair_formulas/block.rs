@@ -23,8 +23,8 @@ fn smallest(values: &Tensor) -> Result<Tensor> {
 
 /// Points p (.., k) against blocks with half extents e (.., k).
 ///
-/// Outside, y is p limited to the block, n = (y − p)/‖y − p‖, gap = n·(y − p). Inside, p leaves through the nearest face
-/// i (the first of several): n = −sign(p_i) 1_i and gap = n·(y − p) with y_i = sign(p_i) e_i.
+/// Outside, y is p limited to the block, n = (y − p)/‖y − p‖, gap = n·(y − p). Inside, p leaves through the nearest
+/// face i (the first of several): n = −sign(p_i) 1_i and gap = n·(y − p) with y_i = sign(p_i) e_i.
 pub(super) fn nearest(p: &Tensor, e: &Tensor) -> Result<Nearest> {
     let side = sign(p)?;
     let apart = (clamp(p, e)? - p)?;

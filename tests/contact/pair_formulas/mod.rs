@@ -1,5 +1,5 @@
-//! The contacts of pairs of shapes and their gradients against the same formulas as plain tensor operations, which candle
-//! differentiates: at random places, degenerate ones, and along the axes.
+//! The contacts of pairs of shapes and their gradients against the same formulas as plain tensor operations, which
+//! candle differentiates: at random places, degenerate ones, and along the axes.
 
 mod block;
 mod box_half_space;

@@ -1,4 +1,5 @@
-//! What the formulas ask of vectors as tensors, besides [`fingertip::math::tensor`]: all of it is total and differentiable.
+//! What the formulas ask of vectors as tensors, besides [`fingertip::math::tensor`]: all of it is total and
+//! differentiable.
 
 use candle_core::{D, Result, Tensor};
 use fingertip::contact::pair::Shapes;

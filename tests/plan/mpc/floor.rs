@@ -45,7 +45,8 @@ fn holding_is_stepping() {
     }
 }
 
-/// Against the geometry where the step ends: what the least gap of a pair is off by is of the second order in the motion.
+/// Against the geometry where the step ends: what the least gap of a pair is off by is of the second order in the
+/// motion.
 #[test]
 fn gaps_are_those_of_the_geometry_to_first_order() {
     for name in ["cube_fingertips", "hand_turn", "allegro_capsules"] {
@@ -64,7 +65,8 @@ fn gaps_are_those_of_the_geometry_to_first_order() {
             let numbers = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
             let (gaps, phi) = (numbers(&step.gaps(&q, &first).unwrap()), numbers(&then.contacts.phi));
             assert!(gaps.iter().all(|&gap| gap > 0.0), "{name}: {gaps:?}");
-            // Of each pair the deepest point's: the gap of a corner high above a side that leans from the normal also changes as it moves along that.
+            // Of each pair the deepest point's: the gap of a corner high above a side that leans from the normal also
+            // changes as it moves along that.
             let least = |of: &[f64]| -> Vec<f64> {
                 let mut least = vec![f64::INFINITY; model.pairs.pairs.len()];
                 for (gap, &pair) in of.iter().zip(&model.pairs.pair_of_contact) {
@@ -78,7 +80,8 @@ fn gaps_are_those_of_the_geometry_to_first_order() {
         for soft in [1e-1, 1e-2, 1e-3] {
             let (error, moved) = error(soft);
             println!("{name}: moved by {moved:.1e}, gaps off by {error:.1e}");
-            // What turns fastest is a normal, with the curvature of the smallest sphere: 1/r < 100/m. Rounding of lengths below 1 m.
+            // What turns fastest is a normal, with the curvature of the smallest sphere: 1/r < 100/m. Rounding of
+            // lengths below 1 m.
             assert!(error < 100.0 * moved * moved + 1e-15, "{name}: {error:e} after a motion of {moved:e}");
         }
     }
@@ -112,7 +115,8 @@ fn gradients_of_gaps_agree_with_differences() {
                 value(q, u).to_scalar::<f64>().unwrap()
             };
             let difference = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
-            // Gaps of 0.1 m have 17 digits, their differences 1e-11 over the step; third derivatives over 1 mm matter more.
+            // Gaps of 0.1 m have 17 digits, their differences 1e-11 over the step; third derivatives over 1 mm matter
+            // more.
             assert!((found[k] - difference).abs() < 1e-5, "{k}: {} by {difference}", found[k]);
         }
     }

@@ -79,7 +79,8 @@ fn controlled(task: &Task, steps: usize, known: f64) -> (f64, Option<usize>) {
     (off, progress.success)
 }
 
-/// One and two periods late, and a fraction: who knows it predicts where the plant will be, and succeeds. Who does not is worse off.
+/// One and two periods late, and a fraction: who knows it predicts where the plant will be, and succeeds. Who does not
+/// is worse off.
 #[test]
 fn a_plant_that_lags() {
     let task = disc();
@@ -329,7 +330,8 @@ fn as_many_iterations_as_there_is_time_for() {
     assert!((2..=6).contains(&many), "{many} iterations");
 }
 
-/// Fingers that slide: the friction of a plant that has another one is found, and of one that has the believed one it stays.
+/// Fingers that slide: the friction of a plant that has another one is found, and of one that has the believed one it
+/// stays.
 #[test]
 fn friction_is_estimated() {
     let text = std::fs::read_to_string("assets/tasks/allegro_cube_hardware.toml").unwrap();
@@ -366,8 +368,8 @@ fn friction_is_estimated() {
     assert!(more.value > 1.1 && more.deviation < 0.3, "{more:?}");
 }
 
-/// What a controller that estimates `quantity` finds in some periods on a plant with other parameters, whose disc is measured `off` from
-/// where it is, along x: the first number, and its deviation.
+/// What a controller that estimates `quantity` finds in some periods on a plant with other parameters, whose disc is
+/// measured `off` from where it is, along x: the first number, and its deviation.
 fn found(quantity: &str, plant: &str, off: f64) -> Estimate {
     let task = task(&format!("estimate = [\"friction\", \"{quantity}\"]\n{DISC}"));
     let episode = task.episode(0, 0).unwrap();
@@ -413,7 +415,8 @@ fn begun(noise: &str, measured: &[f64]) -> Vec<f64> {
     measured.iter().map(at).collect()
 }
 
-/// Of a disc at rest the gain is that of the scalar recursion, so that most of the noise is gone; a jump and a drift are followed.
+/// Of a disc at rest the gain is that of the scalar recursion, so that most of the noise is gone; a jump and a drift
+/// are followed.
 #[test]
 fn noise_is_filtered() {
     const SIGMA: f64 = 1e-3;
@@ -456,8 +459,8 @@ fn noise_is_filtered() {
     }
 }
 
-/// A disc that stands fast although the fingers push it: the estimate comes back to where it is measured, within 0.2 mm; without b of the filter it
-/// stays 1.1 mm off.
+/// A disc that stands fast although the fingers push it: the estimate comes back to where it is measured, within 0.2
+/// mm; without b of the filter it stays 1.1 mm off.
 #[test]
 fn what_the_model_expects_in_vain_is_filtered_out() {
     let task = task(&format!("noise = {{ position = 0.001, rotation = 0.02 }}\n{DISC}"));

@@ -138,8 +138,8 @@ position = 0.01
     assert_eq!(answer.outcome, Outcome::NoGradient);
 }
 
-/// The tip stands where the box is to go: it has to go around first. Differential dynamic programming says that nothing near
-/// does it, and does nothing; the hybrid samples, and brings the box home.
+/// The tip stands where the box is to go: it has to go around first. Differential dynamic programming says that nothing
+/// near does it, and does nothing; the hybrid samples, and brings the box home.
 #[test]
 fn the_hybrid_goes_around_where_no_gradient_leads() {
     let mut task = Task::load("assets/tasks/planar_push_back.toml").unwrap();

@@ -1,5 +1,5 @@
-//! Control: derivatives against differences, plans against their bounds, controllers against a harder plant, and against
-//! everything that can go wrong.
+//! Control: derivatives against differences, plans against their bounds, controllers against a harder plant, and
+//! against everything that can go wrong.
 
 mod costs;
 mod floor;

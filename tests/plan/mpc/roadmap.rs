@@ -1,4 +1,5 @@
-//! Roadmaps: the graph against enumeration and a closure, files, resuming, and a goal that the planner does not reach alone.
+//! Roadmaps: the graph against enumeration and a closure, files, resuming, and a goal that the planner does not reach
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -243,7 +244,8 @@ fn reaches(task: &Task, mut supervisor: Supervisor, goal: &Goal, mut q: Vec<f64>
     false
 }
 
-/// The planner pushes from where the tip is, and its supervisor's ways out do not lead around the box. The roadmap does.
+/// The planner pushes from where the tip is, and its supervisor's ways out do not lead around the box. The roadmap
+/// does.
 #[test]
 fn around_the_far_side() {
     let task = push();

@@ -59,7 +59,8 @@ impl Run {
 
 const PLANTS: [Kind; 2] = Kind::ALL;
 
-/// The handle has turned by more than a whole turn, which no finger can do in one grip: none has gone around it, and all have gone back.
+/// The handle has turned by more than a whole turn, which no finger can do in one grip: none has gone around it, and
+/// all have gone back.
 #[test]
 fn a_screwdriver_is_turned_by_more_than_a_grip() {
     for kind in PLANTS {

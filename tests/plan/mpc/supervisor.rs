@@ -61,7 +61,8 @@ fn goals_in_a_row() {
     assert_ne!(task.episode(1, 0).unwrap().goal, goals[0]);
 }
 
-/// The shipped LEAP hand turns its cube by 2.4 rad and keeps it: the angle is nalgebra's, the height MuJoCo Playground's measure of a drop.
+/// The shipped LEAP hand turns its cube by 2.4 rad and keeps it: the angle is nalgebra's, the height MuJoCo
+/// Playground's measure of a drop.
 #[test]
 fn a_leap_hand_turns_its_cube() {
     let task = fingertip::shipped::task("leap_cube").unwrap();
@@ -136,7 +137,8 @@ fn random_orientations() {
     assert!(message.contains("\"any\" or \"quarters\""), "{message}");
 }
 
-/// A tip beside the wrong side of a box never moves it by gradients alone. The supervisor sees that nothing touches, and samples.
+/// A tip beside the wrong side of a box never moves it by gradients alone. The supervisor sees that nothing touches,
+/// and samples.
 #[test]
 fn a_start_that_never_moves() {
     let text = std::fs::read_to_string("assets/tasks/planar_push_back.toml").unwrap();
@@ -158,7 +160,8 @@ fn a_start_that_never_moves() {
     assert!(times[&Doing::Sample] > 0 && stalls["nothing touches the object"] > 0, "{times:?} {stalls:?}");
 }
 
-/// A goal straight across the fingers, 0.6 rad about y from where the cube lies: planned in one world and plain it never moves, with the supervisor it does.
+/// A goal straight across the fingers, 0.6 rad about y from where the cube lies: planned in one world and plain it
+/// never moves, with the supervisor it does.
 #[test]
 fn an_aligned_start() {
     let text = std::fs::read_to_string("assets/tasks/allegro_cube_hardware.toml").unwrap().replace("../scenes/", "");
@@ -223,7 +226,8 @@ fn slider(name: &str, parent: &str, axis: &str, radius: f64) -> String {
     )
 }
 
-/// The task of a robot, `sliders`, that is to push a disc which it does not reach, with more in the scene and in the task.
+/// The task of a robot, `sliders`, that is to push a disc which it does not reach, with more in the scene and in the
+/// task.
 fn out_of_reach(name: &str, links: &str, in_scene: &str, in_task: &str) -> Task {
     let urdf = format!("<robot name=\"sliders\"><link name=\"base\"/>{links}</robot>");
     let scene = r#"
@@ -274,8 +278,9 @@ fn farthest(task: &Task, from: &[f64], q: &[f64]) -> f64 {
     largest(task.simulator().joints().iter().map(|joint| q[joint.q] - from[joint.q]))
 }
 
-/// Two fingers on rails that cross, both before the crossing and to go beyond it: they meet there, each in the other's way, and neither gives way to
-/// the other. A retreat brings them home one after the other, whether plans have the contact of the fingers or it shows in that they do not move.
+/// Two fingers on rails that cross, both before the crossing and to go beyond it: they meet there, each in the other's
+/// way, and neither gives way to the other. A retreat brings them home one after the other, whether plans have the
+/// contact of the fingers or it shows in that they do not move.
 #[test]
 fn crossed_fingers_go_home_one_after_the_other() {
     let links = slider("a", "base", "1 1 0", 0.015) + &slider("b", "base", "1 -1 0", 0.015);
@@ -300,7 +305,8 @@ fn crossed_fingers_go_home_one_after_the_other() {
     }
 }
 
-/// A finger went around a wall that plans do not know, and straight home the wall is in its way. A rough retreat brings it home as it came.
+/// A finger went around a wall that plans do not know, and straight home the wall is in its way. A rough retreat brings
+/// it home as it came.
 #[test]
 fn a_retreat_goes_back_the_way_it_came() {
     let links = slider("y", "base", "0 1 0", 0.01) + &slider("x", "y_tip", "1 0 0", 0.01);
@@ -325,8 +331,8 @@ fn a_retreat_goes_back_the_way_it_came() {
     assert!(off.skip(22).any(|off| off < 0.1));
 }
 
-/// Two fingers beside each other on one rail, whose contact plans leave out, at home in the wrong order. Plans take them apart, those of retreats too,
-/// although home is where they were.
+/// Two fingers beside each other on one rail, whose contact plans leave out, at home in the wrong order. Plans take
+/// them apart, those of retreats too, although home is where they were.
 #[test]
 fn fingers_stay_in_order() {
     let links = slider("a", "base", "0 1 0", 0.01) + &slider("b", "base", "0 1 0", 0.01);
@@ -402,7 +408,8 @@ fn another_object_is_brought_back() {
     }
 }
 
-/// What a supervisor does where a puck stays 0.1 m from its goal, having moved 4 mm since the goal was given, and what it plans for.
+/// What a supervisor does where a puck stays 0.1 m from its goal, having moved 4 mm since the goal was given, and what
+/// it plans for.
 fn stuck(periods: usize, mut see: impl FnMut(&Supervisor, &mut Vec<f64>, usize)) {
     let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
     let task = format!("{text}\n[supervisor]\naway = 0.15\nstall = 0.5\n");
@@ -454,7 +461,8 @@ fn what_slides_off_is_caught() {
     assert_eq!(after.unwrap()[0], Doing::Return);
 }
 
-/// An object that comes back by its returns but slides off again each time is not returned for ever: after three returns in vain another way is tried.
+/// An object that comes back by its returns but slides off again each time is not returned for ever: after three
+/// returns in vain another way is tried.
 #[test]
 fn what_slides_off_again_and_again() {
     let (mut does, mut place) = (Vec::new(), None);
@@ -471,8 +479,8 @@ fn what_slides_off_again_and_again() {
     assert_eq!(returns, 3, "{does:?}");
 }
 
-/// Each object has its own way: of two pucks one is at its goal and stays there, the other is led there by half a turn, and is the one that
-/// is nudged when nothing moves.
+/// Each object has its own way: of two pucks one is at its goal and stays there, the other is led there by half a turn,
+/// and is the one that is nudged when nothing moves.
 #[test]
 fn each_object_has_its_subgoal_and_its_nudge() {
     let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
@@ -504,7 +512,8 @@ fn each_object_has_its_subgoal_and_its_nudge() {
     assert!((red - 0.3).abs() < 1e-12 && (aside - 0.5).abs() > 1e-6 && (aside - 0.5).abs() <= 0.5, "{red} {aside}");
 }
 
-/// Where sampling is the method and there is no rotation to nudge, letting go is the only way out, as often as it takes.
+/// Where sampling is the method and there is no rotation to nudge, letting go is the only way out, as often as it
+/// takes.
 #[test]
 fn one_way_out_is_tried_again() {
     let text = std::fs::read_to_string("assets/tasks/two_pucks.toml").unwrap();
@@ -512,7 +521,8 @@ fn one_way_out_is_tried_again() {
     let task = Task::from_toml(&format!("{text}\n[supervisor]\nstall = 0.2\n"), Path::new("assets/tasks")).unwrap();
     let episode = task.episode(0, 0).unwrap();
     let mut supervisor = Supervisor::new(&task, &episode).unwrap();
-    // A puck that has moved since, away from its goal, is no goal straight across the fingers: the first way out is to let go.
+    // A puck that has moved since, away from its goal, is no goal straight across the fingers: the first way out is to
+    // let go.
     let mut q = episode.start.q.clone();
     let blue = task.simulator().model().object("blue").unwrap().q;
     let way = episode.goal.others["blue"].position.unwrap()[0] - q[blue];

@@ -280,7 +280,8 @@ fn listed(name: &str, text: &str, csv: &str) -> fingertip::Result<Task> {
     task
 }
 
-/// A row has the goals and the starts of all objects and the robot's joints, each under its own names; what a goal says itself is drawn beside.
+/// A row has the goals and the starts of all objects and the robot's joints, each under its own names; what a goal says
+/// itself is drawn beside.
 #[test]
 fn goals_of_several_objects_from_a_list() {
     let pucks = |others: &str, csv: &str| {

@@ -16,8 +16,8 @@ const KAPPA: f64 = 1e8;
 const RADIUS: f64 = 0.03;
 /// Where a body at rest hovers, m.
 const HEIGHT: f64 = 1.0 / (KAPPA * MASS * GRAVITY);
-/// The law's own smoothing takes a force of the size 1/(κ s) off friction, s the slip of a step: 1e-6 N of 2 N at 1 cm, more as the
-/// body stops.
+/// The law's own smoothing takes a force of the size 1/(κ s) off friction, s the slip of a step: 1e-6 N of 2 N at 1 cm,
+/// more as the body stops.
 const SMOOTHING: f64 = 1e-5;
 
 /// A ball that does not turn, on the ground.
@@ -79,7 +79,8 @@ fn the_relaxed_law_lifts_it() -> Result<()> {
     let model = block(Friction::Relaxed)?;
     let speed = Tensor::new(&[[1.0, 0.0, 0.0]], &Device::Cpu)?;
     let (q, _, _) = slide(&model, &speed, &Tensor::new(&[[MU]], &Device::Cpu)?, 1)?;
-    // The slip of a step opens a gap of μ times it, but for a few times the height at which smoothed contact holds the weight.
+    // The slip of a step opens a gap of μ times it, but for a few times the height at which smoothed contact holds the
+    // weight.
     let (slip, gap) = (numbers(&q)[0], numbers(&q)[2] - RADIUS);
     assert!((gap - MU * slip).abs() < 10.0 * HEIGHT && gap > 1e4 * HEIGHT, "{gap:e} {slip:e}");
     Ok(())

@@ -1,8 +1,8 @@
 //! Derivatives of v₊ and q₊ in q (on its manifold), v, τ and every parameter against Ridders' differences.
 //!
-//! Where a contact appears or leaves within a difference's step (a manifold's corner, a fold of the bound at φ = 0), the
-//! difference is none: steps are taken from where all are shorter than that. Derivatives that keep too few of them, and
-//! those whose differences are not sure of themselves, are counted and left out.
+//! Where a contact appears or leaves within a difference's step (a manifold's corner, a fold of the bound at φ = 0),
+//! the difference is none: steps are taken from where all are shorter than that. Derivatives that keep too few of them,
+//! and those whose differences are not sure of themselves, are counted and left out.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::contact::UNUSED;
@@ -27,7 +27,8 @@ const MU: f64 = 0.4;
 const KAPPA: f64 = 1e4;
 /// Largest error relative to the largest entry of the same derivative: the promise.
 const TOLERANCE: f64 = 1e-6;
-/// Derivatives left out may be this share: of cubes that slide over each other's edges a few inputs', of other scenes none.
+/// Derivatives left out may be this share: of cubes that slide over each other's edges a few inputs', of other scenes
+/// none.
 const LEFT_OUT: f64 = 0.1;
 /// Differences that an extrapolation needs.
 const FEWEST: usize = 5;

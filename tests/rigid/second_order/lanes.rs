@@ -1,4 +1,5 @@
-//! The barrier's step in lanes against the tensor program that defines it: values and gradients, on shipped and random scenes.
+//! The barrier's step in lanes against the tensor program that defines it: values and gradients, on shipped and random
+//! scenes.
 
 use candle_core::{DType, Device, Tensor, Var};
 use fingertip::description::{Friction, Scene};
@@ -85,8 +86,8 @@ fn apart(found: &[f64], expected: &[f64], size: f64) -> f64 {
     differences.fold(0.0, |m, x| if x > m || x.is_nan() { x } else { m })
 }
 
-/// Largest differences of values and gradients in worlds that are solved, those of gradients relative to the world's largest number
-/// of an operand's gradient, or a part of the largest of all its gradients.
+/// Largest differences of values and gradients in worlds that are solved, those of gradients relative to the world's
+/// largest number of an operand's gradient, or a part of the largest of all its gradients.
 fn compare(name: &str, model: &Model, params: DynamicParams, random: &mut Random) -> Vec<[f64; 2]> {
     let batch = Batch::new(model, 0.02, random);
     let Batch { q, v, tau, parameters, tracked } = &batch;
@@ -133,8 +134,8 @@ fn compare(name: &str, model: &Model, params: DynamicParams, random: &mut Random
     solved.iter().map(|&w| worst[w]).collect()
 }
 
-/// Both solve to rounding; where contacts are stiff, forces have fewer digits, and derivatives, of up to 1e13, are of what rounding has
-/// moved by about as much.
+/// Both solve to rounding; where contacts are stiff, forces have fewer digits, and derivatives, of up to 1e13, are of
+/// what rounding has moved by about as much.
 const VALUE: f64 = 1e-8;
 const GRADIENT: f64 = 1e-6;
 const ROUNDING: f64 = 1e-15;

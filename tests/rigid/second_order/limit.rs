@@ -12,21 +12,24 @@ use support::{largest, numbers};
 const STATES: usize = 8;
 /// κ from 10⁴ to 10⁹, 1/J.
 const EXPONENTS: std::ops::RangeInclusive<i32> = 4..=9;
-/// The barrier leaves a contact Λ_i w_i = 2/κ: what the law leaves out is as large, relative to it, as contacts are [`unsettled`].
+/// The barrier leaves a contact Λ_i w_i = 2/κ: what the law leaves out is as large, relative to it, as contacts are
+/// [`unsettled`].
 const SETTLED: f64 = 7e-3;
-/// The slope's distance from −1 where all contacts are settled: the sum of what some contacts leave out. 2.5 times what the most unsettled
-/// one does is seen.
+/// The slope's distance from −1 where all contacts are settled: the sum of what some contacts leave out. 2.5 times what
+/// the most unsettled one does is seen.
 const BAND: f64 = 0.02;
 /// A contact that touches without force stays at √(2 D_ii/κ): slope −½ in the worst case, until it is settled.
 const TOUCHING: f64 = -0.45;
-/// Of a scene's decades this part at least must be settled: of 40 it is 37 with three bodies, and 3 where cubes meet by faces.
+/// Of a scene's decades this part at least must be settled: of 40 it is 37 with three bodies, and 3 where cubes meet by
+/// faces.
 const PART: f64 = 0.05;
 
 /// How far contacts and limits are from what they are at κ = ∞: the larger of
 ///
-/// - 2 S_ii/κ over Λ_i² of those that push, S the pseudo-inverse of their Delassus matrix, and 2 D_ii/κ over w_i² of the others,
-/// - of each, the distance of κ Λ_i w_i/(2 a_i) from 0, where it pushes, or 1, where it is apart, w_i the exact one and a_i its weight:
-///   points of a manifold that stand back a little push at a small κ and are apart at a large one.
+/// - 2 S_ii/κ over Λ_i² of those that push, S the pseudo-inverse of their Delassus matrix, and 2 D_ii/κ over w_i² of
+///   the others,
+/// - of each, the distance of κ Λ_i w_i/(2 a_i) from 0, where it pushes, or 1, where it is apart, w_i the exact one and
+///   a_i its weight: points of a manifold that stand back a little push at a small κ and are apart at a large one.
 fn unsettled(problem: &Frictionless, contacts: &[usize], smooth: &DynamicStep, h: f64, kappa: f64) -> Result<f64> {
     let delassus = problem.delassus().unwrap().matrix;
     let slack = problem.jacobian() * problem.solve(Method::Lemke).v_next - problem.bounds();

@@ -1,5 +1,5 @@
-//! The barrier's second-order step as a tensor program: the step's formulas, line by line, over the library's kinematics, contacts,
-//! M, b and solve.
+//! The barrier's second-order step as a tensor program: the step's formulas, line by line, over the library's
+//! kinematics, contacts, M, b and solve.
 
 use std::sync::Arc;
 
@@ -83,8 +83,8 @@ impl<'a> TensorProgram<'a> {
         phi.detach().ge(0.0)?.where_cond(phi, &(phi * beta)?)
     }
 
-    /// Dry friction c as a damping: c over what is left of the speed |v*| after the friction has acted, smoothed by the stiction
-    /// speed s.
+    /// Dry friction c as a damping: c over what is left of the speed |v*| after the friction has acted, smoothed by the
+    /// stiction speed s.
     fn dry_damping(&self, free: &Tensor, per_inertia: &Tensor) -> Result<Tensor> {
         let (c, s) = (self.joints(|c| c.friction)?, self.params.stiction_speed);
         let x = (free.sqr()?.affine(1.0, s * s)?.sqrt()? - per_inertia.broadcast_mul(&c)?)?;

@@ -1,4 +1,5 @@
-//! Second-order scenes in contact: pills that overlap, pills in a box, cubes by faces and by corners, a hand with a pill.
+//! Second-order scenes in contact: pills that overlap, pills in a box, cubes by faces and by corners, a hand with a
+//! pill.
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
@@ -23,8 +24,8 @@ pub struct Situation {
 /// Torque that closes the fingers, N·m.
 const CLOSING: f64 = 0.05;
 
-/// All scenes without friction, each with `count` states: rigid, frictionless steps from home at rest, every `stride`-th
-/// from the first contact on.
+/// All scenes without friction, each with `count` states: rigid, frictionless steps from home at rest, every
+/// `stride`-th from the first contact on.
 pub fn situations(count: usize) -> Result<Vec<Situation>> {
     let file = |name: &str| Scene::load(format!("assets/scenes/{name}.toml"));
     let pills = Pills { ellipsoids: 2, capsules: 2, room: 0.8, seed: 3 };

@@ -1,5 +1,5 @@
-//! One slip against one friction force: slip = a − c f, by the smoothed law slip = 2 f / (κ (μ² f_n² − f²)), whose root is found by
-//! bisection, and Coulomb's law itself as κ grows.
+//! One slip against one friction force: slip = a − c f, by the smoothed law slip = 2 f / (κ (μ² f_n² − f²)), whose root
+//! is found by bisection, and Coulomb's law itself as κ grows.
 
 use fingertip::description::{Collision, Freedom, Object, Params, Robot, Scene, Shape};
 
@@ -14,7 +14,8 @@ const H: f64 = 0.01;
 const EPSILON: f64 = 0.1;
 /// Inertia of a step's P per kilogram: ε/h².
 const FACTOR: f64 = EPSILON / (H * H);
-/// Of a solution against its closed form, relative: the residual is 1e-12, and forces at the cone's boundary keep 1e-3 of that.
+/// Of a solution against its closed form, relative: the residual is 1e-12, and forces at the cone's boundary keep 1e-3
+/// of that.
 const EXACT: f64 = 1e-9;
 
 /// The friction force for `slip = a − c f` at the normal force f_n on `contacts` equal contacts, f being the sum.
@@ -54,8 +55,8 @@ fn ball(freedom: Freedom) -> Object {
     Object::rigid("ball", Shape::sphere(RADIUS), MASS).with_freedom(freedom)
 }
 
-/// Sticks below μ m g, slides above, with the weight as normal force whatever the slip; the relaxed law presses harder. Friction that is stiffer
-/// than normal forces is that of so much larger a κ.
+/// Sticks below μ m g, slides above, with the weight as normal force whatever the slip; the relaxed law presses harder.
+/// Friction that is stiffer than normal forces is that of so much larger a κ.
 #[test]
 fn a_growing_push() {
     for (mu, kappa, impratio) in

@@ -1,5 +1,5 @@
-//! Coulomb's law in the place of its relaxation: closed forms, all modes of small problems, recorded motions of another simulator, how
-//! often it settles.
+//! Coulomb's law in the place of its relaxation: closed forms, all modes of small problems, recorded motions of another
+//! simulator, how often it settles.
 
 mod closed_forms;
 mod modes;

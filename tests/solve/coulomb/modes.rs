@@ -1,5 +1,5 @@
-//! Planar problems of one body and some fingers against all their modes: each contact is open, sticks, or slides one way or the other,
-//! which leaves a linear system each.
+//! Planar problems of one body and some fingers against all their modes: each contact is open, sticks, or slides one
+//! way or the other, which leaves a linear system each.
 
 use std::sync::Arc;
 
@@ -33,14 +33,14 @@ struct Problem {
 struct Answer {
     /// Normal and tangential force of each contact.
     forces: Vec<[f64; 2]>,
-    /// How far it is from another mode, N: the least normal force of what is closed, gap of what is open, slip of what slides, times the
-    /// stiffest coordinate.
+    /// How far it is from another mode, N: the least normal force of what is closed, gap of what is open, slip of what
+    /// slides, times the stiffest coordinate.
     margin: f64,
 }
 
 impl Answer {
-    /// What the smoothing may change, N: a force f leaves a gap of 1/(κ f), a slip d leaves the cone by 1/(μ κ d), which the
-    /// stiffest coordinate turns into forces, and what hangs together into ten times as much.
+    /// What the smoothing may change, N: a force f leaves a gap of 1/(κ f), a slip d leaves the cone by 1/(μ κ d),
+    /// which the stiffest coordinate turns into forces, and what hangs together into ten times as much.
     fn smoothed(&self) -> f64 {
         10.0 * STIFFEST / (KAPPA * self.margin)
     }

@@ -15,8 +15,8 @@ use support::{apart, largest, numbers, rows};
 const STATES: usize = 12000;
 /// Of those that the relaxed law solves.
 const UNSETTLED: f64 = 1e-3;
-/// Of those with violent commands, with friction as stiff as normal forces and ten times as stiff: three quarters are in the two worst scenes from
-/// 10 rad at κ = 10⁶ on.
+/// Of those with violent commands, with friction as stiff as normal forces and ten times as stiff: three quarters are
+/// in the two worst scenes from 10 rad at κ = 10⁶ on.
 const VIOLENTLY: [(f64, f64); 2] = [(1.0, 0.065), (10.0, 0.07)];
 
 #[test]
@@ -82,8 +82,9 @@ const KAPPA: [f64; 2] = [1e4, 1e6];
 /// The last scenes, in which a body goes far through what holds it.
 const WORST: [&str; 2] = ["press_and_drag", "pivot"];
 
-/// A command that no joint can follow squeezes, wedges and throws things: openings lead to an answer there too, up to 10 rad in all scenes but
-/// [`WORST`]. Without them half of the states of the planar hand were left unsettled with 10 rad at κ = 10⁶.
+/// A command that no joint can follow squeezes, wedges and throws things: openings lead to an answer there too, up to
+/// 10 rad in all scenes but [`WORST`]. Without them half of the states of the planar hand were left unsettled with 10
+/// rad at κ = 10⁶.
 #[test]
 fn violent_commands_settle() {
     let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES / 100);
@@ -109,8 +110,8 @@ fn violent_commands_settle() {
     }
 }
 
-/// A ball that is wedged where rounding is not in the way: one in ten was left unsettled without openings, and four in ten with friction that is
-/// ten times as stiff at once, in the place of by and by.
+/// A ball that is wedged where rounding is not in the way: one in ten was left unsettled without openings, and four in
+/// ten with friction that is ten times as stiff at once, in the place of by and by.
 #[test]
 fn wedged_balls_settle() {
     let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
@@ -121,7 +122,8 @@ fn wedged_balls_settle() {
     }
 }
 
-/// How many of so many states within 0.02 of home are unsettled, with each joint in turn commanded off home by so much to either side.
+/// How many of so many states within 0.02 of home are unsettled, with each joint in turn commanded off home by so much
+/// to either side.
 fn violent(model: &Model, off: f64, states: usize) -> usize {
     let (home, joints) = (model.tree.home(), model.tree.coordinates.iter().filter(|joint| joint.u.is_some()));
     let joints: Vec<f64> = joints.map(|joint| joint.home[0]).collect();
@@ -199,7 +201,8 @@ fn unsettled(n: usize) -> Batch {
     Batch { q: of(&q).unwrap(), u: of(&u).unwrap(), parameters, nearest: Vec::new(), model }
 }
 
-/// The relaxed law's: its forces are where a solve may find Coulomb's after all, which must not matter to the derivatives.
+/// The relaxed law's: its forces are where a solve may find Coulomb's after all, which must not matter to the
+/// derivatives.
 #[test]
 fn derivatives_of_what_is_not_settled_are_the_relaxed_laws() {
     let batch = unsettled(20);
@@ -271,8 +274,8 @@ fn what_smoothing_displaces_is_the_rate_by_kappa() {
     }
 }
 
-/// Contacts that have no weight are left out, and begin with nothing of what worlds before them have left in memory, not even where
-/// those had numbers that are none.
+/// Contacts that have no weight are left out, and begin with nothing of what worlds before them have left in memory,
+/// not even where those had numbers that are none.
 #[test]
 fn worlds_with_distant_contacts_know_nothing_of_their_company() {
     const WORLDS: usize = 40;

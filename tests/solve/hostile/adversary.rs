@@ -169,7 +169,8 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
     }
 }
 
-/// The gradient of what the good worlds do, in each of their own rows, is what it is without bad worlds beside them; and all is finite.
+/// The gradient of what the good worlds do, in each of their own rows, is what it is without bad worlds beside them;
+/// and all is finite.
 fn gradients(
     (place, said): (&str, &[String]),
     batch: &Batch,

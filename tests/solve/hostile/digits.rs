@@ -9,14 +9,14 @@ use support::{largest, rows};
 
 /// Roundings on the way from ρ(η) to a derivative: 50 are seen.
 const ROUNDINGS: f64 = 100.0;
-/// From this growth on a solution has fewer digits than its derivatives ask for, and Jacobians are pulled back whatever factor of H it
-/// is measured by. Below it, where they may be pushed forward, those of forces lose its digits twice: by δ's derivatives, and as they
-/// are the contacts' stiffness times those.
+/// From this growth on a solution has fewer digits than its derivatives ask for, and Jacobians are pulled back whatever
+/// factor of H it is measured by. Below it, where they may be pushed forward, those of forces lose its digits twice: by
+/// δ's derivatives, and as they are the contacts' stiffness times those.
 const STIFF: f64 = 1e8;
 
-/// What rounding may leave of a world's derivatives, relative. A force η is inside its cone by ρ(η) = η_n² − ‖η_t‖², of which a unit
-/// in the last place of ‖η‖² is a part, and κ ρ(η)/2 is the stiffness across its slip. And contacts are stiffer than what they move, the
-/// growth: the largest κ ‖η‖² J²/P of a degree of freedom.
+/// What rounding may leave of a world's derivatives, relative. A force η is inside its cone by ρ(η) = η_n² − ‖η_t‖², of
+/// which a unit in the last place of ‖η‖² is a part, and κ ρ(η)/2 is the stiffness across its slip. And contacts are
+/// stiffer than what they move, the growth: the largest κ ‖η‖² J²/P of a degree of freedom.
 pub struct Digits {
     /// Of gradients, A and B.
     pub all: f64,

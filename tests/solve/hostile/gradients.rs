@@ -1,7 +1,8 @@
 //! Gradients in everything at once, against Ridders' differences along random directions.
 //!
 //! A random weighting of q₊ and the forces is a function of q, u and all parameters. Its gradient by one reverse pass,
-//! times a random direction, is compared with differences along that direction: an error in any entry shows in some world.
+//! times a random direction, is compared with differences along that direction: an error in any entry shows in some
+//! world.
 
 use candle_core::{Tensor, Var};
 use fingertip::description::JointKind;
@@ -123,8 +124,8 @@ const LEAST_STEPS: usize = 4;
 const AGREEING: usize = 3;
 /// A step turns bodies by less than this, rad.
 const MOST_TURN: f64 = 1.0;
-/// Where the derivative is asked for again: where a kink is as near as the steps are short, differences are between the derivatives
-/// on both sides.
+/// Where the derivative is asked for again: where a kink is as near as the steps are short, differences are between the
+/// derivatives on both sides.
 const ASIDE: [f64; 3] = [1e-6, 4e-6, 1.6e-5];
 
 /// The gradient of what is weighed, by q, u and the parameters, for each world.
@@ -144,8 +145,8 @@ fn gradients(model: &Model, vars: &[Var], step: &Step, weights: &[[Vec<f64>; 4]]
     vars.iter().map(|var| grads.get(var).map_or_else(|| none(var), rows)).collect()
 }
 
-/// Directions in a world: what differences need is cheap beside its scene's set-up and its gradient, so that the long mode asks along
-/// more of them.
+/// Directions in a world: what differences need is cheap beside its scene's set-up and its gradient, so that the long
+/// mode asks along more of them.
 fn n_directions() -> usize {
     if is_long() { 8 } else { 1 }
 }

@@ -10,7 +10,8 @@ use support::oracle::{from_tangent, to_tangent};
 use support::states::{Batch, Random, tensor};
 use support::{largest, numbers, rows};
 
-/// Derivatives are told from zero down to this, and those of forces to this part of the contacts' stiffness, of which they are sums.
+/// Derivatives are told from zero down to this, and those of forces to this part of the contacts' stiffness, of which
+/// they are sums.
 const LEAST: f64 = 1e-9;
 
 #[derive(Default, Debug)]
@@ -35,7 +36,8 @@ impl Tally {
     }
 }
 
-/// The largest sum of the absolute values of what weights times A are sums of: A is a motion of one and what contacts and springs take of it.
+/// The largest sum of the absolute values of what weights times A are sums of: A is a motion of one and what contacts
+/// and springs take of it.
 fn terms(a: &Tensor, weights: &[f64]) -> f64 {
     let whole = Tensor::eye(weights.len(), a.dtype(), a.device()).unwrap();
     let both = (&whole + (&whole - a).unwrap().abs().unwrap()).unwrap();
@@ -43,8 +45,8 @@ fn terms(a: &Tensor, weights: &[f64]) -> f64 {
     largest(numbers(&weights.matmul(&both).unwrap()))
 }
 
-/// Random weights of q₊ times A and B, and of λ and the torques times C and D, are the gradients by q and u, relative to their largest
-/// entry, as far as rounding leaves digits.
+/// Random weights of q₊ times A and B, and of λ and the torques times C and D, are the gradients by q and u, relative
+/// to their largest entry, as far as rounding leaves digits.
 pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally) {
     let model = &batch.model;
     let step = Quasidynamic::new(model, &batch.parameters).unwrap();
@@ -58,7 +60,8 @@ pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally)
         next.iter().map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect()
     };
     let (by_next, by_pair) = (weigh(model.nv()), weigh(4 * model.pairs.pairs.len()));
-    // How contacts of a pair at nearly the same place share a force has no digits where the force has few: all have the pair's weights.
+    // How contacts of a pair at nearly the same place share a force has no digits where the force has few: all have the
+    // pair's weights.
     let pairs = &model.pairs.pair_of_contact;
     let of = |by: &Vec<f64>| -> Vec<f64> {
         let forces = pairs.iter().flat_map(|pair| by[4 * pair..4 * pair + 3].to_vec());

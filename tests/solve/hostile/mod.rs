@@ -1,5 +1,6 @@
 //! The promises of a step under attack: random scenes of all shapes and freedoms, random robots, random and adversarial
-//! states and parameters. `FINGERTIP_HOSTILE=1000000` makes each test look at so many states, the usual number takes seconds; `FINGERTIP_SEED=1` at other ones.
+//! states and parameters. `FINGERTIP_HOSTILE=1000000` makes each test look at so many states, the usual number takes
+//! seconds; `FINGERTIP_SEED=1` at other ones.
 
 mod adversary;
 mod digits;
@@ -146,8 +147,8 @@ impl Tally {
 /// Of a pair's largest force beyond its cone: ten times what the library promises.
 const BEYOND: f64 = 1e-7;
 
-/// What slides and what turns, of which each has half the normal force by Coulomb's law: in the relaxed law's answer they share it freely,
-/// with coefficients half as large.
+/// What slides and what turns, of which each has half the normal force by Coulomb's law: in the relaxed law's answer
+/// they share it freely, with coefficients half as large.
 fn have_own_coefficients(problem: &mut Problem) {
     let twins: Vec<usize> =
         (0..problem.contacts.len()).filter_map(|i| Some([i, problem.contacts[i].turns?.0])).flatten().collect();

@@ -14,12 +14,12 @@ use support::{largest, numbers, rows, sets};
 /// Steps of a rollout.
 const STEPS: usize = 3;
 const METHODS: [Method; 4] = [Method::PrimalQp, Method::DualQp, Method::Lemke, Method::GaussSeidel { sweeps: 5000 }];
-/// Largest violation of what a rigid solution must keep, relative to the largest velocity, as promised (1e-9), or to the largest
-/// momentum: what is said of velocities, with another order of summation.
+/// Largest violation of what a rigid solution must keep, relative to the largest velocity, as promised (1e-9), or to
+/// the largest momentum: what is said of velocities, with another order of summation.
 const KEPT: f64 = 1e-8;
 
-/// A rollout is its steps, bit for bit, on every instruction set that fuses multiply-adds, whatever command a world next to it
-/// gets; and its gradient is finite.
+/// A rollout is its steps, bit for bit, on every instruction set that fuses multiply-adds, whatever command a world
+/// next to it gets; and its gradient is finite.
 pub fn rollouts(place: &str, batch: &Batch, wrong: &mut Vec<String>) {
     let fused = stepper(batch);
     let mut first = None;

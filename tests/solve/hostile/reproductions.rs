@@ -31,8 +31,8 @@ fn row(model: &Model, like: &Tensor, value: f64) -> Tensor {
     model.tensor(&[&vec![value; like.dim(1).unwrap()]]).unwrap()
 }
 
-/// Two steps in which a torque turns a ball by `turn` rad each: the second displacement depends on the orientation after the
-/// first only through the torque's arm on what it carries, so the gradient is compared with differences.
+/// Two steps in which a torque turns a ball by `turn` rad each: the second displacement depends on the orientation
+/// after the first only through the torque's arm on what it carries, so the gradient is compared with differences.
 #[test]
 fn a_rollout_knows_turns_beyond_half_a_turn() {
     let ball = Object::rigid("ball", Shape::sphere(0.05), 1.0);
@@ -139,7 +139,8 @@ fn sizes_out_of_range_are_bad_input() {
     }
 }
 
-/// Where κ is so large that a slack has no digits left, the measure of the residual says so; the answer is hard contact's.
+/// Where κ is so large that a slack has no digits left, the measure of the residual says so; the answer is hard
+/// contact's.
 #[test]
 fn solved_is_what_the_residual_says() {
     let model = shipped("hand_ball");
@@ -156,8 +157,8 @@ fn solved_is_what_the_residual_says() {
     }
 }
 
-/// Fingers whose springs pull them 100 rad into a ball, with forces to 10¹¹ N that slide by metres: from κ s λ of 5 × 10¹⁴ on rounding does
-/// not tell such a force from one outside its cone. What it leaves is found as soon as the rest.
+/// Fingers whose springs pull them 100 rad into a ball, with forces to 10¹¹ N that slide by metres: from κ s λ of 5 ×
+/// 10¹⁴ on rounding does not tell such a force from one outside its cone. What it leaves is found as soon as the rest.
 #[test]
 fn stiff_springs_pull_far() {
     let mut scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
@@ -179,8 +180,8 @@ fn stiff_springs_pull_far() {
     }
 }
 
-/// An inertia that moves nothing of a body on a plane, so large that its derivatives overflow: the step is solved, and what its world does
-/// to gradients is dropped in both forms. The shared parameters have the other world's.
+/// An inertia that moves nothing of a body on a plane, so large that its derivatives overflow: the step is solved, and
+/// what its world does to gradients is dropped in both forms. The shared parameters have the other world's.
 #[test]
 fn a_gradient_that_overflows_stays_in_its_world() {
     let cube = Object::rigid("cube", Shape::cuboid([0.05; 3]), 1.0).with_freedom(Freedom::Planar);

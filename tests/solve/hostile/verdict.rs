@@ -6,11 +6,11 @@ use nalgebra::{DMatrix, DVector, Matrix3, Rotation3, Vector3};
 
 use support::oracle::{Contact, Problem};
 
-/// Largest relative residual of an answer that counts as solved: ten times what the library promises, as sums are taken in
-/// another order.
+/// Largest relative residual of an answer that counts as solved: ten times what the library promises, as sums are taken
+/// in another order.
 const RESIDUAL: f64 = 1e-8;
-/// Rounding of a slack in units of the last place of the lengths that it is made of, from the world's origin on; they go through some
-/// tens of operations.
+/// Rounding of a slack in units of the last place of the lengths that it is made of, from the world's origin on; they
+/// go through some tens of operations.
 const ROUNDING: f64 = 32.0 * f64::EPSILON;
 
 /// One world's answer.
@@ -26,11 +26,11 @@ pub struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The largest violation of force balance and of complementarity, relative, and an error in words where a force leaves
-    /// its cone.
+    /// The largest violation of force balance and of complementarity, relative, and an error in words where a force
+    /// leaves its cone.
     ///
-    /// A contact's slack is compared with the one that belongs to its force, ν = (2 w/κ) (μ² λ_n, −λ_t) / (μ² λ_n² − ‖λ_t‖²),
-    /// relative to that, with room for the rounding of lengths.
+    /// A contact's slack is compared with the one that belongs to its force, ν = (2 w/κ) (μ² λ_n, −λ_t) / (μ² λ_n² −
+    /// ‖λ_t‖²), relative to that, with room for the rounding of lengths.
     ///
     /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, √(ν_n² + μ²‖ν_t‖²).
     pub fn residual(&self, problem: &Problem, friction: Friction) -> Result<f64, String> {
@@ -81,8 +81,9 @@ impl Answer<'_> {
                 error = error.max(mu * (nu_t - pole_t).norm());
                 scale = scale.abs() + mu * pole_t.norm();
             }
-            // Near the cone's boundary both grow without bound: the digits of its width are those of the force. A world force's components are
-            // rounded as it is, which across the normal, where the cone is μ times as wide, is 1/μ times as much.
+            // Near the cone's boundary both grow without bound: the digits of its width are those of the force. A world
+            // force's components are rounded as it is, which across the normal, where the cone is μ times as wide, is
+            // 1/μ times as much.
             let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) };
             let lost = if mu == 0.0 { 0.0 } else { ROUNDING / mu };
             // μ ν_t has μ times the rounding of ν_t.
@@ -150,8 +151,8 @@ impl Answer<'_> {
     }
 }
 
-/// A body of stiffness 1 pressed onto a plane and along it, in closed form for a slack in the plane's frame: what the judge says of it where
-/// it is off by this much.
+/// A body of stiffness 1 pressed onto a plane and along it, in closed form for a slack in the plane's frame: what the
+/// judge says of it where it is off by this much.
 fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off: f64) -> Result<f64, String> {
     let rho = (slack.z - mu * slack.x) * (slack.z + mu * slack.x);
     let force = turn * (Vector3::new(-mu * mu * slack.x, 0.0, slack.z) * (2.0 / (kappa * rho)));
@@ -185,8 +186,8 @@ fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off:
     answer.check(&problem)
 }
 
-/// A slack that is off by what rounding makes of a metre is right, whatever the friction is: μ ν_t has μ times the rounding of ν_t. One that
-/// is off by a thousand times that is not.
+/// A slack that is off by what rounding makes of a metre is right, whatever the friction is: μ ν_t has μ times the
+/// rounding of ν_t. One that is off by a thousand times that is not.
 #[test]
 fn rounding_of_a_slip_is_told_from_an_error() {
     for mu in [0.3_f64, 1.0, 6.5, 100.0] {
@@ -198,8 +199,8 @@ fn rounding_of_a_slip_is_told_from_an_error() {
     }
 }
 
-/// What slides at this part of ν_n from the cone's boundary, over a plane that leans: the force's components are rounded, and what is off by
-/// a thousand times what that makes of the slack is not right.
+/// What slides at this part of ν_n from the cone's boundary, over a plane that leans: the force's components are
+/// rounded, and what is off by a thousand times what that makes of the slack is not right.
 #[test]
 fn rounding_of_a_force_is_told_from_an_error() {
     for k in 0..1000 {

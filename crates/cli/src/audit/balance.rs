@@ -152,8 +152,8 @@ impl Balance {
         Vector3::from_column_slice(&self.poses[POSE * frame..POSE * frame + 3])
     }
 
-    /// The stiffness of what hangs that is added to P. `contacts` are the normals, points on A and B, φ and weights of all contacts that
-    /// have a weight, after their indices.
+    /// The stiffness of what hangs that is added to P. `contacts` are the normals, points on A and B, φ and weights of
+    /// all contacts that have a weight, after their indices.
     pub fn hanging(&self, step: &Quasidynamic, contacts: &[(usize, Geometry)]) -> Result<DMatrix<f64>> {
         let (model, parameters) = (step.model(), step.parameters());
         let tree = &model.tree;

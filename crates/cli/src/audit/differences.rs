@@ -1,13 +1,14 @@
 //! Gradients against differences.
 //!
-//! A difference errs by truncation, which grows with its step, and by rounding, which falls with it; no one step suits a
-//! gap of a micrometre and one of a centimetre. So several are tried, to both sides and across, and the best agreement counts: a wrong
-//! gradient agrees with none of them. An input at its bound is changed to one side only.
+//! A difference errs by truncation, which grows with its step, and by rounding, which falls with it; no one step suits
+//! a gap of a micrometre and one of a centimetre. So several are tried, to both sides and across, and the best
+//! agreement counts: a wrong gradient agrees with none of them. An input at its bound is changed to one side only.
 //!
-//! All inputs of a kind are changed together, in a random direction. If gradient and differences disagree, halves of them are, until
-//! the inputs are found that it is due to. There, a gradient among differences that disagree with each other is that of a kink, and
-//! right. Which side of a kink it is of may depend on other inputs, such as the sizes of two boxes that are equal. So the differences are
-//! also taken next to random changes of all others: of f along w + d less that along w.
+//! All inputs of a kind are changed together, in a random direction. If gradient and differences disagree, halves of
+//! them are, until the inputs are found that it is due to. There, a gradient among differences that disagree with each
+//! other is that of a kink, and right. Which side of a kink it is of may depend on other inputs, such as the sizes of
+//! two boxes that are equal. So the differences are also taken next to random changes of all others: of f along w + d
+//! less that along w.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -26,7 +27,8 @@ pub const GRADIENT: f64 = 1e-6;
 const STEPS: [f64; 5] = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
 /// With larger ones, curves look like kinks.
 const SMALL: f64 = 1e-6;
-/// Where several kinks meet, the known slopes are only some of many: a gradient may lie this part of their range beyond them.
+/// Where several kinks meet, the known slopes are only some of many: a gradient may lie this part of their range beyond
+/// them.
 const BEYOND: f64 = 0.1;
 /// Values are rounded by less than this times [`GRADIENT`], relative to the largest of their kind.
 const ROUNDING: f64 = 1e-9;
@@ -68,8 +70,8 @@ pub struct Judgement {
     pub off: f64,
     /// Has the function a kink there, and is the derivative one of its sides or between them?
     pub is_kink: bool,
-    /// The derivative, and the differences ahead and behind (NaN at a bound) at the step that suits best; of a kink, the least and the
-    /// largest.
+    /// The derivative, and the differences ahead and behind (NaN at a bound) at the step that suits best; of a kink,
+    /// the least and the largest.
     pub numbers: [f64; 3],
 }
 
@@ -103,7 +105,8 @@ pub(super) struct Slopes {
 }
 
 impl Comparison<'_> {
-    /// The worst of each kind of quantities by each kind of inputs, all that is wrong (or as much as is worth naming), and all kinks.
+    /// The worst of each kind of quantities by each kind of inputs, all that is wrong (or as much as is worth naming),
+    /// and all kinks.
     pub fn findings(&self, seed: u64) -> Result<Vec<Finding>> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut all = Vec::new();
@@ -260,8 +263,9 @@ fn one_side(values: &DMatrix<f64>, at: usize, size: f64) -> DVector<f64> {
 pub(super) type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
 
 impl Judgement {
-    /// Judges the derivative `claimed` of a row where the function is smooth, or equals one of the sides of a kink. `scale` gives the
-    /// size by which an error is measured, for differences of a step size. Differences without a solution are NaN and are ignored.
+    /// Judges the derivative `claimed` of a row where the function is smooth, or equals one of the sides of a kink.
+    /// `scale` gives the size by which an error is measured, for differences of a step size. Differences without a
+    /// solution are NaN and are ignored.
     pub(super) fn of(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let mut own = Self { off: f64::INFINITY, is_kink: false, numbers: [claimed, f64::NAN, f64::NAN] };
         for Slopes { size, sides, across } in slopes {
@@ -278,8 +282,9 @@ impl Judgement {
         own
     }
 
-    /// Judges the derivative `claimed` of a row where the slopes on the two sides disagree, as at a kink: the error is how far it lies
-    /// beyond both, for a small enough step. The slopes on both sides of a smooth function are close to each other.
+    /// Judges the derivative `claimed` of a row where the slopes on the two sides disagree, as at a kink: the error is
+    /// how far it lies beyond both, for a small enough step. The slopes on both sides of a smooth function are close to
+    /// each other.
     pub(super) fn of_kink(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let of_size = |Slopes { size, sides, .. }: &Slopes| {
             let all = || sides.iter().map(|side| side[row]);

@@ -11,8 +11,8 @@ use super::numbers;
 use super::quantities::Quantities;
 use super::states::State;
 
-/// Derivatives of the first rows of [`Quantities`] by the first columns of [`Inputs`], in units of the quantities by units of the
-/// inputs.
+/// Derivatives of the first rows of [`Quantities`] by the first columns of [`Inputs`], in units of the quantities by
+/// units of the inputs.
 pub struct Gradients(pub DMatrix<f64>);
 
 impl Gradients {
@@ -56,9 +56,9 @@ impl Gradients {
     }
 }
 
-/// Largest |x − xᵀ| of x = C ∂δ/∂u K⁻¹ = C H⁻¹ Cᵀ, C δ being the changes of the lengths that u commands, relative to the largest |x|.
-/// Rows of joints add in q, so that B has them. Commands that pull as hard as they may change nothing, and are left
-/// out.
+/// Largest |x − xᵀ| of x = C ∂δ/∂u K⁻¹ = C H⁻¹ Cᵀ, C δ being the changes of the lengths that u commands, relative to
+/// the largest |x|. Rows of joints add in q, so that B has them. Commands that pull as hard as they may change nothing,
+/// and are left out.
 pub fn asymmetry(step: &Quasidynamic, state: &State, b: &Tensor) -> Result<f64> {
     let model = step.model();
     if model.nu() == 0 {

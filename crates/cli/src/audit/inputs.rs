@@ -70,8 +70,8 @@ impl<'a> Inputs<'a> {
         self.groups.push(Group { name, columns: start..self.values.len() });
     }
 
-    /// The change that counts as 1 in each column: 1 rad or m of q and u, a tenth of a metre of other lengths, the number itself where
-    /// only its ratio matters.
+    /// The change that counts as 1 in each column: 1 rad or m of q and u, a tenth of a metre of other lengths, the
+    /// number itself where only its ratio matters.
     pub fn unit(&self, column: usize) -> f64 {
         self.units[column]
     }

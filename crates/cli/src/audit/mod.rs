@@ -41,9 +41,10 @@ const SYMMETRY: f64 = 1e-9;
 /// Checks the step on random states around home; every third one penetrates by up to 5 mm.
 ///
 /// Optimality is recomputed without the solver's code: force balance, force law, ν·λ = 2/κ. Gradients of q₊ and of the
-/// force and moment between each pair of bodies with respect to q, u and all parameters are compared with differences: to one side at
-/// bounds, such as a size of 0. Where differences to both sides disagree with each other there is a kink, and a gradient of either side
-/// or between them is right. Each check names where it is worst. The exit status is 1 if a check fails.
+/// force and moment between each pair of bodies with respect to q, u and all parameters are compared with differences:
+/// to one side at bounds, such as a size of 0. Where differences to both sides disagree with each other there is a
+/// kink, and a gradient of either side or between them is right. Each check names where it is worst. The exit status is
+/// 1 if a check fails.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -247,7 +248,8 @@ impl Check {
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// Does the check pass? One without a limit is only reported, and passes if it is finite: H is positive definite then.
+    /// Does the check pass? One without a limit is only reported, and passes if it is finite: H is positive definite
+    /// then.
     fn passes(&self) -> bool {
         self.largest().is_finite() && self.limit.is_none_or(|limit| self.largest() <= limit)
     }

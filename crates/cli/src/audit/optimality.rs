@@ -7,10 +7,10 @@
 //! Hessian         H = P + Σ Jᵀ S J + Σ f_limit² κ/2           S = −∂f/∂ν
 //! ```
 //!
-//! A contact with torsional friction γ is two, each of half the weight: the second has γ and its turn about n in the places of μ and ν_t; by
-//! Coulomb's law μ and γ are twice as large.
-//! By Coulomb's law ν_n is larger by what makes it so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and
-//! stiffness; ellipsoids add to P what [`super::rolling`] says.
+//! A contact with torsional friction γ is two, each of half the weight: the second has γ and its turn about n in the
+//! places of μ and ν_t; by Coulomb's law μ and γ are twice as large. By Coulomb's law ν_n is larger by what makes it
+//! so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness; ellipsoids add to P
+//! what [`super::rolling`] says.
 
 use candle_core::Result;
 use fingertip::contact::{UNUSED, Window};
@@ -244,8 +244,8 @@ fn dry_friction(step: &Quasidynamic, result: &Step) -> Result<Vec<((usize, f64),
     Ok(all.into_iter().zip(forces[first..].iter().copied()).collect())
 }
 
-/// The gap with what the law adds to it for a slip times μ: nothing, or what makes the relaxed law that of Coulomb, smoothed, ζ
-/// the gap and √(gap² + slip²).
+/// The gap with what the law adds to it for a slip times μ: nothing, or what makes the relaxed law that of Coulomb,
+/// smoothed, ζ the gap and √(gap² + slip²).
 fn lifted(friction: Friction, gap: f64, slip: f64) -> f64 {
     match friction {
         Friction::Relaxed => gap,

@@ -1,6 +1,7 @@
 //! The quantities whose derivatives an audit checks: a step's motion, and the force and moment of each pair of bodies.
 //!
-//! A pair's contacts may exchange places while bodies move, and nothing is wrong then. Their sums over the pair do not know of that.
+//! A pair's contacts may exchange places while bodies move, and nothing is wrong then. Their sums over the pair do not
+//! know of that.
 
 use candle_core::{Result, Tensor};
 use fingertip::contact::JUMP;
@@ -15,7 +16,8 @@ use super::{numbers, vectors};
 const NOTICEABLE: f64 = 1e-4;
 /// ... and all but this many of the strongest.
 const STRONGEST: usize = 32;
-/// Numbers of a pair: the force along the normal and two tangents of the contacts' frames, the torque about the normal, ...
+/// Numbers of a pair: the force along the normal and two tangents of the contacts' frames, the torque about the normal,
+/// ...
 const FORCE: [&str; 4] = ["normal force", "force along the first tangent", "force along the second tangent", "torque"];
 /// ... and the moment in world axes, about a point that stays.
 const MOMENT: [&str; 3] = ["moment about x", "moment about y", "moment about z"];
@@ -31,7 +33,8 @@ pub enum Kind {
     Moment,
 }
 
-/// The checked quantities of steps around a given one. Each is a row of the Jacobians: the motion, the forces, the moments.
+/// The checked quantities of steps around a given one. Each is a row of the Jacobians: the motion, the forces, the
+/// moments.
 pub struct Quantities<'a> {
     step: &'a Quasidynamic,
     manifold: Manifold,
@@ -117,7 +120,8 @@ impl<'a> Quantities<'a> {
         format!("{} of \"{}\" on \"{}\"", names[at % names.len()], body(pair.a), body(pair.b))
     }
 
-    /// All of them (B, count) at steps of B worlds, differentiable. The motion is linear in q₊: right next to the center.
+    /// All of them (B, count) at steps of B worlds, differentiable. The motion is linear in q₊: right next to the
+    /// center.
     pub fn of(&self, result: &Step) -> Result<Tensor> {
         let model = self.step.model();
         // Nᵀ dq/dt is a quarter of ω, as NᵀN = ¼ 1.
@@ -158,14 +162,16 @@ impl<'a> Quantities<'a> {
         Ok(matrix)
     }
 
-    /// Forces (B, nc, 3) in frames as those of [`fingertip::contact::frame`], but by the formula of one side throughout.
+    /// Forces (B, nc, 3) in frames as those of [`fingertip::contact::frame`], but by the formula of one side
+    /// throughout.
     fn local(&self, normal: &Tensor, force: &Tensor) -> Result<Tensor> {
         let part = |t: &Tensor, k: usize| t.narrow(2, k, 1);
         let (x, y, z) = (part(normal, 0)?, part(normal, 1)?, part(normal, 2)?);
         let (fx, fy, fz) = (part(force, 0)?, part(force, 1)?, part(force, 2)?);
         let side = &self.sides;
         let along = (((&x * &fx)? + (&y * &fy)?)? + (&z * &fz)?)?;
-        // With a = −1/(σ + z): t₁·f = f_x + σ (a x (x f_x + y f_y) − x f_z), t₂·f = σ f_y + a y (x f_x + y f_y) − y f_z.
+        // With a = −1/(σ + z): t₁·f = f_x + σ (a x (x f_x + y f_y) − x f_z), t₂·f = σ f_y + a y (x f_x + y f_y) − y
+        // f_z.
         let below = z.broadcast_add(side)?;
         // A contact that the pair does not have now may have no normal.
         let below = (&below + below.eq(0.0)?.to_dtype(below.dtype())?)?;
@@ -177,7 +183,8 @@ impl<'a> Quantities<'a> {
         Tensor::cat(&[along, first, second], 2)
     }
 
-    /// The rows of C or D, three for each contact and then one for each with torsional friction, summed to those of pairs.
+    /// The rows of C or D, three for each contact and then one for each with torsional friction, summed to those of
+    /// pairs.
     pub fn forces_of_pairs(&self, rows: &DMatrix<f64>) -> DMatrix<f64> {
         let pairs = &self.step.model().pairs;
         let mut sums = DMatrix::zeros(FORCE.len() * self.pairs.len(), rows.ncols());

@@ -1,5 +1,5 @@
-//! The stiffness against rolling of a contact, and of what hangs from its contacts, by eigenvalues: with docs/rolling.md as the only thing in
-//! common with the step's.
+//! The stiffness against rolling of a contact, and of what hangs from its contacts, by eigenvalues: with
+//! docs/rolling.md as the only thing in common with the step's.
 
 use fingertip::Model;
 use fingertip::description::{Friction, JointKind, Shape};
@@ -9,13 +9,14 @@ use nalgebra::{Matrix3, Matrix3x2, SymmetricEigen, Vector3};
 pub enum Curved {
     /// A rolling ellipsoid with these axes as columns, and radii, m.
     Ellipsoid(Matrix3<f64>, Vector3<f64>),
-    /// A fixed line with this axis and radius, m, on which a body rolls. The rolling body may be a line too, the second one.
+    /// A fixed line with this axis and radius, m, on which a body rolls. The rolling body may be a line too, the second
+    /// one.
     Line((Vector3<f64>, f64), Option<(Vector3<f64>, f64)>),
 }
 
 impl Curved {
-    /// The curved surface between a shape and the other shape that it touches; none if the step has no rolling stiffness there. A shape
-    /// is given with its pose's rotation and its sizes; the other one only if it is fixed.
+    /// The curved surface between a shape and the other shape that it touches; none if the step has no rolling
+    /// stiffness there. A shape is given with its pose's rotation and its sizes; the other one only if it is fixed.
     pub fn of(
         (shape, turn, sizes): (&Shape, Matrix3<f64>, &[f64]),
         on: Option<(&Shape, Matrix3<f64>, &[f64])>,

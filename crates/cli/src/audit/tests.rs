@@ -11,7 +11,8 @@ use super::*;
 use crate::names;
 use crate::scene::compile;
 
-/// The findings of an audit in one state of a scene, after the gradient of a quantity by an input has been multiplied by a factor.
+/// The findings of an audit in one state of a scene, after the gradient of a quantity by an input has been multiplied
+/// by a factor.
 fn findings(scene: &str, state: usize, wrong: Option<(&str, &str, f64)>) -> Vec<Finding> {
     let step = compile(&names::scene(Path::new(scene)).unwrap().scene, &Overrides::default()).unwrap();
     let state = &states::states(&step, state + 1, 1).unwrap()[state];
@@ -58,7 +59,8 @@ fn a_gradient_that_is_no_number_is_wrong() {
     }
 }
 
-/// With equal cubes the smallest size decides, so that each has a kink there. A gradient beyond both sides is wrong all the same.
+/// With equal cubes the smallest size decides, so that each has a kink there. A gradient beyond both sides is wrong all
+/// the same.
 #[test]
 fn a_kink_is_one_and_a_gradient_beyond_its_sides_is_wrong() {
     let found = findings("cubes", 0, None);

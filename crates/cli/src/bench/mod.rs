@@ -20,9 +20,9 @@ const WORLDS: [usize; 5] = [1, 8, 64, 256, 1024];
 /// Times the step, its rollout, its gradient and its Jacobians.
 ///
 /// Worlds start around the middle of the scene's script, each a little different. Times are medians, in µs per world:
-/// `step` is one cold step, `rollout` one step of a rollout of 50 (10 where a step takes more than 20 ms), `backward` that step's share of the reverse pass
-/// (without the forward pass), `linearize` a step with A, B, C and D. A second table says what the same takes with a
-/// `contact_distance`, and without the contacts of two things.
+/// `step` is one cold step, `rollout` one step of a rollout of 50 (10 where a step takes more than 20 ms), `backward`
+/// that step's share of the reverse pass (without the forward pass), `linearize` a step with A, B, C and D. A second
+/// table says what the same takes with a `contact_distance`, and without the contacts of two things.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

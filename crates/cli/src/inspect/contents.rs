@@ -107,7 +107,8 @@ pub struct Pair {
     pub mu: f64,
     /// Torsional friction, m.
     pub torsion: f64,
-    /// The least signed distance at home; negative for an overlap. [`UNUSED`] if the pair is out of reach: no contact has weight.
+    /// The least signed distance at home; negative for an overlap. [`UNUSED`] if the pair is out of reach: no contact
+    /// has weight.
     pub gap: f64,
 }
 

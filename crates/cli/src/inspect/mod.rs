@@ -14,8 +14,8 @@ use super::{Exit, Outcome};
 
 /// Lists what a scene has: names, limits, pairs with their gaps, poses, masses, and what was left out.
 ///
-/// Each name comes with its place in q, v and u, unit, limits, home and stiffness, each contact pair with its friction and
-/// its gap at home, each body with its pose at home.
+/// Each name comes with its place in q, v and u, unit, limits, home and stiffness, each contact pair with its friction
+/// and its gap at home, each body with its pose at home.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -23,10 +23,10 @@ use super::{Outcome, names, plan};
 
 /// Does a task by model-predictive control.
 ///
-/// The plant is one of our own steps with harder contacts, which --latency, --noise and --with make unlike what the planner believes; or,
-/// with --stdio, any robot or simulator: see crates/plan/docs/tasks.md. A
-/// table shows every episode's goal, errors and times; --json prints one line per episode instead. The exit status is 1
-/// if an episode on the step's own plant does not succeed.
+/// The plant is one of our own steps with harder contacts, which --latency, --noise and --with make unlike what the
+/// planner believes; or, with --stdio, any robot or simulator: see crates/plan/docs/tasks.md. A table shows every
+/// episode's goal, errors and times; --json prints one line per episode instead. The exit status is 1 if an episode on
+/// the step's own plant does not succeed.
 #[derive(clap::Args)]
 pub struct Args {
     /// Task file (TOML), or the name of a task: `fingertip tasks` lists them.
@@ -97,8 +97,8 @@ pub struct Args {
     #[arg(long, value_name = "MM,DEGREES", value_parser = deviations, default_value = "0,0", hide_default_value = true)]
     noise: [f64; 2],
 
-    /// Parameters of the plant that the planner does not know, such as '{"mu": {"cube/tips": 0.25}, "mass": {"cube": 0.02}}': JSON as in a
-    /// line of `fingertip step`.
+    /// Parameters of the plant that the planner does not know, such as '{"mu": {"cube/tips": 0.25}, "mass": {"cube":
+    /// 0.02}}': JSON as in a line of `fingertip step`.
     #[arg(long, value_name = "JSON")]
     with: Option<String>,
 
@@ -114,8 +114,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "record")]
     plot: Option<PathBuf>,
 
-    /// Tries the task with one setting changed at a time (kappa, substeps, horizon, posture, bound, law, margin), on all cores, and prints
-    /// a table. --episodes is their number for each setting [default: 5]; --json prints a line for each.
+    /// Tries the task with one setting changed at a time (kappa, substeps, horizon, posture, bound, law, margin), on
+    /// all cores, and prints a table. --episodes is their number for each setting [default: 5]; --json prints a line
+    /// for each.
     #[arg(long, conflicts_with_all = ["record", "plot", "roadmap", "stdio", "native"])]
     tune: bool,
 

@@ -81,7 +81,8 @@ pub fn errors(of: &BTreeMap<String, Errors>) -> Value {
     all
 }
 
-/// A kind of error in the table: its unit, the number, how many units one of its own is, and the digits at the start and the end.
+/// A kind of error in the table: its unit, the number, how many units one of its own is, and the digits at the start
+/// and the end.
 pub struct Part {
     pub unit: &'static str,
     pub of: fn(&Errors) -> Option<f64>,

@@ -14,13 +14,13 @@ use super::{Exit, Outcome, names};
 
 /// Builds a roadmap of a task, and goes to far goals by it.
 ///
-/// Its nodes are states in which the object rests, its edges what the task's planner reaches, with how often and how fast: see
-/// crates/plan/docs/roadmap.md. A file that is there is added to. Without --query and --run the roadmap is built; with them only if
-/// there is no file yet, or with --build. `fingertip mpc TASK --roadmap FILE` goes by it.
+/// Its nodes are states in which the object rests, its edges what the task's planner reaches, with how often and how
+/// fast: see crates/plan/docs/roadmap.md. A file that is there is added to. Without --query and --run the roadmap is
+/// built; with them only if there is no file yet, or with --build. `fingertip mpc TASK --roadmap FILE` goes by it.
 ///
-/// --run starts the task's episodes on our own step with harder contacts, each by the planner alone (plain), under the supervisor
-/// (supervised), and by the roadmap. What happened on edges is counted in the file. The exit status is 1 if an episode does not
-/// succeed in the last of these ways.
+/// --run starts the task's episodes on our own step with harder contacts, each by the planner alone (plain), under the
+/// supervisor (supervised), and by the roadmap. What happened on edges is counted in the file. The exit status is 1 if
+/// an episode does not succeed in the last of these ways.
 #[derive(clap::Args)]
 pub struct Args {
     /// Task file (TOML), or the name of a task: `fingertip tasks` lists them.

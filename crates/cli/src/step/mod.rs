@@ -26,15 +26,16 @@ const BLOCK: usize = 256;
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N),
 /// torques (on b about the normal, N·m, if contacts have torsional friction), contacts (a, b, phi, normal from a to b,
-/// point on b), status (solved, iteration_limit, unsettled, frictionless, infeasible, bad_input), iterations and residual. If the
-/// step is not solved, a message names the deepest overlap, if there is one, or the number that is bad. One names bodies
-/// that pass through each other because they are farther apart than their contacts reach. If it is unsettled, slip_gap is the gap
-/// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; net_forces, for each body that may touch
-/// something, and for each two bodies, the sum of the contact forces on it, N, and their torque about the origin of its frame, N·m, in
-/// world axes (on, by: null is everything, force, torque); log, for each iteration of the
-/// solve the friction law and the attempt, the length of its step and the error by which it goes on, the residual after it, by how
-/// much δ moved, and the least gap and the largest force if the step ended there; and with "jacobians" dq_next_dq, dq_next_du,
-/// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
+/// point on b), status (solved, iteration_limit, unsettled, frictionless, infeasible, bad_input), iterations and
+/// residual. If the step is not solved, a message names the deepest overlap, if there is one, or the number that is
+/// bad. One names bodies that pass through each other because they are farther apart than their contacts reach. If it
+/// is unsettled, slip_gap is the gap that slip opens, m. On request: gaps, the gaps that the step leaves at the
+/// contacts, m; net_forces, for each body that may touch something, and for each two bodies, the sum of the contact
+/// forces on it, N, and their torque about the origin of its frame, N·m, in world axes (on, by: null is everything,
+/// force, torque); log, for each iteration of the solve the friction law and the attempt, the length of its step and
+/// the error by which it goes on, the residual after it, by how much δ moved, and the least gap and the largest force
+/// if the step ended there; and with "jacobians" dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in
+/// tangent coordinates.
 ///
 /// A bad line is answered with {"error": …}, and the run goes on. A line may have up to 1 MiB, and no object may have a
 /// key twice. `inspect` names the numbers in q and u.
@@ -47,8 +48,9 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// The output for lines without "output" [default: everything except gaps, net_forces, log and Jacobians]. Any of q_next, lambda,
-    /// forces, torques, contacts, status, iterations, residual, gaps, net_forces, log, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    /// The output for lines without "output" [default: everything except gaps, net_forces, log and Jacobians]. Any of
+    /// q_next, lambda, forces, torques, contacts, status, iterations, residual, gaps, net_forces, log, dq_next_dq,
+    /// dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
 

@@ -27,8 +27,8 @@ pub const OUTPUTS: [&str; 15] = [
     "dlambda_dq",
     "dlambda_du",
 ];
-/// Index in the list of outputs of the first one that is written only on request; `JACOBIANS` is that of the first one that needs
-/// Jacobians.
+/// Index in the list of outputs of the first one that is written only on request; `JACOBIANS` is that of the first one
+/// that needs Jacobians.
 const ON_REQUEST: usize = 8;
 const JACOBIANS: usize = 11;
 

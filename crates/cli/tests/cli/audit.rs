@@ -1,5 +1,5 @@
-//! `fingertip audit` of scenes whose gradients are right: it has nothing to say against them. That it finds wrong ones is a test next to it,
-//! in `crates/cli/src/audit/tests.rs`.
+//! `fingertip audit` of scenes whose gradients are right: it has nothing to say against them. That it finds wrong ones
+//! is a test next to it, in `crates/cli/src/audit/tests.rs`.
 
 use crate::command_line::fingertip;
 use rayon::prelude::*;
@@ -36,7 +36,8 @@ fn generated_scenes_pass() {
     }
 }
 
-/// Faces that are parallel whatever the joints do, boxes of equal sizes, no rounding: nothing is smooth in all directions.
+/// Faces that are parallel whatever the joints do, boxes of equal sizes, no rounding: nothing is smooth in all
+/// directions.
 #[test]
 fn a_plain_gripper_passes() {
     let text = passed(&["tests/audit/gripper.toml", "--states", "80"]);

@@ -354,7 +354,8 @@ fn a_line_without_a_solution_says_why() {
     assert!(answer["message"].as_str().unwrap().contains("no solution within 1 iterations"), "{answer}");
 }
 
-/// The audit, which computes steps by formulas of its own, knows contacts that resist turning, and friction that is stiffer than they are.
+/// The audit, which computes steps by formulas of its own, knows contacts that resist turning, and friction that is
+/// stiffer than they are.
 #[test]
 fn torsional_and_stiffer_friction_pass_the_audit() {
     for law in [r#""friction": "relaxed""#, r#""friction": "coulomb""#, r#""friction": "coulomb", "impratio": 10"#] {
@@ -453,7 +454,8 @@ fn inspect_shows_home() {
     assert!(text.contains("-7.000") && text.contains("1 overlap"), "{text}");
 }
 
-/// Where most contacts are, what a contact_distance would leave out, and how much too fast a script is; a small scene has no hints.
+/// Where most contacts are, what a contact_distance would leave out, and how much too fast a script is; a small scene
+/// has no hints.
 #[test]
 fn inspect_and_bench_say_what_costs_time() {
     let contents = |scene: &str| -> Value { serde_json::from_str(&said(&["inspect", scene, "--json"], "")).unwrap() };

@@ -200,7 +200,8 @@ fn commands_name_each_joint_once() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// Messages of lines to `mpc --stdio` are one line of the reader's words, whatever `RUST_BACKTRACE` says (see [`fingertip`]).
+/// Messages of lines to `mpc --stdio` are one line of the reader's words, whatever `RUST_BACKTRACE` says (see
+/// [`fingertip`]).
 #[test]
 fn a_goal_out_of_reach_is_answered_without_a_trace() {
     let lines = "{\"goal\": {\"position\": [1e300, 0, 0]}}\n{\"episode\": 0, \"q\": [1]}\n{\"episode\": 0, goal: 1}\n";

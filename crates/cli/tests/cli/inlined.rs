@@ -1,9 +1,9 @@
-//! Checks that kernels inline all that they call. A function that is not inlined is compiled for the baseline processor, calls even the
-//! operations of registers, and passes registers through memory: one closure of that kind made every backward pass two to four times as
-//! long.
+//! Checks that kernels inline all that they call. A function that is not inlined is compiled for the baseline
+//! processor, calls even the operations of registers, and passes registers through memory: one closure of that kind
+//! made every backward pass two to four times as long.
 //!
-//! The test reads the command line's own instructions with `objdump`; without that, or in builds with lanes of one world alone, it says that
-//! it was skipped.
+//! The test reads the command line's own instructions with `objdump`; without that, or in builds with lanes of one
+//! world alone, it says that it was skipped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

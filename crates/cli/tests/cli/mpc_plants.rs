@@ -33,8 +33,8 @@ fn in_one_world() -> String {
     path.display().to_string()
 }
 
-/// With momentum the cube is carried too; one control period of latency throws it away unless the planner knows of it. A planner for two worlds,
-/// as the task is, does not throw it away.
+/// With momentum the cube is carried too; one control period of latency throws it away unless the planner knows of it.
+/// A planner for two worlds, as the task is, does not throw it away.
 #[test]
 fn a_plant_with_momentum_that_lags() {
     let own = episode(&[]);

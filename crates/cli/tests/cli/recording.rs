@@ -1,4 +1,5 @@
-//! Recordings as files: what comes back, by our reader and by others', from files that were cut off, damaged or foreign.
+//! Recordings as files: what comes back, by our reader and by others', from files that were cut off, damaged or
+//! foreign.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -238,8 +239,8 @@ fn python_reads_it() {
     }
 }
 
-/// Readers that are not ours, where they are installed: all messages, Foxglove's by the schemas in the file, and rerun's
-/// transforms.
+/// Readers that are not ours, where they are installed: all messages, Foxglove's by the schemas in the file, and
+/// rerun's transforms.
 #[test]
 fn others_read_it() {
     let recording = hand(30);

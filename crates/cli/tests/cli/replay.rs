@@ -167,7 +167,8 @@ fn a_click_names_the_body() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// A box on the ground has several contacts of one pair: their sum and least gap are plotted and listed, the largest first.
+/// A box on the ground has several contacts of one pair: their sum and least gap are plotted and listed, the largest
+/// first.
 #[test]
 fn contacts_are_summed_by_pair_and_listed() {
     let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
@@ -354,7 +355,8 @@ fn plots_zoom() {
 fn a_replay_becomes_a_video() {
     let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
     open(&browser, "video", &HAND);
-    // Asked for in one breath: on a busy machine the replay may be over before the next question. No picture is left out there.
+    // Asked for in one breath: on a busy machine the replay may be over before the next question. No picture is left
+    // out there.
     let begun = browser.run(
         "window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => (saved.push(blob), make(blob));
          HTMLAnchorElement.prototype.click = function () { saved.name = this.download; };
@@ -378,7 +380,8 @@ fn a_replay_becomes_a_video() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// Another recording of the same bodies is seen over this one, and side by side where it stands; one of others is refused.
+/// Another recording of the same bodies is seen over this one, and side by side where it stands; one of others is
+/// refused.
 #[test]
 fn two_recordings_are_shown_together() {
     let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };

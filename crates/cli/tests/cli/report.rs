@@ -166,8 +166,8 @@ fn what_stays_deep_is_named() {
     assert_eq!(deep_again(&recording), []);
 }
 
-/// A small ellipsoid just above the edge of a box falls 9.8 m in a step: what its one contact, off its centre, makes of that is no motion that it
-/// could have. In steps of a hundredth of that fall it comes to rest.
+/// A small ellipsoid just above the edge of a box falls 9.8 m in a step: what its one contact, off its centre, makes of
+/// that is no motion that it could have. In steps of a hundredth of that fall it comes to rest.
 #[test]
 fn steps_that_go_too_far_are_named() {
     let egg = |epsilon: f64| {
@@ -185,7 +185,8 @@ fn steps_that_go_too_far_are_named() {
     assert_eq!(far_steps(&recorded(&egg(100.0), 400)), []);
 }
 
-/// A battery that lies a third over a table's edge creeps off: that is said while it counts as at rest. On the table it does not.
+/// A battery that lies a third over a table's edge creeps off: that is said while it counts as at rest. On the table it
+/// does not.
 #[test]
 fn what_creeps_away_is_told() {
     let report = |x: f64, kappa: f64| {
@@ -201,8 +202,8 @@ fn what_creeps_away_is_told() {
     assert!(!on.creeps_away() && !hard.creeps_away(), "{on:?} {hard:?}");
 }
 
-/// A ball on a finger in a cup, which a command moves through the cup's wall: of a distance grid a step sees the nearest side alone. In shorter
-/// steps the wall stops it.
+/// A ball on a finger in a cup, which a command moves through the cup's wall: of a distance grid a step sees the
+/// nearest side alone. In shorter steps the wall stops it.
 #[test]
 fn commands_that_go_too_far_are_named() {
     let urdf = folder().join("far_finger.urdf");

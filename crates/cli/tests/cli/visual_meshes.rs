@@ -1,5 +1,5 @@
-//! Meshes that a URDF names to be looked at: they are in the recording as they are in their files, and no file is missed
-//! without a word.
+//! Meshes that a URDF names to be looked at: they are in the recording as they are in their files, and no file is
+//! missed without a word.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +11,8 @@ use fingertip::show::{self, Recording, Source};
 use fingertip::step::Quasidynamic;
 use support::browser::Browser;
 
-/// A pyramid over the unit square, which has a dent: its top is at the middle of the square, 1 high, and its foot is open
-/// to a point 0.5 high. It is no hull. Volume: (1 − 0.5)/3.
+/// A pyramid over the unit square, which has a dent: its top is at the middle of the square, 1 high, and its foot is
+/// open to a point 0.5 high. It is no hull. Volume: (1 − 0.5)/3.
 const VERTICES: [[f64; 3]; 6] =
     [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 1.0], [0.5, 0.5, 0.5]];
 const FACES: [[usize; 3]; 8] = [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4], [1, 0, 5], [2, 1, 5], [3, 2, 5], [0, 3, 5]];
@@ -41,7 +41,8 @@ fn write_all() {
     let vertices: String = VERTICES.iter().map(|v| format!("v {}\n", words(v))).collect();
     let faces: String = FACES.iter().map(|[a, b, c]| format!("f {} {} {}\n", a + 1, b + 1, c + 1)).collect();
     write("roof.obj", &(vertices + &faces));
-    // Two inputs for each corner, and two pairs of triangles as quadrangles' fans would not be flat: a polygon list of three.
+    // Two inputs for each corner, and two pairs of triangles as quadrangles' fans would not be flat: a polygon list of
+    // three.
     let list: String = FACES.iter().flatten().map(|k| format!("{k} 0 ")).collect();
     write(
         "roof.dae",

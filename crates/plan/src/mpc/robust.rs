@@ -57,7 +57,7 @@ pub enum Risk {
 }
 
 impl Risk {
-    /// Both.
+    /// The mean and the worst.
     pub const ALL: [Self; 2] = [Self::Mean, Self::Worst];
 
     /// The name in task files.

@@ -246,8 +246,8 @@ fn bare(name: &str) -> Link {
 }
 
 impl Assembly {
-    /// Adds a body's link with its joints: one after the other, with a massless link between two, and where the axis does not pass
-    /// through the body's origin.
+    /// Adds a body's link with its joints: one after the other, with a massless link between two, and where the axis
+    /// does not pass through the body's origin.
     fn add(&mut self, b: usize, body: &Body, pose: Isometry3<f64>, link: Link) {
         let Articulation { links, joints, .. } = &mut self.articulation;
         let parent = self.links.get(&body.parent).copied();

@@ -150,8 +150,8 @@ pub(super) fn between(node: &Node, ends: &[f64; 6]) -> Result<(Isometry3<f64>, f
     Ok((Isometry3::from_parts(((from + to) / 2.0).into(), z_to(&along)), (from - to).norm() / 2.0))
 }
 
-/// A shape with about the inertia of a solid of density 1, and its pose: MuJoCo's fit of primitives to meshes, by the box that has the
-/// same inertia.
+/// A shape with about the inertia of a solid of density 1, and its pose: MuJoCo's fit of primitives to meshes, by the
+/// box that has the same inertia.
 fn fitted(kind: &str, solid: &Inertia) -> Option<(Shape, Isometry3<f64>)> {
     let eigen = solid.matrix.symmetric_eigen();
     // The longest side is along z.

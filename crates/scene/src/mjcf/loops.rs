@@ -9,7 +9,8 @@ use super::relation::Joining;
 use crate::{Articulation, Connection};
 use fingertip_shapes::{Error, Result, unknown};
 
-/// Distance from a weld's anchor of the three points that hold both bodies together, m: along each axis of the second body.
+/// Distance from a weld's anchor of the three points that hold both bodies together, m: along each axis of the second
+/// body.
 const ARM: f64 = 0.05;
 
 /// A point in the frame of a body, which is given by its index.

@@ -244,8 +244,8 @@ fn without_doubles(mesh: &mut Triangles) -> usize {
     before - mesh.faces.len()
 }
 
-/// The body of density 1 within triangles, from tetrahedra with their tips in the middle of the surface; with `legacy`, all of them
-/// count as positive (MuJoCo's `inertia="legacy"`). None without a volume.
+/// The body of density 1 within triangles, from tetrahedra with their tips in the middle of the surface; with `legacy`,
+/// all of them count as positive (MuJoCo's `inertia="legacy"`). None without a volume.
 fn enclosed(vertices: &[Point3<f64>], faces: &[[usize; 3]], legacy: bool) -> Option<Inertia> {
     let corners = |face: &[usize; 3]| face.map(|i| vertices[i].coords);
     let (mut area, mut middle) = (0.0, Vector3::zeros());

@@ -1,7 +1,7 @@
 //! Reading MJCF, MuJoCo's format (<https://mujoco.readthedocs.io/en/stable/XMLreference.html>), over roxmltree.
 //!
-//! `docs/mjcf.md` says what becomes of each element. What nothing here asks for is named once in the notes, by element and
-//! attribute: the reader keeps account of what it has read ([`document`]).
+//! `docs/mjcf.md` says what becomes of each element. What nothing here asks for is named once in the notes, by element
+//! and attribute: the reader keeps account of what it has read ([`document`]).
 
 mod actuator;
 mod assemble;
@@ -55,10 +55,11 @@ struct Mjcf<'a> {
 }
 
 impl Robot {
-    /// The robot of an MJCF file: all trees of bodies that actuators move (or that have joints, if nothing has actuators), and those
-    /// that are fixed; or, if there are none, all bodies. Its stiffness is that of the actuators, its home the keyframe "home" or the first one, its root link the root body,
-    /// or a link "world" where there are several trees. Other bodies and the world's geoms are left out; [`Scene::from_mjcf`] has
-    /// them. The robot's notes say what else was left out, see `docs/mjcf.md`.
+    /// The robot of an MJCF file: all trees of bodies that actuators move (or that have joints, if nothing has
+    /// actuators), and those that are fixed; or, if there are none, all bodies. Its stiffness is that of the actuators,
+    /// its home the keyframe "home" or the first one, its root link the root body, or a link "world" where there are
+    /// several trees. Other bodies and the world's geoms are left out; [`Scene::from_mjcf`] has them. The robot's notes
+    /// say what else was left out, see `docs/mjcf.md`.
     ///
     /// # Errors
     /// If a file cannot be read, is larger than 16 MiB, is no MJCF, needs what is not read (`<attach>`), or describes
@@ -114,9 +115,10 @@ impl Object {
 }
 
 impl Scene {
-    /// The scene of an MJCF file: one robot of all trees of bodies that actuators move, or that have joints if there are no
-    /// actuators; an object of each other tree; a fixed object of each geom of the world. Gravity and homes are the file's, the
-    /// parameters of the step are not: κ is 10⁴ or, for light things, as much as [`Scene::load`] gives them. [`Scene::notes`] and the robot's notes say what was left out, see `docs/mjcf.md`.
+    /// The scene of an MJCF file: one robot of all trees of bodies that actuators move, or that have joints if there
+    /// are no actuators; an object of each other tree; a fixed object of each geom of the world. Gravity and homes are
+    /// the file's, the parameters of the step are not: κ is 10⁴ or, for light things, as much as [`Scene::load`] gives
+    /// them. [`Scene::notes`] and the robot's notes say what was left out, see `docs/mjcf.md`.
     ///
     /// # Errors
     /// As [`Robot::from_mjcf`], and if nothing in it can move.

@@ -23,7 +23,8 @@ pub(super) struct Joining {
     pub(super) sites: Option<[String; 2]>,
     /// The point: of `connect` in the first body's frame, of `weld` in the second's.
     pub(super) anchor: [f64; 3],
-    /// The second body's pose in the first's frame, position and quaternion; that of the file where the quaternion is 0.
+    /// The second body's pose in the first's frame, position and quaternion; that of the file where the quaternion
+    /// is 0.
     pub(super) relative: [f64; 7],
 }
 

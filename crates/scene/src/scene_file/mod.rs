@@ -19,7 +19,8 @@ use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, Result};
 
 impl Scene {
-    /// Reads a scene file and checks it. A file in MJCF is read by [`Scene::from_mjcf`]. This example shows the format of others:
+    /// Reads a scene file and checks it. A file in MJCF is read by [`Scene::from_mjcf`]. This example shows the format
+    /// of others:
     ///
     /// ```toml
     /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
@@ -100,10 +101,11 @@ impl Scene {
     /// places, listed in [`Articulation::notes`](crate::Articulation::notes), which `fingertip inspect`
     /// prints.
     ///
-    /// `decompose` cuts a mesh into at most `parts` convex parts (32) of at most `vertices` vertices (64) that differ from it by at
-    /// most `tolerance`, m, or is an error that says how near it came: see [`Triangles::decompose`](crate::Triangles::decompose). The
-    /// parts are cached, see [`MeshFile::decompose`](crate::MeshFile::decompose). `grid` makes a mesh's signed distance, which spheres
-    /// and capsules then touch in place of its hull or parts, known as far as `reach`, m: see
+    /// `decompose` cuts a mesh into at most `parts` convex parts (32) of at most `vertices` vertices (64) that differ
+    /// from it by at most `tolerance`, m, or is an error that says how near it came: see
+    /// [`Triangles::decompose`](crate::Triangles::decompose). The parts are cached, see
+    /// [`MeshFile::decompose`](crate::MeshFile::decompose). `grid` makes a mesh's signed distance, which spheres and
+    /// capsules then touch in place of its hull or parts, known as far as `reach`, m: see
     /// [`DistanceGrid::new`](crate::DistanceGrid::new).
     ///
     /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
@@ -151,8 +153,8 @@ impl Scene {
         })
     }
 
-    /// The entry of a scene's text that the place of an error is in: `object "ball"` for `line 3, column 1`. None of a place that is no
-    /// line.
+    /// The entry of a scene's text that the place of an error is in: `object "ball"` for `line 3, column 1`. None of a
+    /// place that is no line.
     pub fn thing_at(text: &str, place: &str) -> Option<String> {
         let line: usize = place.strip_prefix("line ")?.split(',').next()?.parse().ok()?;
         let lines: Vec<&str> = text.lines().collect();

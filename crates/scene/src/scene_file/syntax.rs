@@ -13,7 +13,8 @@ use fingertip_shapes::{Error, Findings, check};
 /// Errors that are looked for, at most.
 const MOST: usize = 50;
 
-/// Reads a scene's text, as what its file holds. Where there are findings, the file is without the entries that have them.
+/// Reads a scene's text, as what its file holds. Where there are findings, the file is without the entries that have
+/// them.
 pub(super) fn read<T: DeserializeOwned>(text: &str, findings: &mut Findings) -> Option<T> {
     if let Ok(file) = toml::from_str(text) {
         return Some(file);

@@ -33,7 +33,8 @@ fn rotation(rng: &mut impl Rng) -> UnitQuaternion<f64> {
     }
 }
 
-/// A wall: everything on the far side of a plane, its normal pointing into the room, at this distance from the origin, m.
+/// A wall: everything on the far side of a plane, its normal pointing into the room, at this distance from the origin,
+/// m.
 fn wall(name: &str, normal: Vector3<f64>, distance: f64) -> Object {
     let collision = Collision::half_space(normal.into(), -distance);
     let body = ObjectBody::Rigid { inertia: None, collisions: collision.into_iter().collect() };

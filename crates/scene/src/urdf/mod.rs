@@ -5,9 +5,9 @@
 //! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
 //! [`Articulation::notes`], and what moves otherwise for it in [`Articulation::warnings`].
 //!
-//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` or `velocity`
-//! means no limit, negative damping or friction none, and infinite limits are no limits. Shapes without a size and what
-//! [`habits`] lists are left out.
+//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` or
+//! `velocity` means no limit, negative damping or friction none, and infinite limits are no limits. Shapes without a
+//! size and what [`habits`] lists are left out.
 
 mod errors;
 mod habits;
@@ -38,8 +38,8 @@ impl Articulation {
         Self::from_urdf_with(path, &[])
     }
 
-    /// Reads a URDF file, with folders that contain packages. A mesh `package://name/file` is looked for as `name/file` and as
-    /// `file`: in each of these folders, then in the URDF's own folder, then in every folder above it.
+    /// Reads a URDF file, with folders that contain packages. A mesh `package://name/file` is looked for as `name/file`
+    /// and as `file`: in each of these folders, then in the URDF's own folder, then in every folder above it.
     ///
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).
@@ -213,8 +213,8 @@ fn matrix(inertial: &urdf_rs::Inertial) -> Matrix3<f64> {
     Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz)
 }
 
-/// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass. Negative moments that are `negligible`, kg·m², become 0,
-/// and `raised` the least of them.
+/// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass. Negative moments that are
+/// `negligible`, kg·m², become 0, and `raised` the least of them.
 fn inertia(inertial: &urdf_rs::Inertial, negligible: f64, raised: &mut Option<f64>) -> Result<Option<Inertia>> {
     let mass = inertial.mass.value;
     check::not_negative("mass", mass)?;

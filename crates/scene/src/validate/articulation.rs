@@ -169,8 +169,8 @@ impl Articulation {
         }
     }
 
-    /// For each link, what hangs on it, the link included, as one rigid body in the link's frame with all joints at zero;
-    /// none where there is no mass. The articulation is a tree.
+    /// For each link, what hangs on it, the link included, as one rigid body in the link's frame with all joints at
+    /// zero; none where there is no mass. The articulation is a tree.
     pub(super) fn composites(&self) -> Vec<Option<Inertia>> {
         let children = self.children();
         let mut order: Vec<usize> = self.root().into_iter().collect();

@@ -148,8 +148,8 @@ impl Scene {
 }
 
 impl Params {
-    /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30, and some that fall by metres into each other up to two thousand; the
-    /// worlds of their batch wait for them.
+    /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30, and some that fall by metres into each
+    /// other up to two thousand; the worlds of their batch wait for them.
     pub const MOST_ITERATIONS: usize = 10_000;
     /// The most that [`Params::impratio`] may be.
     pub const MOST_IMPRATIO: f64 = 1e6;

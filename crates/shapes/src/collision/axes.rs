@@ -7,20 +7,23 @@ use super::core::Core;
 use super::frame::{column, turned_back};
 use super::relative::{ClosestPoints, Relative};
 
-/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis of their own.
+/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis
+/// of their own.
 const AXIS: f64 = 1e-9;
-/// To win, an axis must beat those before it by this part of the bodies' reach over its length, which is above rounding.
+/// To win, an axis must beat those before it by this part of the bodies' reach over its length, which is above
+/// rounding.
 const BEATEN: f64 = 1e-14;
 /// A feature counts as perpendicular to an axis up to this sine. Then more than a vertex or an edge may touch.
 pub(super) const PARALLEL: f64 = 1e-7;
-/// How far witness points may be outside the bodies or beside the axis, as a part of the bodies' size. The distance may be wrong by
-/// as much.
+/// How far witness points may be outside the bodies or beside the axis, as a part of the bodies' size. The distance may
+/// be wrong by as much.
 const OUTSIDE: f64 = 1e-12;
 
 /// The separating axis along which two cores are farthest apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
-    /// The separation along the axis, m. It is the signed distance for cores that overlap, and a lower bound for cores that are apart.
+    /// The separation along the axis, m. It is the signed distance for cores that overlap, and a lower bound for cores
+    /// that are apart.
     pub(super) separation: f64,
     /// Unit vector from A to B, in A's frame.
     pub(super) normal: Vector3<f64>,
@@ -36,7 +39,8 @@ enum Across {
     Edges(usize, usize),
 }
 
-/// The half extents of a segment or box, and the first axis whose faces and edges count: a segment has only one edge, along axis 2.
+/// The half extents of a segment or box, and the first axis whose faces and edges count: a segment has only one edge,
+/// along axis 2.
 #[inline]
 pub(super) fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
     match core {
@@ -94,8 +98,8 @@ impl Axis {
         Some(Self { separation, normal: direction * sign, across })
     }
 
-    /// The witness points if a vertex is over a face, or edges cross. `None` otherwise, such as when vertices are nearest or sides
-    /// are parallel.
+    /// The witness points if a vertex is over a face, or edges cross. `None` otherwise, such as when vertices are
+    /// nearest or sides are parallel.
     pub(super) fn closest_points(&self, a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
         let n = self.normal;
         let n_b = turned_back(&relative.rotation, &n);
@@ -130,8 +134,8 @@ pub(super) fn outside(a: &Core, b: &Core) -> f64 {
     OUTSIDE * (a.reach() + b.reach())
 }
 
-/// The witness points where A's edge along its axis `i` crosses a segment (half length, direction, middle), seen along n. `None` if
-/// they miss each other.
+/// The witness points where A's edge along its axis `i` crosses a segment (half length, direction, middle), seen along
+/// n. `None` if they miss each other.
 pub(super) fn crossing(
     a: &Core,
     i: usize,

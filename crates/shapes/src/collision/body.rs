@@ -49,8 +49,8 @@ impl<'a, S: Number> Body<'a, S> {
 }
 
 impl<'a, const N: usize> Body<'a, Dual<N>> {
-    /// A body with derivatives: by its twist if it moves, and by its sizes, whose rates start at index `first`, if the numbers have
-    /// room for those.
+    /// A body with derivatives: by its twist if it moves, and by its sizes, whose rates start at index `first`, if the
+    /// numbers have room for those.
     pub(super) fn moving(body: Posed<'a>, first: usize, moves: bool) -> Self {
         let Body { core, sizes, radius, axes, origin } = Body::fixed(body);
         let turned = |axis: &Vector3<f64>| {
@@ -98,8 +98,8 @@ impl<'a, const N: usize> Body<'a, Dual<N>> {
 pub(super) struct Corner<S> {
     /// The position of the corner in the world, m.
     pub(super) at: Vector3<S>,
-    /// The share of directions along which this corner is the farthest point, where half of all directions counts as 1: a quarter
-    /// for a box's corner.
+    /// The share of directions along which this corner is the farthest point, where half of all directions counts as 1:
+    /// a quarter for a box's corner.
     pub(super) share: f64,
     /// A factor that falls from 1 to 0 as the corner is about to vanish.
     pub(super) fade: S,
@@ -134,7 +134,8 @@ impl<S: Number> Body<'_, S> {
         cosine * cosine
     }
 
-    /// The number of corners that may be contact points. A cylinder has those of the cap that faces `n`, and one on each rim.
+    /// The number of corners that may be contact points. A cylinder has those of the cap that faces `n`, and one on
+    /// each rim.
     pub(super) fn n_corners(&self) -> usize {
         match self.core {
             Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => 0,
@@ -147,8 +148,8 @@ impl<S: Number> Body<'_, S> {
 
     /// Corner `k`, where `n` points to the other body. `None` if its place is not defined.
     ///
-    /// The corners of a cylinder's cap count by cos² of the angle between its axis and n. The points of its two rims that are
-    /// farthest along n count by sin².
+    /// The corners of a cylinder's cap count by cos² of the angle between its axis and n. The points of its two rims
+    /// that are farthest along n count by sin².
     pub(super) fn corner(&self, k: usize, n: &Vector3<S>) -> Option<Corner<S>> {
         let sized = |share: f64, at| Some(Corner { at, share, fade: S::constant(1.0) });
         let sign = |bit: usize| if k >> bit & 1 == 0 { -1.0 } else { 1.0 };
@@ -178,7 +179,8 @@ impl<S: Number> Body<'_, S> {
         }
     }
 
-    /// A corner of the polygon that stands for the cap at the end with this sign, counter-clockwise as seen from outside.
+    /// A corner of the polygon that stands for the cap at the end with this sign, counter-clockwise as seen from
+    /// outside.
     pub(super) fn rim(&self, k: usize, end: f64) -> Vector3<S> {
         let [radius, half, _] = self.sizes;
         let sign = 1_f64.copysign(end);
@@ -186,7 +188,8 @@ impl<S: Number> Body<'_, S> {
         self.at([radius * S::constant(cosine), radius * S::constant(sine), half * S::constant(sign)])
     }
 
-    /// The length over which contacts of this body fade, m. A corner may be beyond an edge of the other body by that much.
+    /// The length over which contacts of this body fade, m. A corner may be beyond an edge of the other body by that
+    /// much.
     pub(super) fn fading(&self) -> Option<S> {
         let least = |lengths: &[S]| lengths.iter().copied().min_by(|x, y| x.value().total_cmp(&y.value()));
         let quarter = S::constant(0.25);

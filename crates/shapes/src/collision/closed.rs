@@ -6,11 +6,12 @@ use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
 use super::relative::ClosestPoints;
 
-/// Cores nearer than this, in metres, have no direction between them: it would be rounding of coordinates of a few centimetres.
+/// Cores nearer than this, in metres, have no direction between them: it would be rounding of coordinates of a few
+/// centimetres.
 const NO_LENGTH: f64 = 1e-14;
 
-/// The closest points of two cores at their poses, from A's origin along the world's axes. The cores must be in the order of
-/// [`Core::order`]. `None` for pairs without a formula.
+/// The closest points of two cores at their poses, from A's origin along the world's axes. The cores must be in the
+/// order of [`Core::order`]. `None` for pairs without a formula.
 pub(super) fn closest(
     (a, pose_a): (&Core, &Isometry3<f64>),
     (b, pose_b): (&Core, &Isometry3<f64>),
@@ -64,8 +65,9 @@ fn over(v: &Vector3<f64>, length: f64) -> Vector3<f64> {
     Vector3::new(v.x / length, v.y / length, v.z / length)
 }
 
-/// The closest points of A's origin and a solid B. `nearest` gives the surface point of B next to p and its outward normal, in B's
-/// frame. B is symmetric about its origin, so `t` may stand for A's origin −t, and the result is reversed.
+/// The closest points of A's origin and a solid B. `nearest` gives the surface point of B next to p and its outward
+/// normal, in B's frame. B is symmetric about its origin, so `t` may stand for A's origin −t, and the result is
+/// reversed.
 fn from_point(
     rotation: &Matrix3<f64>,
     t: &Vector3<f64>,
@@ -92,7 +94,8 @@ fn on_box(half: &Vector3<f64>, p: &Vector3<f64>) -> (Vector3<f64>, Vector3<f64>)
     (point, outward)
 }
 
-/// The surface point of a cylinder next to p, and the outward normal. A point inside leaves through the side or a cap, whichever is nearer.
+/// The surface point of a cylinder next to p, and the outward normal. A point inside leaves through the side or a cap,
+/// whichever is nearer.
 fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>, Vector3<f64>) {
     let across = p.xy().norm();
     let out = if across > NO_LENGTH { p.xy() / across } else { Vector2::x() };
@@ -108,9 +111,9 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
     (Vector3::new(p.x, p.y, half_length.copysign(p.z)), Vector3::new(0.0, 0.0, 1_f64.copysign(p.z)))
 }
 
-/// The closest points of two segments, given by half length and direction, about the origin and about `t` (Ericson, *Real-Time
-/// Collision Detection*, 5.1.9). For parallel ones it is the middle of the common stretch. Crossing ones have their common
-/// perpendicular as normal.
+/// The closest points of two segments, given by half length and direction, about the origin and about `t` (Ericson,
+/// *Real-Time Collision Detection*, 5.1.9). For parallel ones it is the middle of the common stretch. Crossing ones
+/// have their common perpendicular as normal.
 #[inline(always)]
 pub(super) fn segments(
     (half_a, axis_a): (f64, &Vector3<f64>),

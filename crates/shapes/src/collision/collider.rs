@@ -26,7 +26,8 @@ impl Collider {
         Self { core, radius }
     }
 
-    /// The collider of a shape of the same type with other sizes, in the order of [`Shape::sizes`]; `None` if the sizes are not possible.
+    /// The collider of a shape of the same type with other sizes, in the order of [`Shape::sizes`]; `None` if the sizes
+    /// are not possible.
     pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Option<Self> {
         let (core, radius) = Core::of(shape, sizes);
         (radius >= 0.0 && radius.is_finite() && core.is_solid()).then_some(Self { core, radius })
@@ -105,8 +106,8 @@ impl Posed<'_> {
         a.core.order(&b.core).then_with(|| number(a.radius, b.radius)).then_with(places)
     }
 
-    /// The distance of bodies in the order of [`Posed::order`]. If they are farther apart than `reach`, m, what is found need not be the
-    /// distance, but it is more than that.
+    /// The distance of bodies in the order of [`Posed::order`]. If they are farther apart than `reach`, m, what is
+    /// found need not be the distance, but it is more than that.
     pub(super) fn distance_within(&self, other: &Self, reach: f64) -> Option<Distance> {
         self.distance_along(other, None, reach)
     }
@@ -126,8 +127,8 @@ impl Posed<'_> {
         Some(self.parted(other, points))
     }
 
-    /// The [`distance`](Self::distance) of two capsules; `None` for other bodies. It is a separate function, as its result would
-    /// otherwise go through memory, which takes a third of the time.
+    /// The [`distance`](Self::distance) of two capsules; `None` for other bodies. It is a separate function, as its
+    /// result would otherwise go through memory, which takes a third of the time.
     #[inline(always)]
     fn between_capsules(&self, other: &Self) -> Option<Distance> {
         let (Core::Segment(half_a), Core::Segment(half_b)) = (&self.0.core, &other.0.core) else { return None };
@@ -144,7 +145,8 @@ impl Posed<'_> {
         Distance { phi, point_a, point_b: point_a + normal * phi, normal }
     }
 
-    /// The distance to a half-space: that of the body's lowest point, or of the middle of a flat side if several are lowest.
+    /// The distance to a half-space: that of the body's lowest point, or of the middle of a flat side if several are
+    /// lowest.
     fn above(&self, plane: &Isometry3<f64>) -> Option<Distance> {
         let Self(a, pose) = self;
         if matches!(a.core, Core::HalfSpace) {

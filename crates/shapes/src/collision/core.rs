@@ -144,7 +144,8 @@ impl Core {
         }
     }
 
-    /// A fixed order of cores, by type and then by size. Any order will do, as long as it does not depend on which body comes first.
+    /// A fixed order of cores, by type and then by size. Any order will do, as long as it does not depend on which body
+    /// comes first.
     #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {

@@ -1,28 +1,30 @@
 //! The closest points of a segment or box and a cylinder: the largest separation, from all directions that may have it.
 //!
-//! With c the cylinder's axis, t its middle, r its radius, h half its length and e the box's half extents, in the box's frame,
+//! With c the cylinder's axis, t its middle, r its radius, h half its length and e the box's half extents, in the box's
+//! frame,
 //!
 //! ```text
 //! s(n) = n·t − Σ eᵢ|nᵢ| − h|n·c| − r √(1 − (n·c)²)
 //! ```
 //!
-//! The following directions have formulas: a face's normal, ±c (a corner over a cap), eᵢ × c (an edge across the side), and the
-//! direction from a corner to the nearest point on the side or the rim. What is left is an edge on a rim: nᵢ = 0. Between
-//! directions at which another corner or rim takes over,
+//! The following directions have formulas: a face's normal, ±c (a corner over a cap), eᵢ × c (an edge across the side),
+//! and the direction from a corner to the nearest point on the side or the rim. What is left is an edge on a rim:
+//! nᵢ = 0. Between directions at which another corner or rim takes over,
 //!
 //! ```text
 //! s(n) = n·x(n),   x(n) = w − r (n − (n·c) c)/q,   q = √(1 − (n·c)²),   s'' = −s − r cᵢ²/q³
 //! ```
 //!
-//! where w is the vector from the corner to the rim's middle, and n and c are projected along the edge. There is at most one
-//! maximum. For the projected rim is an ellipse. Over its angle E, which grows with that of n, s' has the sign of
+//! where w is the vector from the corner to the rim's middle, and n and c are projected along the edge. There is at
+//! most one maximum. For the projected rim is an ellipse. Over its angle E, which grows with that of n, s' has the sign
+//! of
 //!
 //! ```text
 //! sin E (r (1 − cᵢ²) cos E − w₁ + w₂ |cᵢ| cot E)
 //! ```
 //!
-//! with w₁ along the ellipse's long axis and w₂ along the short one, towards the half that n points to. The bracket falls
-//! everywhere if w₂ ≥ 0, and else where sin³E > −w₂ |cᵢ|/(r (1 − cᵢ²)). Maxima are its zeros where it falls.
+//! with w₁ along the ellipse's long axis and w₂ along the short one, towards the half that n points to. The bracket
+//! falls everywhere if w₂ ≥ 0, and else where sin³E > −w₂ |cᵢ|/(r (1 − cᵢ²)). Maxima are its zeros where it falls.
 
 use nalgebra::{Vector2, Vector3};
 
@@ -36,8 +38,8 @@ const STEPS: usize = 60;
 /// The size of Newton's last step, in rad. It leaves an error of its square.
 const CONVERGED: f64 = 1e-9;
 
-/// The closest points, or those of the shortest translation that separates the cores. `None` for other cores, if sides are parallel
-/// or perpendicular to the cylinder's axis, or if more than a point touches.
+/// The closest points, or those of the shortest translation that separates the cores. `None` for other cores, if sides
+/// are parallel or perpendicular to the cylinder's axis, or if more than a point touches.
 pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
     let (half, first) = extents(a)?;
     let Core::Cylinder { radius, half_length } = *b else { return None };
@@ -98,7 +100,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The best of these directions: the faces' normals, the cylinder's axis, and the cross products of that axis and each edge.
+    /// The best of these directions: the faces' normals, the cylinder's axis, and the cross products of that axis and
+    /// each edge.
     fn axes(&self) -> Candidate {
         let Self { half, axis, radius, half_length, .. } = self;
         let t = &self.relative.translation;
@@ -136,8 +139,8 @@ impl Pair<'_> {
         best
     }
 
-    /// The best direction from a corner to the nearest point on the cylinder's side or rim, of those along which the corner is the
-    /// farthest point.
+    /// The best direction from a corner to the nearest point on the cylinder's side or rim, of those along which the
+    /// corner is the farthest point.
     fn corner(&self) -> Option<Candidate> {
         let Self { half, axis, radius, half_length, .. } = self;
         let mut best: Option<Candidate> = None;
@@ -172,7 +175,8 @@ impl Pair<'_> {
         let flat = |v: &Vector3<f64>| Vector2::new(v[j], v[k]);
         let (half, axis, t) = (flat(&self.half), flat(&self.axis), flat(&self.relative.translation));
         let side = left(&axis) / axis.norm();
-        // The directions at which the corner or the rim changes. Of two opposite ones, the one from A's middle to B's is better.
+        // The directions at which the corner or the rim changes. Of two opposite ones, the one from A's middle to B's
+        // is better.
         let mut ends = [Vector2::x(), Vector2::y(), side].map(|n| if n.dot(&t) < 0.0 { -n } else { n });
         for (low, high) in [(0, 1), (1, 2), (0, 1)] {
             if ends[low].perp(&ends[high]) < 0.0 {
@@ -254,8 +258,8 @@ impl Rim {
         left(n).dot(&self.point(n).0)
     }
 
-    /// The direction between `from` and `to` (to the left) with the largest separation s, and that separation. `None` if s has no
-    /// maximum between them, or none above `least`.
+    /// The direction between `from` and `to` (to the left) with the largest separation s, and that separation. `None`
+    /// if s has no maximum between them, or none above `least`.
     fn highest(&self, from: Vector2<f64>, to: Vector2<f64>, least: f64) -> Option<(Vector2<f64>, f64)> {
         let (x_from, x_to) = (self.point(&from).0, self.point(&to).0);
         let has_maximum = left(&from).dot(&x_from) > 0.0 && left(&to).dot(&x_to) < 0.0;

@@ -1,10 +1,11 @@
 //! At which distances the contact points of two bodies are told apart.
 
-/// The most points of a [`Collider::manifold`](super::Collider::manifold): twenty, and the closest ones that stand for others.
+/// The most points of a [`Collider::manifold`](super::Collider::manifold): twenty, and the closest ones that stand for
+/// others.
 pub const MANIFOLD: usize = 21;
 
-/// How far apart bodies may be, m, for their contact points to be told apart. What flat sides far away from each other do is small, and the
-/// closest points stand for all of it.
+/// How far apart bodies may be, m, for their contact points to be told apart. What flat sides far away from each other
+/// do is small, and the closest points stand for all of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detail {
     /// Up to this distance there are all points.
@@ -15,7 +16,8 @@ pub struct Detail {
     pub reach: f64,
     /// Do the closest points count beyond the reach too, at their true gap?
     pub beyond: bool,
-    /// There are no more points than this, if that is less than what the bodies have room for. The closest points are always one of them.
+    /// There are no more points than this, if that is less than what the bodies have room for. The closest points are
+    /// always one of them.
     pub points: usize,
 }
 

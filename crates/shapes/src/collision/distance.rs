@@ -17,9 +17,9 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// The derivatives of φ by the twists (v, ω) of A and of B, along the world's axes, with v the velocity of each body's
-    /// `origin`. This is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). It is exact
-    /// wherever φ has a derivative, because closest points are stationary.
+    /// The derivatives of φ by the twists (v, ω) of A and of B, along the world's axes, with v the velocity of each
+    /// body's `origin`. This is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n) and (n, (p_B − o_B)
+    /// × n). It is exact wherever φ has a derivative, because closest points are stationary.
     pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
         let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
             let (n, moment) = (self.normal, (point - origin).cross(&self.normal));

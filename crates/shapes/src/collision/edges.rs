@@ -14,14 +14,15 @@ pub(super) struct Edge {
     pub(super) ends: [usize; 2],
     /// The angle by which the surface bends there, in right angles.
     pub(super) bend: f64,
-    /// The outward normal, in the body's frame, of that of its faces which looks more along the direction in which the body is seen.
-    /// `None` for the border of the shown side, which comes and goes with that side.
+    /// The outward normal, in the body's frame, of that of its faces which looks more along the direction in which the
+    /// body is seen. `None` for the border of the shown side, which comes and goes with that side.
     pub(super) face: Option<Vector3<f64>>,
 }
 
 impl Edge {
-    /// The edges of a body that shows this side along a direction n out of it: of a hull also those of the sides around the shown one that
-    /// look along n, since a step may bring them into contact. With `wide` also those of a box's other sides.
+    /// The edges of a body that shows this side along a direction n out of it: of a hull also those of the sides around
+    /// the shown one that look along n, since a step may bring them into contact. With `wide` also those of a box's
+    /// other sides.
     pub(super) fn of<S: Number>(body: &Body<'_, S>, side: &Side<'_, S>, n: &Vector3<S>, wide: bool) -> Vec<Self> {
         let border = |ends: [usize; 2], bend: f64| Self { ends, bend, face: None };
         let local = body.seen(&values(n));
@@ -57,8 +58,8 @@ impl Edge {
         edges
     }
 
-    /// The edges of a hull's side and of those around it that look along a direction in the hull's frame. An edge between two sides
-    /// counts with the one that looks more along the direction.
+    /// The edges of a hull's side and of those around it that look along a direction in the hull's frame. An edge
+    /// between two sides counts with the one that looks more along the direction.
     fn of_hull(hull: &Hull, side: &HullSide, local: &Vector3<f64>) -> Vec<Self> {
         let looks = |k: usize| hull.sides()[k].normal.dot(local);
         let is_seen = |k: usize| looks(k) > STEEP[0] && side.around.binary_search(&k).is_ok();

@@ -8,8 +8,8 @@ use super::frame::turned;
 /// A tangent counts as perpendicular to a normal up to this cosine of the angle between them.
 const FLAT: f64 = 1e-9;
 
-/// A feature: vertex, edge, face, rim, side or smooth surface. It is the set of points `base` + Σ sᵢ tᵢ + x(n), where tᵢ are
-/// tangents and x(n) is the point of the round part that is farthest along the normal n.
+/// A feature: vertex, edge, face, rim, side or smooth surface. It is the set of points `base` + Σ sᵢ tᵢ + x(n), where
+/// tᵢ are tangents and x(n) is the point of the round part that is farthest along the normal n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Feature {
     pub(super) base: Vector3<f64>,
@@ -84,9 +84,9 @@ impl Feature {
         }
     }
 
-    /// The feature that a surface point `p` with this outward normal is on: of those within `tolerance` that are perpendicular to
-    /// the normal, the largest. At the end of an edge or face the feature of lowest dimension is a vertex, but the normal is that
-    /// of the edge or face.
+    /// The feature that a surface point `p` with this outward normal is on: of those within `tolerance` that are
+    /// perpendicular to the normal, the largest. At the end of an edge or face the feature of lowest dimension is a
+    /// vertex, but the normal is that of the edge or face.
     pub(super) fn across(core: &Core, p: &Vector3<f64>, normal: &Vector3<f64>, tolerance: f64) -> Self {
         match core {
             Core::Segment(_) => Self::near(core, p, if normal.z.abs() < FLAT { f64::NEG_INFINITY } else { tolerance }),
@@ -113,7 +113,8 @@ impl Feature {
         }
     }
 
-    /// All features that a surface point `p` may be on, if `p` is inexact by `tolerance` (hulls), or by any length (other bodies).
+    /// All features that a surface point `p` may be on, if `p` is inexact by `tolerance` (hulls), or by any length
+    /// (other bodies).
     pub(super) fn around(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Vec<Self> {
         match core {
             Core::Segment(_) => [f64::INFINITY, 0.0].map(|tolerance| Self::near(core, p, tolerance)).to_vec(),
@@ -170,7 +171,8 @@ impl Feature {
         matches!(self.round, Round::Circle { .. })
     }
 
-    /// The unit vector from a circle's axis towards a point; `None` if the feature has no circle or the point is on its axis.
+    /// The unit vector from a circle's axis towards a point; `None` if the feature has no circle or the point is on its
+    /// axis.
     pub(super) fn out(&self, point: &Vector3<f64>) -> Option<Vector3<f64>> {
         let Round::Circle { axis, .. } = self.round else { return None };
         let from = point - self.base;
@@ -182,8 +184,8 @@ impl Feature {
         n.dot(&self.round_support(n))
     }
 
-    /// The curvature of the feature at the unit normal n: the derivative of [`support`](Self::support), which is the support
-    /// function's second derivative.
+    /// The curvature of the feature at the unit normal n: the derivative of [`support`](Self::support), which is the
+    /// support function's second derivative.
     pub(super) fn curvature(&self, n: &Vector3<f64>) -> Curvature<'_> {
         self.bent_support(n).1
     }
@@ -311,7 +313,8 @@ fn of_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
     })
 }
 
-/// All features of a hull within a tolerance of a point, and of all planes of faces that the point is above but for the tolerance.
+/// All features of a hull within a tolerance of a point, and of all planes of faces that the point is above but for the
+/// tolerance.
 fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feature> {
     let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
     // A point that is beside an edge and beyond its end is nearer than twice the tolerance.

@@ -14,10 +14,12 @@ use super::{Collider, Detail, Distance};
 /// The contact points of two bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
-    /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller but for rounding.
-    /// The least may be larger by up to 0.1 % of the bodies' size, where edges cross next to their ends or at a small angle.
+    /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller but for rounding. The
+    /// least may be larger by up to 0.1 % of the bodies' size, where edges cross next to their ends or at a small
+    /// angle.
     pub distance: Distance,
-    /// The points; none beyond [`Detail::reach`] where none count there, which the distance then need not be more than. If the closest points are one of several, they come first.
+    /// The points; none beyond [`Detail::reach`] where none count there, which the distance then need not be more than.
+    /// If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,
     /// At which distances points are told apart.
     pub detail: Detail,
@@ -26,25 +28,27 @@ pub struct Manifold {
 /// One of several points at which bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m. It is larger if the point is about to vanish, so that it carries no load then.
+    /// The gap along the manifold's normal, m. It is larger if the point is about to vanish, so that it carries no load
+    /// then.
     pub phi: f64,
     /// Point on A in the world, m; [`Collider::manifold`] says where it may be a little off.
     pub point_a: Vector3<f64>,
     /// Point on B in the world, m, along the normal from A's point.
     pub point_b: Vector3<f64>,
-    /// The weight of the point, from 0 to 1. It does not depend on the gap. The weights of all points of two faces that meet add up to
-    /// 1, or to a little less where corners or edges are near each other.
+    /// The weight of the point, from 0 to 1. It does not depend on the gap. The weights of all points of two faces that
+    /// meet add up to 1, or to a little less where corners or edges are near each other.
     pub weight: f64,
 }
 
 impl Collider {
     /// Contact points of two bodies. None if both are half-spaces.
     ///
-    /// The points are the corners of each body over the side that the other one shows, where the edges of both sides cross, and the
-    /// closest points where a body is round. Some parts are simplified: a cylinder's cap has eight corners, and its rim's deepest point
-    /// besides as it leans; a cylinder's side and a capsule are lines; faces of a hull that are flat together within 0.25 % of its size
-    /// are one side. If there are more points than there is room for, those that can carry the least are left out. Exchanging the bodies
-    /// exchanges the points and changes nothing else.
+    /// The points are the corners of each body over the side that the other one shows, where the edges of both sides
+    /// cross, and the closest points where a body is round. Some parts are simplified: a cylinder's cap has eight
+    /// corners, and its rim's deepest point besides as it leans; a cylinder's side and a capsule are lines; faces of a
+    /// hull that are flat together within 0.25 % of its size are one side. If there are more points than there is room
+    /// for, those that can carry the least are left out. Exchanging the bodies exchanges the points and changes nothing
+    /// else.
     ///
     /// Far away from each other bodies have fewer points, see [`Detail`].
     pub fn manifold(

@@ -1,16 +1,18 @@
-//! The nearest points of cores that are apart, exact to rounding. It is the method of Gilbert, Johnson and Keerthi (GJK; *A Fast
-//! Procedure for Computing the Distance Between Complex Objects in Three-Dimensional Space*, 1988) with another choice of the simplex.
+//! The nearest points of cores that are apart, exact to rounding. It is the method of Gilbert, Johnson and Keerthi
+//! (GJK; *A Fast Procedure for Computing the Distance Between Complex Objects in Three-Dimensional Space*, 1988) with
+//! another choice of the simplex.
 //!
-//! Up to four points pᵢ of B − A are known. The choice is the point, edge or triangle of this simplex whose direction n from the
-//! origin maximises
+//! Up to four points pᵢ of B − A are known. The choice is the point, edge or triangle of this simplex whose direction n
+//! from the origin maximises
 //!
 //! ```text
 //! min n·pᵢ ≥ s(n)
 //! ```
 //!
-//! The usual choice is by distance from the origin. But this distance hardly changes with n next to the right direction. So the
-//! usual choice is exact only to the square root of rounding in n, and so are lengths along bodies that are nearly parallel.
-//! It is cheaper, so it comes first ([`apart`]), and the choice by direction makes its answer exact.
+//! The usual choice is by distance from the origin. But this distance hardly changes with n next to the right
+//! direction. So the usual choice is exact only to the square root of rounding in n, and so are lengths along bodies
+//! that are nearly parallel. It is cheaper, so it comes first ([`apart`]), and the choice by direction makes its answer
+//! exact.
 
 use nalgebra::Vector3;
 
@@ -148,9 +150,9 @@ fn closer(all: impl Iterator<Item = (Vector3<f64>, usize)>) -> Option<(Vector3<f
     best
 }
 
-/// The nearest points of two polyhedra that are apart, searched from the direction `towards`. `None` if they overlap or are so
-/// near that rounding matters. If they are farther apart than `reach`, m, the points need not be the nearest, but their vector along the
-/// normal is longer than that.
+/// The nearest points of two polyhedra that are apart, searched from the direction `towards`. `None` if they overlap or
+/// are so near that rounding matters. If they are farther apart than `reach`, m, the points need not be the nearest,
+/// but their vector along the normal is longer than that.
 pub(super) fn apart(
     a: &Core,
     b: &Core,
@@ -183,8 +185,8 @@ pub(super) fn apart(
     None
 }
 
-/// The nearest points of two cores, searched from the direction `towards`. For cores that overlap or touch, only the direction has
-/// a meaning.
+/// The nearest points of two cores, searched from the direction `towards`. For cores that overlap or touch, only the
+/// direction has a meaning.
 pub(super) fn nearest(a: &Core, b: &Core, relative: &Relative, towards: &Vector3<f64>, size: f64) -> ClosestPoints {
     let mut simplex = Simplex::default();
     simplex.push(Pair::farthest(a, b, relative, towards));
@@ -217,7 +219,8 @@ fn search(
     points(&found, normal)
 }
 
-/// The witness points of a simplex: those of its points, edges and triangles whose vector between A and B is best aligned with n.
+/// The witness points of a simplex: those of its points, edges and triangles whose vector between A and B is best
+/// aligned with n.
 fn points(simplex: &Simplex, normal: Vector3<f64>) -> ClosestPoints {
     let first = simplex.all[0];
     let mut best = ClosestPoints { normal, point_a: first.a, point_b: first.b };
@@ -241,7 +244,8 @@ fn points(simplex: &Simplex, normal: Vector3<f64>) -> ClosestPoints {
     best
 }
 
-/// The unit vector from the origin that points towards a point, or is perpendicular to a line or plane and points towards it.
+/// The unit vector from the origin that points towards a point, or is perpendicular to a line or plane and points
+/// towards it.
 fn across(corners: &[Pair]) -> Option<Vector3<f64>> {
     let from = corners[0].between;
     let edge = |k: usize| corners[k].between - from;

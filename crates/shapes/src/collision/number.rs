@@ -12,8 +12,8 @@ pub(super) const MOTION: usize = 6;
 /// The number of derivatives by B's twist, then by the sizes of A and of B.
 pub(super) const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
 
-/// A plain number, or a dual number with its derivatives. All operations are inlined; as calls they would mostly move numbers
-/// around. Vectors use the functions below, because nalgebra's are not always inlined.
+/// A plain number, or a dual number with its derivatives. All operations are inlined; as calls they would mostly move
+/// numbers around. Vectors use the functions below, because nalgebra's are not always inlined.
 pub(super) trait Number:
     Copy
     + Debug

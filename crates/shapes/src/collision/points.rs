@@ -16,14 +16,15 @@ use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::side::{STEEP, Side, TINY, Window};
 use super::step::{rise, step};
 
-/// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a hundredth of its
-/// distance to the next ones, has this share.
+/// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a
+/// hundredth of its distance to the next ones, has this share.
 const NONE: f64 = 1e-4;
 /// Points stand back if less than this part of their share is left.
 const FADED: f64 = 0.08;
 /// Points are left out if less than this part of their share is left.
 const FAINT: f64 = 4e-4;
-/// The height above the deepest point at which a point matters half as much, as a part of the length over which contacts fade.
+/// The height above the deepest point at which a point matters half as much, as a part of the length over which
+/// contacts fade.
 const LOW: f64 = 0.1;
 /// Relative rounding of what a point matters.
 const ROUNDING: f64 = 1e-9;
@@ -66,7 +67,8 @@ pub(super) struct View<'a, S> {
     phi: S,
     /// The length over which contacts fade, m.
     fading: Option<S>,
-    /// A factor that falls from 1 to 0 as the bodies come to be so far apart that the closest points are all that counts.
+    /// A factor that falls from 1 to 0 as the bodies come to be so far apart that the closest points are all that
+    /// counts.
     near: S,
     detail: Detail,
     distance: &'a Distance,
@@ -128,8 +130,8 @@ impl<'a, S: Number> View<'a, S> {
         spot.filter(|spot| spot.weight.value() > 0.0)
     }
 
-    /// The closest points as a contact: with weight 1 if a body is round, and on a cylinder's rim with ½ sin² of twice the angle
-    /// between normal and axis.
+    /// The closest points as a contact: with weight 1 if a body is round, and on a cylinder's rim with ½ sin² of twice
+    /// the angle between normal and axis.
     fn closest(&self) -> Option<Spot<S>> {
         let one = S::constant(1.0);
         if self.bodies.iter().any(|body| is_round(body.core)) {
@@ -143,9 +145,9 @@ impl<'a, S: Number> View<'a, S> {
         (weight.value() >= NONE).then(|| self.nearest(weight))
     }
 
-    /// The closest points as a lone contact, where all other points together matter by `others`. It is needed where edges cross
-    /// next to their ends, where vertices meet, or if there is no side to measure corners by; where others are left out, as there are too many; and
-    /// far away, where it is all that counts.
+    /// The closest points as a lone contact, where all other points together matter by `others`. It is needed where
+    /// edges cross next to their ends, where vertices meet, or if there is no side to measure corners by; where others
+    /// are left out, as there are too many; and far away, where it is all that counts.
     fn lone(&self, others: S) -> Option<Spot<S>> {
         let one = S::constant(1.0);
         let fade = one - self.near * rise(others, [0.0, ENOUGH]);
@@ -162,8 +164,8 @@ impl<'a, S: Number> View<'a, S> {
         Spot { phi: self.phi, point_a: constant(point_a), point_b: constant(point_b), weight }
     }
 
-    /// A corner of a body over the other body's side. A corner that is a little beyond the side's border counts at the nearest
-    /// point of the border.
+    /// A corner of a body over the other body's side. A corner that is a little beyond the side's border counts at the
+    /// nearest point of the border.
     fn corner(&self, of: usize, k: usize) -> Option<Spot<S>> {
         let (body, n, side) = (self.bodies[of], &self.out[of], self.sides[1 - of].as_ref()?);
         let own = self.sides[of].as_ref().filter(|own| own.holds(k));
@@ -235,8 +237,8 @@ impl<'a, S: Number> View<'a, S> {
         Some([end(0)?, end(1)?])
     }
 
-    /// Two factors of an edge: how much it looks along the normal, and how far from being replaced by others it is. Edges that are
-    /// seen with those of all sides around stay as the shown side changes.
+    /// Two factors of an edge: how much it looks along the normal, and how far from being replaced by others it is.
+    /// Edges that are seen with those of all sides around stay as the shown side changes.
     fn counts(&self, of: usize, edge: &Edge) -> Option<(S, S)> {
         match &edge.face {
             Some(face) => Some((rise(dot(&self.bodies[of].turned(face), &self.out[of]), STEEP), S::constant(1.0))),
@@ -244,10 +246,10 @@ impl<'a, S: Number> View<'a, S> {
         }
     }
 
-    /// The contact between two points on the cores, one above the other, with a share that fades. Near a border a contact of small
-    /// weight carries load at a smaller gap, and a solver that must follow that takes very many steps. So points stand back before
-    /// they vanish. While the sides that are looked at are about to be replaced by others (`settled` < 1), points that are higher
-    /// than the deepest count less.
+    /// The contact between two points on the cores, one above the other, with a share that fades. Near a border a
+    /// contact of small weight carries load at a smaller gap, and a solver that must follow that takes very many steps.
+    /// So points stand back before they vanish. While the sides that are looked at are about to be replaced by others
+    /// (`settled` < 1), points that are higher than the deepest count less.
     fn between(&self, [p, q]: [Vector3<S>; 2], (share, fade): (f64, S), settled: S) -> Option<Spot<S>> {
         let fade = fade * self.near;
         let back = self.back(fade)?;
@@ -305,8 +307,8 @@ impl Seen {
 }
 
 impl View<'_, f64> {
-    /// The places of the points that count, in order. If there are more than there is room for, also the place of the first that is
-    /// left out.
+    /// The places of the points that count, in order. If there are more than there is room for, also the place of the
+    /// first that is left out.
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
         if !self.detail.beyond && self.phi >= self.detail.reach {
             return (Vec::new(), None);
@@ -383,9 +385,9 @@ impl View<'_, f64> {
         self.edges[of].iter().enumerate().filter_map(seen).collect()
     }
 
-    /// Calls `give` for each corner of a body that may matter by at least `least`, with the most that it may: as if it were over the other's
-    /// side, and that no higher than the other's closest point. It does not matter if its share is too small, or if it is not over the other's side, or
-    /// beyond it by more than contacts fade.
+    /// Calls `give` for each corner of a body that may matter by at least `least`, with the most that it may: as if it
+    /// were over the other's side, and that no higher than the other's closest point. It does not matter if its share
+    /// is too small, or if it is not over the other's side, or beyond it by more than contacts fade.
     fn most(&self, of: usize, least: f64, mut give: impl FnMut(usize, f64)) {
         let (body, n) = (self.bodies[of], &self.out[of]);
         let closest = [self.distance.point_b, self.distance.point_a][of];
@@ -474,8 +476,8 @@ impl PartialEq for Most {
 impl Eq for Most {}
 
 impl<S: Number> View<'_, S> {
-    /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to matter no more
-    /// than that one, and they stand back before they vanish.
+    /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to
+    /// matter no more than that one, and they stand back before they vanish.
     pub(super) fn spots(&self, (places, next): &(Vec<Place>, Option<Place>)) -> Vec<(Place, Spot<S>)> {
         let limit = next.and_then(|place| Some(self.matters(place, &self.spot(place)?)));
         let faded = |place: Place| {
@@ -497,8 +499,8 @@ impl<S: Number> View<'_, S> {
         all
     }
 
-    /// How much force a point may carry, up to a common factor. Of the many corners of a round side the main ones come first, so that
-    /// there is a choice among equals.
+    /// How much force a point may carry, up to a common factor. Of the many corners of a round side the main ones come
+    /// first, so that there is a choice among equals.
     fn matters(&self, place: Place, spot: &Spot<S>) -> S {
         let is_minor = match place {
             Place::Corner(of, k) => self.sides[of].as_ref().is_some_and(|side| side.is_minor(k)),
@@ -589,8 +591,8 @@ mod tests {
         assert!(looked_at.iter().all(|&n| n > 1000), "{looked_at:?}");
     }
 
-    /// A keel stands on a bar that it crosses, and leans. It may roll onto either flank, so both far edges are contacts, at the heights that
-    /// trigonometry gives.
+    /// A keel stands on a bar that it crosses, and leans. It may roll onto either flank, so both far edges are
+    /// contacts, at the heights that trigonometry gives.
     #[test]
     fn far_edges_of_both_flanks_are_contacts() {
         let (slope, leans, gap) = (0.2, 0.05, 0.01);

@@ -1,15 +1,15 @@
 //! Polishing: from witness points that are exact up to GJK's tolerance to exact ones.
 //!
-//! Once it is known which features (face, edge, vertex, rim, smooth surface) are in contact, the normal is the unit vector
-//! perpendicular to all their tangents that maximises the separation
+//! Once it is known which features (face, edge, vertex, rim, smooth surface) are in contact, the normal is the unit
+//! vector perpendicular to all their tangents that maximises the separation
 //!
 //! ```text
 //! s(n) = n·(x_B(−n) − x_A(n)),   ∂s/∂n = x_B − x_A,   ∂²s/∂n² = −(H_A + H_B),   H = ∂x/∂n of each feature's support
 //! ```
 //!
-//! Newton's method finds it: on the unit sphere, in tangent coordinates, (H_A + H_B + s 1) δ = x_B − x_A. The rest of x_B − x_A
-//! then lies along the tangents. Support functions tell whether the result is right: no direction separates by more than the true
-//! distance, and points of both bodies that far apart along n attain it.
+//! Newton's method finds it: on the unit sphere, in tangent coordinates, (H_A + H_B + s 1) δ = x_B − x_A. The rest of
+//! x_B − x_A then lies along the tangents. Support functions tell whether the result is right: no direction separates
+//! by more than the true distance, and points of both bodies that far apart along n attain it.
 
 use nalgebra::{Matrix2, Vector2, Vector3};
 
@@ -18,14 +18,16 @@ use super::feature::Feature;
 use super::frame::turned_back;
 use super::relative::{ClosestPoints, Relative};
 
-/// Distances, as parts of the bodies' size, within which a point may be on an edge or vertex. The first is for exact points, the
-/// next are up to GJK's tolerance, and up to EPA's on curved bodies.
+/// Distances, as parts of the bodies' size, within which a point may be on an edge or vertex. The first is for exact
+/// points, the next are up to GJK's tolerance, and up to EPA's on curved bodies.
 const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
-/// How far the right features may be from the coarse points if the nearest ones are wrong, as a part of the bodies' size.
+/// How far the right features may be from the coarse points if the nearest ones are wrong, as a part of the bodies'
+/// size.
 const AROUND: f64 = 1e-2;
 /// A point halfway between two corners is on what joins them, up to this part of the bodies' size.
 const BESIDE: f64 = 1e-12;
-/// The most steps. Newton's method converges quadratically near the end; 30 steps allow for halved ones, twice that for bisection.
+/// The most steps. Newton's method converges quadratically near the end; 30 steps allow for halved ones, twice that for
+/// bisection.
 const STEPS: usize = 30;
 /// The polished separation must be exact to this part of the bodies' size.
 pub(super) const EXACT: f64 = 1e-11;
@@ -33,7 +35,8 @@ pub(super) const EXACT: f64 = 1e-11;
 const OUTSIDE: f64 = 1e-12;
 /// The polished separation may be below the coarse one, a lower bound, by this part of the bodies' size.
 const WORSE: f64 = 1e-13;
-/// Curvatures of s below this part of the largest one are replaced by it: coaxial bodies of revolution have none around their axis.
+/// Curvatures of s below this part of the largest one are replaced by it: coaxial bodies of revolution have none around
+/// their axis.
 const FLAT: f64 = 1e-5;
 /// The size of Newton's last step, in rad. It leaves an error of its square.
 pub(super) const CONVERGED: f64 = 1e-10;
@@ -45,7 +48,8 @@ const ASIDE: f64 = 1e-9;
 const BESIDE_RIM: [f64; 3] = [1e-6, 1e-4, 1e-2];
 /// Separations differ by rounding up to this part of the points' coordinates. Steps that lose no more are taken.
 const NOISE: f64 = 8.0 * f64::EPSILON;
-/// A direction counts as linearly dependent on others if the part of it that is perpendicular to them is shorter than this.
+/// A direction counts as linearly dependent on others if the part of it that is perpendicular to them is shorter than
+/// this.
 const PARALLEL: f64 = 1e-7;
 
 /// The two features in contact, in A's frame.
@@ -84,7 +88,8 @@ pub(super) fn polish(
         let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
         let found = pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact);
         found.or_else(|| beside(a, b, relative, coarse, size, exact)).or_else(|| {
-            // Or the coarse points are at the wrong end of the features that touch, or on a wrong one of many that meet in a corner.
+            // Or the coarse points are at the wrong end of the features that touch, or on a wrong one of many that meet
+            // in a corner.
             let places_a = [coarse.point_a, a.support(&coarse.normal)];
             let places_b = [in_b, b.support(&turned_back(&relative.rotation, &-coarse.normal))];
             let around = |core: &Core, places: [Vector3<f64>; 2]| -> Vec<Feature> {
@@ -98,8 +103,8 @@ pub(super) fn polish(
     })
 }
 
-/// The exact closest points if the coarse ones are at an end of the feature that touches. Along the normal at that end, the body
-/// reaches farther elsewhere. The point halfway there is on the feature that touches.
+/// The exact closest points if the coarse ones are at an end of the feature that touches. Along the normal at that end,
+/// the body reaches farther elsewhere. The point halfway there is on the feature that touches.
 fn beside(
     a: &Core,
     b: &Core,
@@ -175,8 +180,8 @@ impl Features {
         self.b.support(&-n) - self.a.support(n)
     }
 
-    /// The nearest maximum of s as n turns about a tangent t. The change of sign of its slope is bracketed, then found by Newton's
-    /// method with bisection. Rims make the slope steep where n is near their axis.
+    /// The nearest maximum of s as n turns about a tangent t. The change of sign of its slope is bracketed, then found
+    /// by Newton's method with bisection. Rims make the slope steep where n is near their axis.
     fn turn(&self, n: &Vector3<f64>, t: &Vector3<f64>) -> Option<Vector3<f64>> {
         let across = t.cross(n);
         let at = |angle: f64| n * angle.cos() + across * angle.sin();
@@ -214,7 +219,8 @@ impl Features {
         Some(at(angle).normalize())
     }
 
-    /// The end of a [`climb`](Self::climb). `None` if the points on rims do not meet there: the vector between them must be along n.
+    /// The end of a [`climb`](Self::climb). `None` if the points on rims do not meet there: the vector between them
+    /// must be along n.
     fn met(&self, near: &Vector3<f64>) -> Option<Vector3<f64>> {
         let n = self.climb(*near, CONVERGED, |_, _| false)?;
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
@@ -224,17 +230,17 @@ impl Features {
         (is_met || !(self.a.is_round() || self.b.is_round())).then_some(n)
     }
 
-    /// Starting directions for n nearly along a circle's axis, which lean out from that axis. On it small turns of n lead all
-    /// around the rim, and steps that climb are tiny.
+    /// Starting directions for n nearly along a circle's axis, which lean out from that axis. On it small turns of n
+    /// lead all around the rim, and steps that climb are tiny.
     fn beside_rims(&self, n: &Vector3<f64>) -> impl Iterator<Item = Vector3<f64>> {
         let outs = [self.a.out(&self.b.support(&-n)), self.b.out(&self.a.support(n)).map(|out| -out)];
         let n = *n;
         outs.into_iter().flatten().flat_map(move |out| BESIDE_RIM.map(|lean| (n + out * lean).normalize()))
     }
 
-    /// Newton's method for n in all directions, until a step is shorter than `short`. After each step `is_given_up` decides whether
-    /// to stop with `None`, given n and a bound for the separation that the climb can reach: three times the gain that Newton's
-    /// model predicts, or infinity if steps are long.
+    /// Newton's method for n in all directions, until a step is shorter than `short`. After each step `is_given_up`
+    /// decides whether to stop with `None`, given n and a bound for the separation that the climb can reach: three
+    /// times the gain that Newton's model predicts, or infinity if steps are long.
     pub(super) fn climb(
         &self,
         mut n: Vector3<f64>,

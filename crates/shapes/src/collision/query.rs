@@ -19,8 +19,8 @@ use super::smooth;
 const CLIMBS: usize = 50;
 
 /// The closest points, or those of the shortest translation that separates the cores. The cores are in the order of
-/// [`Core::order`]. A search begins along `start`, a unit vector in A's frame, if it is given. It may end where the cores are farther
-/// apart than `reach`, m, see [`nearest::apart`].
+/// [`Core::order`]. A search begins along `start`, a unit vector in A's frame, if it is given. It may end where the
+/// cores are farther apart than `reach`, m, see [`nearest::apart`].
 pub(super) fn closest(
     a: &Core,
     b: &Core,
@@ -52,7 +52,8 @@ pub(super) fn closest(
     })
 }
 
-/// An answer that is exact up to the tolerance of GJK and EPA. It comes from the separating axis if the cores overlap and have one.
+/// An answer that is exact up to the tolerance of GJK and EPA. It comes from the separating axis if the cores overlap
+/// and have one.
 fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> ClosestPoints {
     if let Some(Axis { separation, normal, .. }) = axis
         && separation <= 0.0
@@ -60,7 +61,8 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
         return apart(a, b, relative, &normal, separation, a.reach() + b.reach());
     }
     let size = a.reach() + b.reach();
-    // Smaller bodies with a radius around them have the same separation plus the radii in all directions, so they are apart more often.
+    // Smaller bodies with a radius around them have the same separation plus the radii in all directions, so they are
+    // apart more often.
     let radii = [a, b].map(|core| ROLLING * smooth::rolling(core));
     let units = [Unit { core: a, radius: radii[0], size }, Unit { core: b, radius: radii[1], size }];
     let pose = pose(relative, size);
@@ -87,7 +89,8 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     {
         return found;
     }
-    // For bodies that share their symmetries, EPA stops at any stationary direction. So the bodies' own axes are tried too.
+    // For bodies that share their symmetries, EPA stops at any stationary direction. So the bodies' own axes are tried
+    // too.
     let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), column(&relative.rotation, k)]);
     let best = axes
         .chain(outs(a, b, relative))
@@ -101,7 +104,8 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     }
 }
 
-/// The closest points of a point and a hull that it is in: it leaves through the face whose plane is nearest. `None` for other cores.
+/// The closest points of a point and a hull that it is in: it leaves through the face whose plane is nearest. `None`
+/// for other cores.
 fn out_of_hull(a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
     let (Core::Point, Core::Hull(hull)) = (a, b) else { return None };
     let &(face, height) = hull.planes().highest(&relative.in_b(&Vector3::zeros()), 0.0).last()?;
@@ -109,8 +113,9 @@ fn out_of_hull(a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints>
     (height <= 0.0).then_some(ClosestPoints { normal, point_a: Vector3::zeros(), point_b: normal * height })
 }
 
-/// Extra directions for round bodies whose axes nearly coincide: from each one's axis to the middle and the ends of the other's,
-/// and the one across both. Around the axes s changes by no more than the distance of the axes, which is too little for a search.
+/// Extra directions for round bodies whose axes nearly coincide: from each one's axis to the middle and the ends of the
+/// other's, and the one across both. Around the axes s changes by no more than the distance of the axes, which is too
+/// little for a search.
 fn outs(a: &Core, b: &Core, relative: &Relative) -> Vec<Vector3<f64>> {
     let (along_a, along_b) = (Vector3::z(), column(&relative.rotation, 2));
     let across = along_a.cross(&along_b);
@@ -135,8 +140,8 @@ const COAXIAL: f64 = 1e-2;
 /// An axis must beat what EPA has found by this part of the bodies' size: rounding.
 const BEATEN: f64 = 1e-14;
 
-/// The witness points for a known normal. B is moved out along the normal by `size` more than its depth, so that GJK applies. This
-/// does not change the direction of the closest points.
+/// The witness points for a known normal. B is moved out along the normal by `size` more than its depth, so that GJK
+/// applies. This does not change the direction of the closest points.
 fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> ClosestPoints {
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
@@ -144,9 +149,9 @@ fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separat
     ClosestPoints { point_b: points.point_b - by, ..points }
 }
 
-/// Climbs from a direction to a local maximum of the separation s. In each step, B is moved out by τ n from the current direction
-/// n. The closest points then have the direction that maximises s(m) + τ m·n, so s never falls (Rockafellar's proximal point
-/// method). Small τ give large steps in n, but where bodies hardly part, rounding turns n.
+/// Climbs from a direction to a local maximum of the separation s. In each step, B is moved out by τ n from the current
+/// direction n. The closest points then have the direction that maximises s(m) + τ m·n, so s never falls (Rockafellar's
+/// proximal point method). Small τ give large steps in n, but where bodies hardly part, rounding turns n.
 fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f64) -> ClosestPoints {
     let separation = |normal: &Vector3<f64>| relative.separation(a, b, normal);
     let mut points = ClosestPoints { normal, point_a: a.support(&normal), point_b: relative.support(b, &-normal) };

@@ -1,16 +1,16 @@
 //! Derivatives of a contact by the motions of its bodies: the implicit function theorem on the features in contact.
 //!
-//! B moves by a twist (v, ω) about its origin o, while A stays. Let t be the tangents of both features, w the directions
-//! perpendicular to n and all t, and p, H, φ the points, curvatures and distance of the cores. The conditions n·t = 0 and w·(x_B −
-//! x_A) = 0 give
+//! B moves by a twist (v, ω) about its origin o, while A stays. Let t be the tangents of both features, w the
+//! directions perpendicular to n and all t, and p, H, φ the points, curvatures and distance of the cores. The
+//! conditions n·t = 0 and w·(x_B − x_A) = 0 give
 //!
 //! ```text
 //! t_A·dn = 0        t_B·dn = −n·(ω × t_B)        n·dn = 0
 //! w·(H_A + H_B + φ) dn = w·(v + ω × (p_B − o) + H_B (ω × n))
 //! ```
 //!
-//! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A twist of A is a common twist of both bodies minus
-//! one of B. A displacement e of A's surface is a common displacement minus one of B by e.
+//! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A twist of A is a common twist of both
+//! bodies minus one of B. A displacement e of A's surface is a common displacement minus one of B by e.
 
 use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
 
@@ -23,8 +23,8 @@ use crate::Shape;
 
 /// A witness point that is nearer to an edge or vertex than this, as a part of the body's size, is on it.
 const ON: f64 = 1e-9;
-/// If the equations for dn (with rows of length one) have a smaller determinant, they have no solution, as for two vertices that
-/// touch. Then the normal turns with A.
+/// If the equations for dn (with rows of length one) have a smaller determinant, they have no solution, as for two
+/// vertices that touch. Then the normal turns with A.
 const SINGULAR: f64 = 1e-12;
 
 /// The gradient of a scalar by the numbers of a contact, or the rates of those numbers.
@@ -50,9 +50,10 @@ pub struct BodyGradient {
 }
 
 impl Distance {
-    /// Vector-Jacobian product of the distance query: the gradients by motions and sizes of both bodies, given the one by the
-    /// contact's numbers. It is exact on whatever features (face, edge, vertex, rim, smooth surface) the contact is. Features that
-    /// are parallel are treated as if they stayed so. The colliders and poses must be those of the query.
+    /// Vector-Jacobian product of the distance query: the gradients by motions and sizes of both bodies, given the one
+    /// by the contact's numbers. It is exact on whatever features (face, edge, vertex, rim, smooth surface) the contact
+    /// is. Features that are parallel are treated as if they stayed so. The colliders and poses must be those of the
+    /// query.
     pub fn vjp(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),

@@ -32,16 +32,18 @@ pub(super) struct Window {
     pub(super) middle: Vector3<f64>,
     /// The radius of a circle around it, m.
     pub(super) radius: f64,
-    /// The lines of a polygon: inward direction across the direction of sight, and how far it is from the middle along that, m.
+    /// The lines of a polygon: inward direction across the direction of sight, and how far it is from the middle along
+    /// that, m.
     pub(super) lines: Vec<(Vector3<f64>, f64)>,
 }
 
-/// The planes of a side's faces, each as a normal and a point. There are several if faces are nearly in one plane. The surface is
-/// the deepest of them.
+/// The planes of a side's faces, each as a normal and a point. There are several if faces are nearly in one plane. The
+/// surface is the deepest of them.
 enum Planes<'a, S> {
     One([Vector3<S>; 2]),
-    /// Those of a side of a hull that is in this body. `sloped` has for each face that looks along the direction n in which the body is
-    /// seen, its index, a vector q and a number c: a point p is c − q·p below its plane, measured along n.
+    /// Those of a side of a hull that is in this body. `sloped` has for each face that looks along the direction n in
+    /// which the body is seen, its index, a vector q and a number c: a point p is c − q·p below its plane, measured
+    /// along n.
     OfHull {
         body: &'a Body<'a, S>,
         hull: &'a Hull,
@@ -59,8 +61,8 @@ enum Members<'a> {
     OfHull(&'a HullSide),
 }
 
-/// Limits of a difference between two cosines: that of this side's normal to the direction and that of another side's, as a part of
-/// the largest possible difference. Between the limits, the side becomes settled.
+/// Limits of a difference between two cosines: that of this side's normal to the direction and that of another side's,
+/// as a part of the largest possible difference. Between the limits, the side becomes settled.
 const SETTLED: [f64; 2] = [0.0, 0.25];
 /// Limits of the cosine between the side's normal and the direction. Between them, the side comes to count.
 pub(super) const STEEP: [f64; 2] = [0.05, 0.25];
@@ -72,7 +74,8 @@ const UNEVEN: f64 = 6e-3;
 const ON: f64 = 1e-7;
 
 impl<'a, S: Number> Side<'a, S> {
-    /// The side that a body shows along a direction n out of it, given its closest point to the other body. `None` for round bodies.
+    /// The side that a body shows along a direction n out of it, given its closest point to the other body. `None` for
+    /// round bodies.
     pub(super) fn of(body: &'a Body<'a, S>, n: &Vector3<S>, closest: &Vector3<f64>) -> Option<Self> {
         let local = body.seen(&values(n));
         match body.core {
@@ -230,8 +233,9 @@ impl<'a, S: Number> Side<'a, S> {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
-    /// How far a point of the plane is inside the border, m; negative outside. If several edges are equally near, it is their mean.
-    /// A line has four borders: on both sides of it and at its ends. For a line there is one number for each.
+    /// How far a point of the plane is inside the border, m; negative outside. If several edges are equally near, it is
+    /// their mean. A line has four borders: on both sides of it and at its ends. For a line there is one number for
+    /// each.
     pub(super) fn inside(&self, p: &Vector3<S>) -> impl Iterator<Item = S> {
         let (mut all, mut n) = ([S::constant(0.0); 4], 0);
         if self.is_line() {
@@ -290,8 +294,8 @@ impl<'a, S: Number> Side<'a, S> {
         (0..self.corners.len()).map(of_edge).collect()
     }
 
-    /// Moves a point of the plane that is beyond the border or on it to the nearest point of the border. For a point on the border,
-    /// half of its motion across the border remains: the mean of both sides.
+    /// Moves a point of the plane that is beyond the border or on it to the nearest point of the border. For a point on
+    /// the border, half of its motion across the border remains: the mean of both sides.
     pub(super) fn bounded(&self, p: &Vector3<S>) -> Vector3<S> {
         if self.borders(p).any(|(inside, _)| inside.value() < -TINY) {
             return self.nearest(p);

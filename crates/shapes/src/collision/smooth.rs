@@ -29,8 +29,8 @@ const GRID: [Vector3<f64>; 49] = grid();
 /// The number of starting directions: the grid, B's axes, and the direction between the bodies.
 const DIRECTIONS: usize = GRID.len() + 3 + 1;
 
-/// The closest points, or those of the shortest translation that separates the cores. `None` for cores that are not smooth, or if
-/// Newton's method does not converge.
+/// The closest points, or those of the shortest translation that separates the cores. `None` for cores that are not
+/// smooth, or if Newton's method does not converge.
 pub(super) fn closest(
     a: &Core,
     b: &Core,
@@ -84,13 +84,15 @@ pub(super) fn closest(
     highest.is_finite().then(|| finish(best))?
 }
 
-/// The radius of the largest ball that can roll inside the core along its surface: the least radius of curvature (Blaschke's theorem).
+/// The radius of the largest ball that can roll inside the core along its surface: the least radius of curvature
+/// (Blaschke's theorem).
 pub(super) fn rolling(core: &Core) -> f64 {
     if let Core::Ellipsoid(radii) = core { radii.min().powi(2) / radii.max() } else { 0.0 }
 }
 
-/// The starting directions with the separations along them: a grid on a cube, B's axes, and `towards`. Of two opposite directions,
-/// the one from A's middle to B's has the larger separation, as the cores are symmetric about their middles.
+/// The starting directions with the separations along them: a grid on a cube, B's axes, and `towards`. Of two opposite
+/// directions, the one from A's middle to B's has the larger separation, as the cores are symmetric about their
+/// middles.
 fn rated(features: &Features, relative: &Relative, towards: Vector3<f64>) -> [(f64, Vector3<f64>); DIRECTIONS] {
     let axes = (0..3).map(|k| column(&relative.rotation, k));
     let mut rated = [(f64::NEG_INFINITY, Vector3::zeros()); DIRECTIONS];

@@ -2,7 +2,8 @@
 
 use super::number::Number;
 
-/// A smooth step F from 0 at −1 and below to 1 at 1 and above. It is twice continuously differentiable, and F(x) + F(−x) = 1.
+/// A smooth step F from 0 at −1 and below to 1 at 1 and above. It is twice continuously differentiable, and F(x) +
+/// F(−x) = 1.
 pub(super) fn step<S: Number>(x: S) -> S {
     if x.value() <= -1.0 {
         return S::constant(0.0);

@@ -1,6 +1,6 @@
-//! Derivatives of a manifold by the bodies' motions and sizes. The manifold is computed in dual numbers, which carry the
-//! derivatives by B's twist and, if needed, by all sizes. The derivatives of the normal come from the distance. A motion of A is a
-//! common motion of both bodies minus one of B.
+//! Derivatives of a manifold by the bodies' motions and sizes. The manifold is computed in dual numbers, which carry
+//! the derivatives by B's twist and, if needed, by all sizes. The derivatives of the normal come from the distance. A
+//! motion of A is a common motion of both bodies minus one of B.
 
 use std::cmp::Ordering;
 
@@ -31,11 +31,13 @@ impl ManifoldGradient {
     }
 }
 
-/// The derivatives of a number by a body's twist (v, ω) along the world's axes, with v the velocity of the body's origin.
+/// The derivatives of a number by a body's twist (v, ω) along the world's axes, with v the velocity of the body's
+/// origin.
 type ByTwist = [f64; MOTION];
 
-/// The derivatives of a manifold by the motion of one body, while the other stays. If both move by the same twist, normal and
-/// points move along and nothing else changes. So a motion of the other body is a common one minus one of this body.
+/// The derivatives of a manifold by the motion of one body, while the other stays. If both move by the same twist,
+/// normal and points move along and nothing else changes. So a motion of the other body is a common one minus one of
+/// this body.
 pub struct ManifoldRates {
     /// Is B the body that moves? Otherwise it is A.
     pub of_b: bool,
@@ -68,8 +70,8 @@ impl ManifoldRates {
 }
 
 impl Manifold {
-    /// Vector-Jacobian product of the manifold query: the gradients by motions and sizes of both bodies, given one by each point's
-    /// numbers. The colliders and poses must be those of the query.
+    /// Vector-Jacobian product of the manifold query: the gradients by motions and sizes of both bodies, given one by
+    /// each point's numbers. The colliders and poses must be those of the query.
     pub fn vjp(
         &self,
         a: (&Collider, &Isometry3<f64>),
@@ -81,7 +83,8 @@ impl Manifold {
 }
 
 impl Distance {
-    /// The derivatives of these bodies' manifold by the motion of one of them. The colliders and poses must be those of the query.
+    /// The derivatives of these bodies' manifold by the motion of one of them. The colliders and poses must be those of
+    /// the query.
     pub fn manifold_rates(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
@@ -146,7 +149,8 @@ impl Distance {
         for ((place, spot), ManifoldGradient { contact, weight }) in spots.iter().zip(gradients) {
             add(&spot.weight, *weight);
             if matches!(place, Place::Closest | Place::Lone) {
-                // The distance by which the point stands back; the derivatives of the closest points come from the distance.
+                // The distance by which the point stands back; the derivatives of the closest points come from the
+                // distance.
                 add(&(spot.phi - phi), contact.phi);
                 closest.push(contact);
                 continue;
@@ -205,7 +209,8 @@ impl<const N: usize> Moving<N> {
         Self { motion, normal, phi, spots }
     }
 
-    /// The normal and φ of a distance as dual numbers. A size moves its body's surface at the contact, like a shift of the body.
+    /// The normal and φ of a distance as dual numbers. A size moves its body's surface at the contact, like a shift of
+    /// the body.
     fn normal_and_gap(
         distance: &Distance,
         motion: &Motion,

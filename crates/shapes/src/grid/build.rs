@@ -16,7 +16,8 @@ const MOST_NODES: usize = 8_000_000;
 /// The usual reach, and the first spacing of nodes that is tried, relative to the diagonal of the mesh's box.
 const REACH: f64 = 0.2;
 const FIRST: f64 = 0.04;
-/// How many places beneath a mesh's faces are looked at, and how far they are from the faces, relative to that diagonal.
+/// How many places beneath a mesh's faces are looked at, and how far they are from the faces, relative to that
+/// diagonal.
 const PLACES: usize = 200;
 const BENEATH: f64 = 1e-4;
 
@@ -28,12 +29,12 @@ pub(super) struct Measured {
 }
 
 impl DistanceGrid {
-    /// The distance grid of a mesh, with nodes near enough to each other for the tolerance. What is inside is decided by winding
-    /// numbers, so that small holes and overlaps do no harm.
+    /// The distance grid of a mesh, with nodes near enough to each other for the tolerance. What is inside is decided
+    /// by winding numbers, so that small holes and overlaps do no harm.
     ///
     /// # Errors
-    /// If a number of `how` is out of its range, if the mesh is empty, flat or encloses nothing, or if eight million nodes are too few
-    /// for the tolerance; the message then says how near they came.
+    /// If a number of `how` is out of its range, if the mesh is empty, flat or encloses nothing, or if eight million
+    /// nodes are too few for the tolerance; the message then says how near they came.
     pub fn new(mesh: Triangles, how: &GridSettings) -> Result<Self> {
         let measured = Measured::new(&mesh, how)?;
         Self::assembled(mesh, how, measured)
@@ -160,8 +161,8 @@ impl Lattice {
         self.origin + Vector3::from(self.place(index).map(|i| i as f64)) * self.spacing
     }
 
-    /// The signed distances of all nodes. No surface passes between two neighbours if one of them is farther from it than they are from
-    /// each other: then both are on the same side.
+    /// The signed distances of all nodes. No surface passes between two neighbours if one of them is farther from it
+    /// than they are from each other: then both are on the same side.
     fn signed_distances(&self, boundary: &Boundary) -> Vec<f64> {
         let mut distances = each(self.nodes.iter().product(), |node| boundary.distance(&self.point(node)));
         let mut known = vec![false; distances.len()];
@@ -223,8 +224,8 @@ impl Lattice {
     }
 }
 
-/// Replaces values at the nodes, between two places for ends, by the coefficients of the natural cubic spline through them:
-/// c₋₁ + 4 c₀ + c₁ = 6 f at each node, and no curvature at the first and the last.
+/// Replaces values at the nodes, between two places for ends, by the coefficients of the natural cubic spline through
+/// them: c₋₁ + 4 c₀ + c₁ = 6 f at each node, and no curvature at the first and the last.
 fn natural(lane: &mut [f64]) {
     let last = lane.len() - 2;
     // Thomas's algorithm, forwards and back. The ends' own coefficients are their values.
@@ -243,9 +244,9 @@ fn natural(lane: &mut [f64]) {
 }
 
 impl Spline {
-    /// By how much it differs from the true distance: where the mesh is outside of it, half a cell off the mesh, and in the middles of
-    /// cells outside as far as `reach`. Where another side of the mesh is nearer than that half cell, a hollow is too narrow for the
-    /// grid, which fills it.
+    /// By how much it differs from the true distance: where the mesh is outside of it, half a cell off the mesh, and in
+    /// the middles of cells outside as far as `reach`. Where another side of the mesh is nearer than that half cell, a
+    /// hollow is too narrow for the grid, which fills it.
     fn error(&self, boundary: &Boundary, reach: f64) -> f64 {
         let mesh = boundary.mesh;
         let off = self.spacing / 2.0;

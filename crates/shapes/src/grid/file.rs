@@ -14,8 +14,8 @@ const HEAD: usize = 8;
 
 impl MeshFile {
     /// The distance grid of this mesh, see [`DistanceGrid::new`]. It is kept in the user's cache folder (`fingertip` in
-    /// `$XDG_CACHE_HOME`, else in `~/.cache`), by the content of the file and how it is made, and read from there the next time. A
-    /// folder that cannot be written to is no error.
+    /// `$XDG_CACHE_HOME`, else in `~/.cache`), by the content of the file and how it is made, and read from there the
+    /// next time. A folder that cannot be written to is no error.
     ///
     /// # Errors
     /// As of [`MeshFile::read`] and [`DistanceGrid::new`]. The error's place is the file.

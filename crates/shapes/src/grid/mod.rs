@@ -1,5 +1,5 @@
-//! The signed distance of a mesh as a smooth function: cubic B-splines on a grid. It has continuous second derivatives, so that a
-//! round fingertip feels one normal that turns smoothly, on concave meshes too.
+//! The signed distance of a mesh as a smooth function: cubic B-splines on a grid. It has continuous second derivatives,
+//! so that a round fingertip feels one normal that turns smoothly, on concave meshes too.
 
 mod build;
 mod file;
@@ -16,8 +16,8 @@ use crate::error::Result;
 pub struct GridSettings {
     /// By how much the grid's distances may be off, m: on the mesh, and outside of it as far as `reach`.
     pub tolerance: f64,
-    /// How far from the mesh distances are known, m. Balls and capsules of larger radius should not touch it. None: a fifth of the
-    /// diagonal of the mesh's box.
+    /// How far from the mesh distances are known, m. Balls and capsules of larger radius should not touch it. None: a
+    /// fifth of the diagonal of the mesh's box.
     pub reach: Option<f64>,
 }
 
@@ -53,15 +53,16 @@ pub struct DistanceGrid {
 pub struct GridDistance {
     /// Signed distance, m; negative inside.
     pub value: f64,
-    /// The gradient of the distance, of length 1 but for the grid's error and where several points of the mesh are nearest.
+    /// The gradient of the distance, of length 1 but for the grid's error and where several points of the mesh are
+    /// nearest.
     pub gradient: Vector3<f64>,
     /// The second derivatives of the distance, 1/m.
     pub hessian: Matrix3<f64>,
 }
 
 impl DistanceGrid {
-    /// The signed distance at a point, m, in the mesh's frame. Outside of the grid it is that of the grid's nearest point and the
-    /// distance from there, which is at least the true one.
+    /// The signed distance at a point, m, in the mesh's frame. Outside of the grid it is that of the grid's nearest
+    /// point and the distance from there, which is at least the true one.
     pub fn at(&self, point: &Vector3<f64>) -> GridDistance {
         self.spline.at(point)
     }
@@ -71,7 +72,8 @@ impl DistanceGrid {
         self.reach
     }
 
-    /// By how much distances were off at most where they were compared with the mesh, m: see [`GridSettings::tolerance`].
+    /// By how much distances were off at most where they were compared with the mesh, m: see
+    /// [`GridSettings::tolerance`].
     pub fn error(&self) -> f64 {
         self.error
     }
@@ -167,7 +169,8 @@ impl Spline {
 }
 
 impl GridDistance {
-    /// This at the grid's nearest point, continued to a point that is farther by the vector `beyond` of length `far`, m.
+    /// This at the grid's nearest point, continued to a point that is farther by the vector `beyond` of length `far`,
+    /// m.
     fn beyond(self, beyond: &Vector3<f64>, far: f64) -> Self {
         let along = beyond / far;
         let Self { value, gradient, hessian } = self;

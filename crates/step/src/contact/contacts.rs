@@ -10,7 +10,8 @@ use crate::tensor::{beside, part};
 pub struct Contacts {
     /// Witness point on A in the world (B, nc, 3), m.
     pub point_a: Tensor,
-    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, except for contacts without weight.
+    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, except for contacts without
+    /// weight.
     pub point_b: Tensor,
     /// Unit normal from A to B (B, nc, 3).
     pub normal: Tensor,
@@ -32,13 +33,14 @@ impl Contacts {
         })
     }
 
-    /// Packs the contacts' geometry into rows (B, 10 nc): normal, points on A and B, and the given gap (B, nc) of each contact.
+    /// Packs the contacts' geometry into rows (B, 10 nc): normal, points on A and B, and the given gap (B, nc) of each
+    /// contact.
     pub(crate) fn geometry(&self, gap: &Tensor) -> Result<Tensor> {
         beside(&[&self.normal, &self.point_a, &self.point_b, &gap.unsqueeze(2)?], 2)?.flatten_from(1)
     }
 
-    /// Unpacks the contacts from rows (B, ·): normal, points on A and B and φ of each of n contacts, then their weights if the rows
-    /// have any.
+    /// Unpacks the contacts from rows (B, ·): normal, points on A and B and φ of each of n contacts, then their weights
+    /// if the rows have any.
     pub(crate) fn of_row(row: &Tensor, n: usize) -> Result<Self> {
         let (worlds, width) = row.dims2()?;
         let geometry = part(row, 1, 0, GEOMETRY * n)?.reshape((worlds, n, GEOMETRY))?;

@@ -1,5 +1,5 @@
-//! Pairs of shapes whose contacts have weights. Some have a formula. The others go through [`fingertip_shapes::collision`], world
-//! by world in double precision, see [`super::lanes::convex`].
+//! Pairs of shapes whose contacts have weights. Some have a formula. The others go through
+//! [`fingertip_shapes::collision`], world by world in double precision, see [`super::lanes::convex`].
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ pub(crate) struct ConvexPair {
 #[derive(Clone, Debug)]
 struct Side {
     shape: Shape,
-    /// The collider of a shape whose sizes do not vary (a hull, grid or half-space). It is made once, so that threads do not contend for
-    /// a hull's reference count.
+    /// The collider of a shape whose sizes do not vary (a hull, grid or half-space). It is made once, so that threads
+    /// do not contend for a hull's reference count.
     collider: Option<Collider>,
 }
 
@@ -80,8 +80,8 @@ impl Side {
 }
 
 impl ConvexPair {
-    /// Prepares a pair of two shapes, whose contacts are told apart as `detail` says: finds its formula or makes its colliders, and counts
-    /// its contacts.
+    /// Prepares a pair of two shapes, whose contacts are told apart as `detail` says: finds its formula or makes its
+    /// colliders, and counts its contacts.
     pub(crate) fn new(a: &Shape, b: &Shape, detail: Detail) -> Self {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b), detail);
@@ -97,7 +97,8 @@ impl ConvexPair {
         [a, b].iter().any(|shape| matches!(shape, Shape::Grid(_)))
     }
 
-    /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is one.
+    /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is
+    /// one.
     pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
         let Detail { reach, .. } = self.detail;
         (reach < f64::INFINITY).then_some((&self.bounds, reach))
@@ -108,8 +109,8 @@ impl ConvexPair {
         self.contacts
     }
 
-    /// The formula for lanes, and whether the pair's A and B are the formula's B and A. `None` for pairs whose closest points are
-    /// searched for.
+    /// The formula for lanes, and whether the pair's A and B are the formula's B and A. `None` for pairs whose closest
+    /// points are searched for.
     pub(crate) fn formula(&self) -> Option<(WeightedKind, bool)> {
         self.formula
     }
@@ -124,9 +125,9 @@ impl ConvexPair {
         Some([self.sides[0].placed(&at[0])?, self.sides[1].placed(&at[1])?])
     }
 
-    /// Computes the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Unused contacts
-    /// repeat the first one, with φ = [`UNUSED`] and weight 0. All are NaN if a pose or size is not usable. Returns the distance of the
-    /// shapes, for the derivatives.
+    /// Computes the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Unused
+    /// contacts repeat the first one, with φ = [`UNUSED`] and weight 0. All are NaN if a pose or size is not usable.
+    /// Returns the distance of the shapes, for the derivatives.
     pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
         if let Some(grid) = &self.grid {
             let placed = self.placed(at);
@@ -156,9 +157,9 @@ impl ConvexPair {
         Some(distance)
     }
 
-    /// Vector-Jacobian product of [`ConvexPair::witness`]: the gradients of both shapes' motions (force, and moment about the
-    /// shape's origin) and sizes, given the distance that it returned and the gradient `grad` of its contacts. `None` if a number
-    /// is not usable or the result is not finite.
+    /// Vector-Jacobian product of [`ConvexPair::witness`]: the gradients of both shapes' motions (force, and moment
+    /// about the shape's origin) and sizes, given the distance that it returned and the gradient `grad` of its
+    /// contacts. `None` if a number is not usable or the result is not finite.
     pub(super) fn vjp(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
         let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
         let gradient = |grad: &[f64]| {
@@ -175,10 +176,10 @@ impl ConvexPair {
         pulled.iter().all(finite).then_some(pulled)
     }
 
-    /// Jacobian of [`ConvexPair::witness`] by the motion of one shape while the other stays, given the distance that it returned.
-    /// The first number is 1 if B is the one that moves, 0 if A is. Then each contact has [`OWN_RATES`] numbers: for each of its
-    /// numbers six rates, by the velocity of the moving shape's origin and by its angular velocity. All rates are zero for unused
-    /// contacts, and if a pose or size is not usable.
+    /// Jacobian of [`ConvexPair::witness`] by the motion of one shape while the other stays, given the distance that it
+    /// returned. The first number is 1 if B is the one that moves, 0 if A is. Then each contact has [`OWN_RATES`]
+    /// numbers: for each of its numbers six rates, by the velocity of the moving shape's origin and by its angular
+    /// velocity. All rates are zero for unused contacts, and if a pose or size is not usable.
     pub(super) fn rates(&self, at: &[Placement; 2], distance: &Distance, out: &mut [f64]) {
         out.fill(0.0);
         let Some([(a, pose_a), (b, pose_b)]) = &self.placed(at) else { return };

@@ -1,8 +1,8 @@
-//! A sphere or capsule on a mesh's distance grid, in one world. A sphere has one contact; a capsule has one at each of some places
-//! along its axis.
+//! A sphere or capsule on a mesh's distance grid, in one world. A sphere has one contact; a capsule has one at each of
+//! some places along its axis.
 //!
-//! With the centre c of a ball of radius r, and the grid's signed distance d there and its gradient g, the gap is d − r and the normal
-//! m = g/|g| out of the mesh; the witness points are c − r m on the ball and c − d m on the mesh.
+//! With the centre c of a ball of radius r, and the grid's signed distance d there and its gradient g, the gap is d − r
+//! and the normal m = g/|g| out of the mesh; the witness points are c − r m on the ball and c − d m on the mesh.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(super) struct GridPair {
     places: Vec<f64>,
 }
 
-/// A warning for each sphere or capsule of larger radius than a grid that it may touch knows distances: it sinks in there.
+/// A warning for each sphere or capsule of larger radius than a grid that it may touch knows distances: it sinks in
+/// there.
 pub(crate) fn beyond_reach(tree: &Tree, shapes: &[BodyShape], pairs: &[Pair]) -> Vec<String> {
     let of = |pair: &Pair| {
         let [a, b] = [pair.a, pair.b].map(|shape| &shapes[shape]);

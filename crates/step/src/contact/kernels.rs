@@ -1,5 +1,5 @@
-//! The contacts of all pairs of a scene, computed by the kernels of [`super::lanes`]: inside the kernels of a step, and as one
-//! differentiable tensor operation.
+//! The contacts of all pairs of a scene, computed by the kernels of [`super::lanes`]: inside the kernels of a step, and
+//! as one differentiable tensor operation.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ pub(crate) struct PairKernel {
     pub(crate) first: usize,
     /// The number of the pair's contacts.
     pub(crate) contacts: usize,
-    /// May the pair be passed over where it is [far](lanes::convex::witness) in every world? One with torsional friction may not, as what
-    /// its twins carry is compared wherever they are.
+    /// May the pair be passed over where it is [far](lanes::convex::witness) in every world? One with torsional
+    /// friction may not, as what its twins carry is compared wherever they are.
     may_be_absent: bool,
 }
 
@@ -54,7 +54,8 @@ pub(crate) struct PairKernel {
 pub(crate) enum Method {
     /// A formula whose contacts all have weight 1.
     Formula(PairFunction),
-    /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs of this method.
+    /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs
+    /// of this method.
     Convex(Box<ConvexPair>, usize),
 }
 
@@ -122,9 +123,10 @@ impl PairKernels {
         if self.n_convex > 0 { self.n_contacts } else { 0 }
     }
 
-    /// Computes the contacts: [`GEOMETRY`] numbers each (normal, points, φ) and the weights. For convex pairs also `nearest`:
-    /// normal, points and φ where the shapes are nearest, which the derivatives need. `near` has a number for each pair, or none: 0 for
-    /// those whose contacts have no weight in any world of the lane because they are far, else 1.
+    /// Computes the contacts: [`GEOMETRY`] numbers each (normal, points, φ) and the weights. For convex pairs also
+    /// `nearest`: normal, points and φ where the shapes are nearest, which the derivatives need. `near` has a number
+    /// for each pair, or none: 0 for those whose contacts have no weight in any world of the lane because they are far,
+    /// else 1.
     #[inline(always)]
     pub(crate) fn witness<R: Lane>(
         &self,
@@ -157,8 +159,9 @@ impl PairKernels {
         }
     }
 
-    /// Vector-Jacobian product of [`PairKernels::witness`], which must come before. Adds to the gradients of poses and sizes, given
-    /// the gradients of contacts and weights. `pulls` is left with the wrenches on the shapes, [`PULL`] numbers each.
+    /// Vector-Jacobian product of [`PairKernels::witness`], which must come before. Adds to the gradients of poses and
+    /// sizes, given the gradients of contacts and weights. `pulls` is left with the wrenches on the shapes, [`PULL`]
+    /// numbers each.
     #[inline(always)]
     pub(crate) fn vjp<R: Lane>(
         &self,
@@ -199,7 +202,8 @@ impl PairKernels {
             let (force, moment) = (vec3_at(pulls, PULL * shape), vec3_at(pulls, PULL * shape + 3));
             let place = POSE * shape;
             add_vec3(to_poses, place, force);
-            // The gradient of an axis r is ½ m × r for a moment m: turning by θ moves r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
+            // The gradient of an axis r is ½ m × r for a moment m: turning by θ moves r by θ × r, and Σ (m × r)·(θ ×
+            // r) = 2 m·θ.
             for k in 0..3 {
                 let axis = vec3_at(poses, place + 3 + 3 * k);
                 add_vec3(to_poses, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
@@ -237,8 +241,8 @@ impl Function<2> for Witness {
         Signature { name: "contacts", operands, width: GEOMETRY * n_contacts + self.0.n_weights() }
     }
 
-    /// Working memory: the nearest points of convex pairs, the wrenches on the shapes, and contacts and weights computed again for
-    /// the derivatives.
+    /// Working memory: the nearest points of convex pairs, the wrenches on the shapes, and contacts and weights
+    /// computed again for the derivatives.
     fn scratch(&self) -> usize {
         GEOMETRY * self.0.n_convex + PULL * self.0.n_shapes + self.signature().width
     }

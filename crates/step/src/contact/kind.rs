@@ -15,8 +15,8 @@ pub(crate) enum PairKind {
 }
 
 impl PairKind {
-    /// The formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A and B. `None`
-    /// for pairs without such a formula.
+    /// The formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A
+    /// and B. `None` for pairs without such a formula.
     pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
@@ -50,8 +50,8 @@ impl PairKind {
     }
 }
 
-/// A pair of shape types with a formula that also gives weights. The first shape in the name is A. [`fingertip_shapes::collision`]
-/// handles pairs without any formula.
+/// A pair of shape types with a formula that also gives weights. The first shape in the name is A.
+/// [`fingertip_shapes::collision`] handles pairs without any formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WeightedKind {
     BoxBox,
@@ -61,7 +61,8 @@ pub(crate) enum WeightedKind {
 }
 
 impl WeightedKind {
-    /// The weighted formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A and B.
+    /// The weighted formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be
+    /// its A and B.
     pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
@@ -98,8 +99,8 @@ pub struct PairFunction {
 }
 
 impl PairFunction {
-    /// The formula for shapes of the types of `a` and `b`, in this order, whatever their sizes. `None` for pairs without a formula
-    /// of unit weights.
+    /// The formula for shapes of the types of `a` and `b`, in this order, whatever their sizes. `None` for pairs
+    /// without a formula of unit weights.
     pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
         PairKind::find(a, b).map(|(kind, swapped)| Self { kind, swapped })
     }

@@ -1,4 +1,5 @@
-//! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the shapes' poses and sizes.
+//! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the
+//! shapes' poses and sizes.
 
 mod bound;
 mod contacts;

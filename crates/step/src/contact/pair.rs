@@ -1,4 +1,5 @@
-//! The contacts of pairs with a formula, as tensors: signed distance, normal and witness points, exact and differentiable.
+//! The contacts of pairs with a formula, as tensors: signed distance, normal and witness points, exact and
+//! differentiable.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use fingertip_shapes::collision::Detail;
 
 /// One side of n pairs: shapes of one type, with their poses and sizes.
 ///
-/// A pose has twelve numbers: the position of the shape's frame in the world, then the three columns of its rotation matrix (the
-/// shape's x, y and z axes in the world).
+/// A pose has twelve numbers: the position of the shape's frame in the world, then the three columns of its rotation
+/// matrix (the shape's x, y and z axes in the world).
 pub struct Shapes {
     /// Poses (B, n, 12).
     pub pose: Tensor,
@@ -37,8 +38,9 @@ pub struct Witness {
 }
 
 impl PairFunction {
-    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
-    /// everywhere. Where several directions are possible, the files in `contact/lanes` say which one is taken.
+    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth,
+    /// and finite everywhere. Where several directions are possible, the files in `contact/lanes` say which one is
+    /// taken.
     ///
     /// # Errors
     /// If the tensors' shapes, types or devices do not fit each other.
@@ -90,8 +92,8 @@ impl PointDistances {
         self.kernels.pairs.iter().map(|pair| pair.first..pair.first + pair.contacts)
     }
 
-    /// The distances (B, n), m, of points at these poses (B, n_points, 12) from shapes at theirs (B, n_shapes, 12) with these sizes (1 or B,
-    /// n_shapes, 4). Differentiable.
+    /// The distances (B, n), m, of points at these poses (B, n_points, 12) from shapes at theirs (B, n_shapes, 12) with
+    /// these sizes (1 or B, n_shapes, 4). Differentiable.
     pub(crate) fn at(&self, points: &Tensor, shapes: &Tensor, sizes: &Tensor) -> Result<Tensor> {
         let of_points = Tensor::zeros((sizes.dim(0)?, self.n_points, Shape::SIZES), sizes.dtype(), sizes.device())?;
         let (poses, sizes) = (Tensor::cat(&[points, shapes], 1)?, Tensor::cat(&[&of_points, sizes], 1)?);

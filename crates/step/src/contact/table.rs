@@ -19,14 +19,15 @@ use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 use super::window::Window;
 
-/// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts of
-/// `contact_distance`, or of the diameter of the smaller one if that is less.
+/// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts
+/// of `contact_distance`, or of the diameter of the smaller one if that is less.
 const DETAIL: [f64; 2] = [1.0, 2.0];
-/// The same for links of one robot, and how many points they have at most. They close in on each other as commands move them, and their
-/// joints hold them upright; what is free falls and rests on all its corners.
+/// The same for links of one robot, and how many points they have at most. They close in on each other as commands move
+/// them, and their joints hold them upright; what is free falls and rests on all its corners.
 const OWN_DETAIL: [f64; 2] = [0.0625, 0.125];
 const OWN_POINTS: usize = 5;
-/// Links of one robot do not push each other with less than this, N, unless they could meet within a step at this speed, m/s.
+/// Links of one robot do not push each other with less than this, N, unless they could meet within a step at this
+/// speed, m/s.
 const OWN_FORCE: f64 = 0.01;
 const OWN_SPEED: f64 = 2.0;
 /// The [rank](Side::rank) of objects that can move.
@@ -55,8 +56,8 @@ impl PairTable {
     /// other, links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one
     /// thing that overlap or touch at home, see [`PairTable::left_out`].
     ///
-    /// Kinds of shapes without a formula are handled as convex bodies, see [`fingertip_shapes::collision`]. They have as many
-    /// contacts as their [`Manifold`](fingertip_shapes::collision::Manifold) can have.
+    /// Kinds of shapes without a formula are handled as convex bodies, see [`fingertip_shapes::collision`]. They have
+    /// as many contacts as their [`Manifold`](fingertip_shapes::collision::Manifold) can have.
     ///
     /// # Errors
     /// If the tables cannot be created on the device.
@@ -111,8 +112,8 @@ impl PairTable {
         Some(Pair::new([a, b], shapes, [mu, torsion], detail, window))
     }
 
-    /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one differentiable
-    /// operation.
+    /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one
+    /// differentiable operation.
     ///
     /// # Errors
     /// If the tensors' shapes do not fit, or, on a GPU, if a pair has no formula.
@@ -184,8 +185,8 @@ struct Ruling {
 }
 
 impl Ruling {
-    /// Applies what the surfaces, the file of both and the scene's rules say to a pair, in this order; later ones override earlier
-    /// ones.
+    /// Applies what the surfaces, the file of both and the scene's rules say to a pair, in this order; later ones
+    /// override earlier ones.
     fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
         let [a, b] = [side_a, side_b].map(|side| side.surface.unwrap_or_else(|| usual(&scene.params)));
         let [mu, torsion] = a.with(&b).friction();

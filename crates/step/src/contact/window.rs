@@ -2,8 +2,9 @@
 
 use fingertip_lanes::lane::{Mask, Real};
 
-/// Least weight of a contact that has one: a body that is pressed against it leaves a gap in proportion to its weight, and of a gap of
-/// less than rounding nothing can be computed. The force of a contact that is not pressed is too small to be seen at this weight.
+/// Least weight of a contact that has one: a body that is pressed against it leaves a gap in proportion to its weight,
+/// and of a gap of less than rounding nothing can be computed. The force of a contact that is not pressed is too small
+/// to be seen at this weight.
 const LEAST_WEIGHT: f64 = 1e-6;
 
 /// Where the weight of a contact's barrier falls to zero with its gap.
@@ -19,8 +20,8 @@ impl Window {
     /// Contacts act at every distance.
     pub(crate) const ALL: Self = Self { reach: f64::INFINITY, fade: 0.0 };
 
-    /// The weight at this gap φ, and its derivative: 1 up to `reach − fade`, 0 from `reach` on, between them t³ (10 − 15 t + 6 t²), t
-    /// falling from 1 to 0, or [`LEAST_WEIGHT`] if that is more.
+    /// The weight at this gap φ, and its derivative: 1 up to `reach − fade`, 0 from `reach` on, between them t³ (10 −
+    /// 15 t + 6 t²), t falling from 1 to 0, or [`LEAST_WEIGHT`] if that is more.
     #[inline(always)]
     pub(crate) fn weight<R: Real>(&self, phi: R) -> (R, R) {
         let Self { reach, fade } = *self;

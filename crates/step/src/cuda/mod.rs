@@ -1,9 +1,9 @@
 //! Recorded kernels on an NVIDIA GPU.
 //!
-//! A [`Gpu`] compiles the text of [`record::cuda`](fingertip_lanes::record::cuda) for its card when it is first asked for a kernel, and
-//! keeps what comes out ([`compile`]). Kernels run on candle's stream of the device on the buffers of candle's tensors; nothing
-//! comes to the host. As many blocks are launched as the card holds at once, and these do all worlds, so that working memory
-//! does not grow with the batch.
+//! A [`Gpu`] compiles the text of [`record::cuda`](fingertip_lanes::record::cuda) for its card when it is first asked
+//! for a kernel, and keeps what comes out ([`compile`]). Kernels run on candle's stream of the device on the buffers of
+//! candle's tensors; nothing comes to the host. As many blocks are launched as the card holds at once, and these do all
+//! worlds, so that working memory does not grow with the batch.
 
 mod compile;
 mod rows;
@@ -74,8 +74,8 @@ fn driver<T>(wanted: &str, result: std::result::Result<T, DriverError>) -> Resul
     }
 }
 
-/// Has the driver keep memory that is free for the process's next allocations. By default it gives that back whenever the host
-/// waits for the device, and maps it anew for each result.
+/// Has the driver keep memory that is free for the process's next allocations. By default it gives that back whenever
+/// the host waits for the device, and maps it anew for each result.
 fn keep_memory(context: &CudaContext) {
     let mut all = u64::MAX;
     // SAFETY: the device is there, and the attribute is a number of 64 bits.
@@ -147,8 +147,8 @@ impl Gpu {
         driver("load a kernel", self.device.cuda_stream().context().load_module(image))
     }
 
-    /// Runs a kernel over `worlds` worlds, or the first of them if a list has fewer, and so many steps, if its rows have many. Its
-    /// results are blocks of a row for each world.
+    /// Runs a kernel over `worlds` worlds, or the first of them if a list has fewer, and so many steps, if its rows
+    /// have many. Its results are blocks of a row for each world.
     ///
     /// # Errors
     /// If an operand has other rows than the kernel wants, or too few; if the device fails or its memory is full.

@@ -62,8 +62,8 @@ pub fn dense<R: Real>(links: &Links, packed: &[R], m: &mut [R]) {
     }
 }
 
-/// The vector-Jacobian product of M: adds to the gradients of screws and inertias, given those of M (nv × nv). `composites` is as
-/// [`packed`] left it; `work` holds ten numbers per link.
+/// The vector-Jacobian product of M: adds to the gradients of screws and inertias, given those of M (nv × nv).
+/// `composites` is as [`packed`] left it; `work` holds ten numbers per link.
 #[inline(always)]
 pub fn vjp<R: Real>(
     links: &Links,

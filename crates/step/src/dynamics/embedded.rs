@@ -127,7 +127,8 @@ impl MassAndBias {
         group.run(&InverseDynamics { of, a: &NONE, tau: &at.tau });
     }
 
-    /// After [`MassAndBias::run`]: adds to the gradients of frames, v and parameters, given those of M and b; sets that of gravity.
+    /// After [`MassAndBias::run`]: adds to the gradients of frames, v and parameters, given those of M and b; sets that
+    /// of gravity.
     pub(crate) fn vjp(&self, group: &mut Group) {
         let (of, at) = (self.stages(), &*self.at);
         let grad_v = at.grad_state.clone();

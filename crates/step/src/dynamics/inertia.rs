@@ -44,9 +44,9 @@ pub(crate) fn vjp_ten<R: Real>(mass: R, com: Vec3<R>, grad: &[R; INERTIA]) -> (R
     (of_mass, scale(mass, add(first, slope)), [xx, xy, xz, yy, yz, zz])
 }
 
-/// Inertias (B, 10 n) as [`super::Dynamics::with_inertias`] takes them, from the masses (B, n) in kg, the centres of mass
-/// (B, n, 3) in m and the inertias about them (B, n, 6) as xx, xy, xz, yy, yz, zz in kg·m², all in the bodies' frames.
-/// Gradients reach all three.
+/// Inertias (B, 10 n) as [`super::Dynamics::with_inertias`] takes them, from the masses (B, n) in kg, the centres of
+/// mass (B, n, 3) in m and the inertias about them (B, n, 6) as xx, xy, xz, yy, yz, zz in kg·m², all in the bodies'
+/// frames. Gradients reach all three.
 ///
 /// # Errors
 /// If the shapes are wrong.

@@ -135,8 +135,9 @@ impl Dynamics {
         &self.gravity
     }
 
-    /// Inertias (1, 10 n) of the n [`Dynamics::bodies`], each in its body's frame: mass M in kg, M c (three, kg·m; c the
-    /// centre of mass), and xx, xy, xz, yy, yz, zz of the inertia about the frame's origin, kg·m². τ is linear in them.
+    /// Inertias (1, 10 n) of the n [`Dynamics::bodies`], each in its body's frame: mass M in kg, M c (three, kg·m; c
+    /// the centre of mass), and xx, xy, xz, yy, yz, zz of the inertia about the frame's origin, kg·m². τ is linear in
+    /// them.
     pub fn inertias(&self) -> &Tensor {
         &self.inertias
     }
@@ -155,7 +156,8 @@ impl Dynamics {
         Ok(self)
     }
 
-    /// These dynamics with other inertias of the bodies (1 or B, 10 n), laid out like [`Dynamics::inertias`]; see [`inertias_of`].
+    /// These dynamics with other inertias of the bodies (1 or B, 10 n), laid out like [`Dynamics::inertias`]; see
+    /// [`inertias_of`].
     ///
     /// # Errors
     /// If the shape or type is wrong.

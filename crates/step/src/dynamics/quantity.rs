@@ -8,8 +8,8 @@ use super::derivatives;
 use super::links::Links;
 use super::{aba, rnea};
 
-/// A function of the configuration q, further numbers of the state, gravity, inertias and offsets. Rows are in the units of
-/// [`super::Dynamics`]; matrices are (nv, nv), row by row.
+/// A function of the configuration q, further numbers of the state, gravity, inertias and offsets. Rows are in the
+/// units of [`super::Dynamics`]; matrices are (nv, nv), row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantity {
     /// (v, a) → τ.

@@ -158,8 +158,8 @@ impl Dynamics {
         Ok(Some(data))
     }
 
-    /// The operands that are no state: gravity, inertias and offsets, each as a row and with the numbers that the dynamics have, those
-    /// of the first world if there are many.
+    /// The operands that are no state: gravity, inertias and offsets, each as a row and with the numbers that the
+    /// dynamics have, those of the first world if there are many.
     ///
     /// # Errors
     /// If a tensor operation fails.

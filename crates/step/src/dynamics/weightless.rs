@@ -10,8 +10,9 @@ use crate::kinematics::{Manifold, Tree};
 const PIVOT: f64 = 1e-13;
 
 impl Dynamics {
-    /// The name of the last coordinate that, while all but these degrees of freedom are held, moves no mass but what those behind it
-    /// move; none if there is no such. M is then singular at every q, so that one q that has nothing special shows it.
+    /// The name of the last coordinate that, while all but these degrees of freedom are held, moves no mass but what
+    /// those behind it move; none if there is no such. M is then singular at every q, so that one q that has nothing
+    /// special shows it.
     pub(crate) fn find_weightless(&self, tree: &Tree, dofs: &[usize]) -> Result<Option<String>> {
         let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
         let (rows, _) = self.evaluate(Quantity::MassMatrix, &[("q", &q)])?;

@@ -77,7 +77,8 @@ impl FrameTables {
         self.nq
     }
 
-    /// Length of the offsets: the positions of all joints in their parents (body by body), then of all frames in their bodies.
+    /// Length of the offsets: the positions of all joints in their parents (body by body), then of all frames in their
+    /// bodies.
     pub fn n_offsets(&self) -> usize {
         3 * (self.joints.len() + self.frames.len())
     }

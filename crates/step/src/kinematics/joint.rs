@@ -262,7 +262,8 @@ fn spin<R: Real>(p: Vec3<R>, axes: Mat3<R>, quaternion: &[R], screws: &mut [R]) 
     Pose { p, axes: turned }
 }
 
-/// Adds to a quaternion's gradient, given the moment along the axes of its rotation: q̄ = 4 N moment / |q|, N = ½ [−vᵀ; w − [v]×].
+/// Adds to a quaternion's gradient, given the moment along the axes of its rotation: q̄ = 4 N moment / |q|, N = ½ [−vᵀ;
+/// w − [v]×].
 #[inline(always)]
 fn vjp_spin<R: Real>(quaternion: &[R], moment: Vec3<R>, grad: &mut [R]) {
     let (Quaternion { w, v }, inverse) = Quaternion::read(quaternion).unit();

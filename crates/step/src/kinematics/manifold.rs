@@ -1,8 +1,8 @@
 //! The manifold of configurations: q ⊕ δ, and gradients in tangent coordinates.
 //!
-//! Positions and joint coordinates add. The unit quaternion (w, x, y, z) of a floating or ball joint is multiplied from the
-//! left by Exp(ω), with ω along the axes of the joint's frame (for a free object, the world's). The tangent ω moves a
-//! unit quaternion q by q̇ = N ω, with N = ½ [−vᵀ; w 1 − [v]×] and NᵀN = ¼ 1.
+//! Positions and joint coordinates add. The unit quaternion (w, x, y, z) of a floating or ball joint is multiplied from
+//! the left by Exp(ω), with ω along the axes of the joint's frame (for a free object, the world's). The tangent ω moves
+//! a unit quaternion q by q̇ = N ω, with N = ½ [−vᵀ; w 1 − [v]×] and NᵀN = ¼ 1.
 
 use std::sync::Arc;
 
@@ -184,8 +184,8 @@ impl Floating {
         q.contiguous()?.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))
     }
 
-    /// The quaternions' numbers (B, n, 4) over the largest of each, so that squares neither vanish nor overflow, and the
-    /// largest (B, n, 1), without gradient: no direction depends on it.
+    /// The quaternions' numbers (B, n, 4) over the largest of each, so that squares neither vanish nor overflow, and
+    /// the largest (B, n, 1), without gradient: no direction depends on it.
     fn scaled(&self, q: &Tensor) -> Result<[Tensor; 2]> {
         let numbers = self.numbers(q)?;
         let largest = numbers.detach().abs()?.max_keepdim(D::Minus1)?;

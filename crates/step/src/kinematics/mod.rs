@@ -117,8 +117,8 @@ impl Kinematics {
         Self::new(tree, &frames.collect::<Result<Vec<_>>>()?, dtype, device)
     }
 
-    /// The offsets (1, 3 (bodies + frames)) as described: the position of each body's joint in the parent's frame,
-    /// body by body, then of each frame in its body's frame; m. A changed or tracked copy goes to [`Kinematics::frames`].
+    /// The offsets (1, 3 (bodies + frames)) as described: the position of each body's joint in the parent's frame, body
+    /// by body, then of each frame in its body's frame; m. A changed or tracked copy goes to [`Kinematics::frames`].
     pub fn offsets(&self) -> &Tensor {
         &self.offsets
     }
@@ -168,8 +168,8 @@ impl Kinematics {
     }
 
     /// The Jacobian J (B, 3, nv) of that material point: its velocity in world axes is J times the velocity in tangent
-    /// coordinates. Column by column ω × p + m, summed over the screws of a degree of freedom; zero for those that do not
-    /// move the frame. Differentiable.
+    /// coordinates. Column by column ω × p + m, summed over the screws of a degree of freedom; zero for those that do
+    /// not move the frame. Differentiable.
     ///
     /// # Errors
     /// If there is no such frame.

@@ -18,8 +18,8 @@ pub(super) struct Quaternion<R> {
 
 /// Squares of quaternions between these have all digits, in single precision too. Others are scaled first.
 const SQUARES: [f64; 2] = [1e-20, 1e20];
-/// The longest turn, rad, in each direction: neighbouring numbers are an eighth of a radian apart there, so that longer ones
-/// say nothing about where it ends. It keeps θ² finite.
+/// The longest turn, rad, in each direction: neighbouring numbers are an eighth of a radian apart there, so that longer
+/// ones say nothing about where it ends. It keeps θ² finite.
 pub(super) const LONGEST_TURN: f64 = 1e15;
 /// θ² below which s is a series, so that its derivative loses no digits.
 const SMALL_ANGLE: f64 = 0.25;
@@ -133,8 +133,8 @@ impl<R: Real> Quaternion<R> {
         Self { w: c, v: scale(s, omega) }
     }
 
-    /// The differential of Exp(ω) R in tangent coordinates: with respect to R it is E, the rotation matrix of Exp(ω); with
-    /// respect to ω it is L, the left Jacobian.
+    /// The differential of Exp(ω) R in tangent coordinates: with respect to R it is E, the rotation matrix of Exp(ω);
+    /// with respect to ω it is L, the left Jacobian.
     ///
     /// ```text
     /// E = 1 + 2 s c [ω]× + 2 s² [ω]×²       L = 1 + 2 s² [ω]× + b [ω]×²,  b = (1 − 2 s c)/θ² = s² + 2 c s′/θ

@@ -1,4 +1,5 @@
-//! The kernels of [`super::frames`] as stages on a world's memory, for the tensor operation, the fused step and the dynamics.
+//! The kernels of [`super::frames`] as stages on a world's memory, for the tensor operation, the fused step and the
+//! dynamics.
 
 use std::ops::Range;
 

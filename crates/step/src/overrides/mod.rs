@@ -69,8 +69,9 @@ impl Overrides {
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
     /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
-    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `impratio`, `contact_distance`, `fade`, `joint_limits`, `joint_damping`,
-    /// `joint_friction`, `effort_limits`, `rolling`, `max_iterations` or `solver` needs a new model.
+    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `impratio`, `contact_distance`, `fade`,
+    /// `joint_limits`, `joint_damping`, `joint_friction`, `effort_limits`, `rolling`, `max_iterations` or `solver`
+    /// needs a new model.
     ///
     /// # Errors
     /// If a number is out of its range.

@@ -6,8 +6,8 @@
 //! No step raises the objective, so that no set of held rows comes twice except for rounding (Nocedal, Wright,
 //! *Numerical Optimization*, §16.5, for bounds as in Lawson and Hanson's nonnegative least squares).
 //!
-//! An interior-point method alone cannot show which rows are held where a contact touches without force: w and Λ fall together,
-//! both to the root of its tolerance.
+//! An interior-point method alone cannot show which rows are held where a contact touches without force: w and Λ fall
+//! together, both to the root of its tolerance.
 
 use nalgebra::DVector;
 
@@ -37,8 +37,8 @@ struct ActiveSet<'a> {
 }
 
 impl Delassus {
-    /// Improves nearly right impulses by the active-set method, within their bounds. Returns the given impulses if that does not reduce
-    /// their residual.
+    /// Improves nearly right impulses by the active-set method, within their bounds. Returns the given impulses if that
+    /// does not reduce their residual.
     pub(super) fn polish(&self, impulses: DVector<f64>) -> DVector<f64> {
         let mut set = ActiveSet::new(self, impulses.clone());
         for _ in 0..PASSES * (self.len() + 1) {
@@ -68,7 +68,8 @@ impl<'a> ActiveSet<'a> {
         Self { delassus, impulses, places }
     }
 
-    /// Moves the free rows towards w = 0, up to the first bound. True if they arrived; none if the numbers do not allow a step.
+    /// Moves the free rows towards w = 0, up to the first bound. True if they arrived; none if the numbers do not allow
+    /// a step.
     fn advance(&mut self) -> Option<bool> {
         let Delassus { lower, upper, .. } = self.delassus;
         let free: Vec<usize> = (0..self.places.len()).filter(|&i| self.places[i] == Place::Free).collect();
@@ -92,7 +93,8 @@ impl<'a> ActiveSet<'a> {
         Some(false)
     }
 
-    /// The step x of the free rows F to zero slack: D_FF x = −w_F, solved by proximal iterations. None if D_FF has no factor.
+    /// The step x of the free rows F to zero slack: D_FF x = −w_F, solved by proximal iterations. None if D_FF has no
+    /// factor.
     fn way(&self, free: &[usize]) -> Option<DVector<f64>> {
         let slack = self.delassus.slack(&self.impulses);
         let inner = self.delassus.matrix.select_rows(free).select_columns(free);

@@ -124,7 +124,8 @@ pub(crate) fn vjp<R: Real>(
         grad_kappa += e * by_kappa / kappa;
     }
     to.kappa[0] = grad_kappa;
-    // Worlds without a solution have no gradient; their other numbers may be NaN. No −0: contacts that are nowhere are left out.
+    // Worlds without a solution have no gradient; their other numbers may be NaN. No −0: contacts that are nowhere are
+    // left out.
     for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps, &mut *to.kappa] {
         for value in block.iter_mut() {
             *value = R::select(keep.and(value.is_finite()), *value, R::zero()) + R::zero();

@@ -9,14 +9,14 @@
 //! ```
 //!
 //! with the scaling F of Nesterov and Todd between s and η and the product ∘ of the cone (Andersen, Dahl, Vandenberghe,
-//! "The CVXOPT linear and quadratic cone program solvers", 2010). That is the dual's step of [`super::newton`] with this F in
-//! place of W^½ and τ R λ / (h² ρ(λ)) in place of n/h, so that worlds on the way and worlds that have arrived take it side by
-//! side. On the path, s = 2 R η / (κ ρ(η)) and τ = 1, the two are the same.
+//! "The CVXOPT linear and quadratic cone program solvers", 2010). That is the dual's step of [`super::newton`] with
+//! this F in place of W^½ and τ R λ / (h² ρ(λ)) in place of n/h, so that worlds on the way and worlds that have arrived
+//! take it side by side. On the path, s = 2 R η / (κ ρ(η)) and τ = 1, the two are the same.
 //!
 //! τ is the mean of κ s · η / 2 that the step aims at. It falls fast after long steps and slowly after short ones, and
 //! never below 1. A world has arrived when a full step for τ = 1 brings it within reach of Newton's method. If a world
-//! has not arrived after [`Settings::primal_dual_iterations`](fingertip_scene::Settings), because there is no solution or because of rounding, it starts again as
-//! [`super::barrier`] describes. That takes longer and always ends.
+//! has not arrived after [`Settings::primal_dual_iterations`](fingertip_scene::Settings), because there is no solution
+//! or because of rounding, it starts again as [`super::barrier`] describes. That takes longer and always ends.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
@@ -168,8 +168,8 @@ impl<R: Real> Approach<R> {
         response
     }
 
-    /// The length of the next step, in Newton steps: at most 1, and the part of the way to the nearest cone boundary that the settings say. Writes the change of
-    /// the slacks by a full step to `d_slack`.
+    /// The length of the next step, in Newton steps: at most 1, and the part of the way to the nearest cone boundary
+    /// that the settings say. Writes the change of the slacks by a full step to `d_slack`.
     #[inline(always)]
     pub(super) fn length(&self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
@@ -201,8 +201,8 @@ impl<R: Real> Approach<R> {
         end.scale(s.settings.boundary_fraction).min(R::one())
     }
 
-    /// The least of `end` and the length of a step, in steps, by which a bound of dry friction is reached or, in worlds of the mask, a slack
-    /// of it vanishes. Writes the changes of the slacks by a full step.
+    /// The least of `end` and the length of a step, in steps, by which a bound of dry friction is reached or, in worlds
+    /// of the mask, a slack of it vanishes. Writes the changes of the slacks by a full step.
     #[inline(always)]
     pub(super) fn dry_room(
         &self,
@@ -226,8 +226,8 @@ impl<R: Real> Approach<R> {
         end
     }
 
-    /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that have arrived, and
-    /// sets the next target τ.
+    /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that
+    /// have arrived, and sets the next target τ.
     #[inline(always)]
     pub(super) fn follow(
         &mut self,

@@ -53,8 +53,8 @@ const NOISE: f64 = 16.0;
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// Warm start: number of trial steps from given forces. A world whose κ · decrement² is above the second constant after them tries
-/// another start.
+/// Warm start: number of trial steps from given forces. A world whose κ · decrement² is above the second constant after
+/// them tries another start.
 const TRIAL: f64 = 2.0;
 const FAR: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
@@ -71,8 +71,9 @@ const FALL: f64 = 0.03;
 
 /// Solves a lane of problems: δ, η and the report are left in `work`.
 ///
-/// Only worlds of the mask count. With `warm` it starts from the problem's own forces; worlds in which these are outside the cones start
-/// cold. With `opens` each answer [opens](coulomb::open) gaps by the slips in it, and the solve goes on from there.
+/// Only worlds of the mask count. With `warm` it starts from the problem's own forces; worlds in which these are
+/// outside the cones start cold. With `opens` each answer [opens](coulomb::open) gaps by the slips in it, and the solve
+/// goes on from there.
 #[inline(always)]
 pub(crate) fn solve<R: Real>(
     s: &Structure,
@@ -265,7 +266,8 @@ impl<R: Real> Iterate<R> {
         }
     }
 
-    /// Worlds that have been solved go on with the gaps that their slips open, until these are nearly those that they have.
+    /// Worlds that have been solved go on with the gaps that their slips open, until these are nearly those that they
+    /// have.
     #[inline(always)]
     fn open(&mut self, s: &Structure, problem: &Problem<R>, solved: R::Mask, work: &mut Work<&mut [R]>) {
         let again = coulomb::open(s, problem, solved, work);

@@ -128,8 +128,8 @@ impl<R: Real> Cone<R> {
         scale(R::splat(2.0) / (kappa * rho), self.reflected(eta))
     }
 
-    /// κ r₂ᵀ W r₂ for the slack ζ, r₂ = ζ − 2 R η / (κ ρ(η)): how far the two are from belonging to each other, as the square
-    /// of ‖r₂‖ / ‖ζ‖ in the cone's own metric.
+    /// κ r₂ᵀ W r₂ for the slack ζ, r₂ = ζ − 2 R η / (κ ρ(η)): how far the two are from belonging to each other, as the
+    /// square of ‖r₂‖ / ‖ζ‖ in the cone's own metric.
     #[inline(always)]
     pub(super) fn misfit(&self, kappa: R, eta: Vec3<R>, zeta: Vec3<R>) -> R {
         let rho = self.rho(eta);
@@ -138,8 +138,8 @@ impl<R: Real> Cone<R> {
         kappa * dot(r, sub(self.weigh(kappa, eta, rho, zeta), eta))
     }
 
-    /// The v with ρ(v) = 1 and the t with F = t (1 − 2 n nᵀ) + t (v + n)(v + n)ᵀ / (v_n + 1), F ζ = F⁻¹η: the scaling of Nesterov
-    /// and Todd for any ζ and η inside the cone.
+    /// The v with ρ(v) = 1 and the t with F = t (1 − 2 n nᵀ) + t (v + n)(v + n)ᵀ / (v_n + 1), F ζ = F⁻¹η: the scaling
+    /// of Nesterov and Todd for any ζ and η inside the cone.
     #[inline(always)]
     pub(super) fn between(&self, eta: Vec3<R>, zeta: Vec3<R>) -> (Vec3<R>, R) {
         let (root_eta, root_zeta) = (self.rho(eta).sqrt(), self.rho(zeta).sqrt());
@@ -148,8 +148,8 @@ impl<R: Real> Cone<R> {
         (scale(R::one() / size, add(eta, self.reflected(zeta))), (root_eta / root_zeta).sqrt())
     }
 
-    /// The longest step length α for which x + α step stays in the cone, ∞ if it never leaves it. Also returns c₀, c₁, c₂ of ρ(x + α
-    /// step) = c₀ + c₁ α + c₂ α².
+    /// The longest step length α for which x + α step stays in the cone, ∞ if it never leaves it. Also returns c₀, c₁,
+    /// c₂ of ρ(x + α step) = c₀ + c₁ α + c₂ α².
     #[inline(always)]
     pub(super) fn room(&self, x: Vec3<R>, step: Vec3<R>) -> (R, Vec3<R>) {
         let (c0, c1, c2) = (self.rho(x), dot(self.reflected(x), step).scale(2.0), self.rho(step));
@@ -173,8 +173,8 @@ impl<R: Real> Cone<R> {
         scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
     }
 
-    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ. W M e comes along, as
-    /// W may be so large that little is left of it by a product.
+    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ. W M e comes
+    /// along, as W may be so large that little is left of it by a product.
     #[inline(always)]
     pub(crate) fn vjp(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
         let n = self.n;
@@ -242,7 +242,8 @@ impl<R: Real> Cone<R> {
 }
 
 impl<R: Real> Cone<R> {
-    /// The derivative of [`Cone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the tangent t.
+    /// The derivative of [`Cone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the tangent
+    /// t.
     #[inline(always)]
     pub(crate) fn turning_rate(&self, [velocity, omega]: [Vec3<R>; 2], rate: Vec3<R>) -> Vec3<R> {
         let (n, t) = (self.n, self.tangent());
@@ -250,7 +251,8 @@ impl<R: Real> Cone<R> {
         axpy(dot(n, velocity), rate, axpy(along, n, scale(dot(rate, omega), t)))
     }
 
-    /// The vector-Jacobian product of [`Cone::turning`]: gradients of velocity, ω and n. That of n is for its turning: ∂t = −n (t · ∂n).
+    /// The vector-Jacobian product of [`Cone::turning`]: gradients of velocity, ω and n. That of n is for its turning:
+    /// ∂t = −n (t · ∂n).
     #[inline(always)]
     pub(super) fn vjp_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
         let (n, t) = (self.n, self.tangent());

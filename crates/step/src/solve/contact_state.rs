@@ -10,13 +10,14 @@ use super::symmetric::Symmetric;
 /// Length of a [`ContactState`] in numbers.
 pub(super) const CONTACT_STATE: usize = size_of::<ContactState<f64>>() / size_of::<f64>();
 
-/// State of one contact during a solve, in a lane of problems: its cone, force, slack and the parts of the present step.
+/// State of one contact during a solve, in a lane of problems: its cone, force, slack and the parts of the present
+/// step.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct ContactState<R> {
     pub(super) cone: Cone<R>,
-    /// 1 over the contact's weight; 0 for a contact without weight, which has no force. κ times this is the κ of the contact's own
-    /// barrier.
+    /// 1 over the contact's weight; 0 for a contact without weight, which has no force. κ times this is the κ of the
+    /// contact's own barrier.
     pub(super) share: R,
     /// The contact's scaled force η, in the Lorentz cone. `d_eta` is its change Δη in a step.
     pub(super) eta: Vec3<R>,

@@ -47,8 +47,8 @@ impl Delassus {
         &self.matrix * impulses + &self.offset
     }
 
-    /// The complementarity residual of impulses Λ, m/s: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii times the bounds
-    /// of Λ_i. For a contact that is |min(D_ii Λ_i, w_i)|. NaN if a number is NaN.
+    /// The complementarity residual of impulses Λ, m/s: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii
+    /// times the bounds of Λ_i. For a contact that is |min(D_ii Λ_i, w_i)|. NaN if a number is NaN.
     pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
         let slack = self.slack(impulses);
         largest((0..self.len()).map(|i| {

@@ -1,14 +1,15 @@
 //! Dry friction of joints: a bounded force in the same barrier.
 //!
-//! The force η of a joint's dry friction is at most F, and has the barrier −(1/κ) log(F² − η²) in the dual function. So it belongs to the joint's
-//! displacement δ in the step by
+//! The force η of a joint's dry friction is at most F, and has the barrier −(1/κ) log(F² − η²) in the dual function. So
+//! it belongs to the joint's displacement δ in the step by
 //!
 //! ```text
 //! δ = −2 η / (κ (F² − η²))        η = −F a / (1 + √(1 + a²)),   a = κ F δ
 //! ```
 //!
-//! as the friction of a contact whose limit is F. These are two one-sided bounds, x = F − η > 0 and y = F + η > 0, each with a slack: δ = b − a,
-//! a x = b y = 1/κ. The primal-dual method of [`super::approach`] has these slacks as unknowns, and aims at τ/κ:
+//! as the friction of a contact whose limit is F. These are two one-sided bounds, x = F − η > 0 and y = F + η > 0, each
+//! with a slack: δ = b − a, a x = b y = 1/κ. The primal-dual method of [`super::approach`] has these slacks as
+//! unknowns, and aims at τ/κ:
 //!
 //! ```text
 //! Δa = τ/(κ x) − a + (a/x) Δη        Δb = τ/(κ y) − b − (b/y) Δη
@@ -70,7 +71,8 @@ impl<R: Real> Dry<R> {
         -(most * a / (R::one() + a.mul_add(a, R::one()).sqrt()))
     }
 
-    /// The root of −∂η/∂δ = κ F²/(s (1 + s)), s = √(1 + a²). From δ, which has the digits that F − η loses where the joint slips.
+    /// The root of −∂η/∂δ = κ F²/(s (1 + s)), s = √(1 + a²). From δ, which has the digits that F − η loses where the
+    /// joint slips.
     #[inline(always)]
     pub(super) fn scaling(kappa: R, most: R, delta: R) -> R {
         let a = kappa * most * delta;
@@ -87,8 +89,8 @@ impl<R: Real> Dry<R> {
         [by_most, by_most * most / (R::one() + s)]
     }
 
-    /// The force of the joint alone, about: by `free` it would move without friction, by d more for a unit force. What holds it still, or
-    /// what belongs to all of that displacement, if that is less.
+    /// The force of the joint alone, about: by `free` it would move without friction, by d more for a unit force. What
+    /// holds it still, or what belongs to all of that displacement, if that is less.
     #[inline(always)]
     pub(super) fn alone(kappa: R, most: R, d: R, free: R) -> R {
         let most_now = Self::force(kappa, most, free).abs().min(most.scale(MOST));

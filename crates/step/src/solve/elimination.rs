@@ -5,8 +5,8 @@ use fingertip_lanes::factor::Pattern;
 /// Bits of a word.
 const BITS: usize = u64::BITS as usize;
 
-/// An undirected graph of n vertices as a bit matrix, one row for each vertex. Where every body may touch every other one, the graph is
-/// complete, and whole words of neighbours are joined at once.
+/// An undirected graph of n vertices as a bit matrix, one row for each vertex. Where every body may touch every other
+/// one, the graph is complete, and whole words of neighbours are joined at once.
 #[derive(Clone)]
 pub(super) struct Graph {
     n: usize,
@@ -40,8 +40,8 @@ impl Graph {
         self.row(vertex).iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// A minimum-degree elimination order. It begins with the given vertices; then always the vertex with the fewest neighbours follows,
-    /// among equals the last.
+    /// A minimum-degree elimination order. It begins with the given vertices; then always the vertex with the fewest
+    /// neighbours follows, among equals the last.
     pub(super) fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
         let mut graph = self.clone();
         let mut left = vec![true; self.n];

@@ -8,7 +8,8 @@ use super::memory::{Problem, Work};
 use super::presence::present;
 use super::structure::Structure;
 
-/// Writes the forces that the iteration has found to `work.eta`: zeros for contacts without weight, and of dry friction what belongs to δ.
+/// Writes the forces that the iteration has found to `work.eta`: zeros for contacts without weight, and of dry friction
+/// what belongs to δ.
 #[inline(always)]
 pub(super) fn write_forces<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
@@ -26,7 +27,8 @@ pub(super) fn put_forces<R: Real>(s: &Structure, presence: &[R], states: &[Conta
     }
 }
 
-/// Sets the forces of dry friction, among those of limits, to what belongs to δ. It has the digits that the forces lose where joints slip.
+/// Sets the forces of dry friction, among those of limits, to what belongs to δ. It has the digits that the forces lose
+/// where joints slip.
 #[inline(always)]
 fn rub<R: Real>(s: &Structure, problem: &Problem<R>, delta: &[R], limits: &mut [R]) {
     for l in s.dry() {

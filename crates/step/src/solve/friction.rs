@@ -9,8 +9,9 @@
 //! ζ = z + ‖z‖ n        z_n η_n = 1/κ        z_t = −2 η_t / (κ ρ(η))
 //! ```
 //!
-//! Friction may be stiffer than normal forces by a ratio c, as with MuJoCo's option `impratio`: with C = n nᵀ + c (1 − n nᵀ) in front of z in the
-//! law above, z_t = −2 η_t / (c κ ρ(η)), and gaps are as before. Static friction then creeps c times less. C turns with n, and W̃ becomes W̃ C.
+//! Friction may be stiffer than normal forces by a ratio c, as with MuJoCo's option `impratio`: with C = n nᵀ + c (1 −
+//! n nᵀ) in front of z in the law above, z_t = −2 η_t / (c κ ρ(η)), and gaps are as before. Static friction then creeps
+//! c times less. C turns with n, and W̃ becomes W̃ C.
 //!
 //! The gap depends only on the normal force, and friction is as in the relaxed law with the same forces. There is no
 //! kink where slip vanishes. The gap of a sliding contact is 1/(κ η_n) however far it slides. That is half the gap of a
@@ -33,7 +34,8 @@ use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ) G.
+/// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ)
+/// G.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<R> {
     /// The symmetric factor G of W̃ = G (1 + b nᵀ) G.
@@ -42,7 +44,8 @@ pub(super) struct Answer<R> {
     pub(super) tilt: Vec3<R>,
 }
 
-/// The scaling of Nesterov and Todd between forces and slacks of Coulomb's law: q, and of S and k the v with ρ(v) = 1 and the size t.
+/// The scaling of Nesterov and Todd between forces and slacks of Coulomb's law: q, and of S and k the v with ρ(v) = 1
+/// and the size t.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Scaling<R> {
@@ -88,8 +91,8 @@ impl<R: Real> Scaling<R> {
 }
 
 impl Structure {
-    /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in `relaxed` follow the
-    /// relaxed law.
+    /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in
+    /// `relaxed` follow the relaxed law.
     #[inline(always)]
     pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
@@ -114,8 +117,8 @@ impl Structure {
         }
     }
 
-    /// The displacement z that belongs to a contact's force η by the friction law, with the contact's own κ. Worlds in `relaxed` follow
-    /// the relaxed law.
+    /// The displacement z that belongs to a contact's force η by the friction law, with the contact's own κ. Worlds in
+    /// `relaxed` follow the relaxed law.
     #[inline(always)]
     pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);
@@ -134,7 +137,8 @@ impl Structure {
         }
     }
 
-    /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose status says so.
+    /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose
+    /// status says so.
     #[inline(always)]
     pub(crate) fn rates<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, d: Vec3<R>, status: R) -> Rates<R> {
         match self.friction {
@@ -152,8 +156,8 @@ impl Structure {
         }
     }
 
-    /// The vector-Jacobian product of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ, given the gradient e of f and W̃ᵀ M e; by the relaxed
-    /// law in worlds whose status says so.
+    /// The vector-Jacobian product of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ, given the gradient e of f
+    /// and W̃ᵀ M e; by the relaxed law in worlds whose status says so.
     #[inline(always)]
     pub(super) fn vjp<R: Real>(
         &self,
@@ -179,10 +183,11 @@ impl Structure {
 }
 
 impl<R: Real> Cone<R> {
-    /// [`Cone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M e. Gradients of the unit
-    /// normal are for its turning.
+    /// [`Cone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M e.
+    /// Gradients of the unit normal are for its turning.
     ///
-    /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n) for ṅ ⟂ n.
+    /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n)
+    /// for ṅ ⟂ n.
     #[inline(always)]
     fn vjp_by(&self, kappa: R, (eta, z): (Vec3<R>, Vec3<R>), d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
         let n = self.n;

@@ -49,7 +49,8 @@ impl Frictionless {
         Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv), factor })
     }
 
-    /// The frictionless problem from the momentum M v_f instead of v_f, for sizes that already fit. None if M is not positive definite.
+    /// The frictionless problem from the momentum M v_f instead of v_f, for sizes that already fit. None if M is not
+    /// positive definite.
     pub(crate) fn of_momentum(
         mass: DMatrix<f64>,
         momentum: &DVector<f64>,
@@ -61,8 +62,8 @@ impl Frictionless {
         Some(Self { mass, v_free, jacobian, bounds, dry, factor: Some(factor) })
     }
 
-    /// This problem with dry friction in the joints. `dry` is the largest impulse h · friction in each degree of freedom (nv), not
-    /// negative.
+    /// This problem with dry friction in the joints. `dry` is the largest impulse h · friction in each degree of
+    /// freedom (nv), not negative.
     ///
     /// # Errors
     /// If there is not exactly one number per degree of freedom.

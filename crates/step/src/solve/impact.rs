@@ -21,8 +21,8 @@ pub enum Method {
     /// The linear complementarity problem in Λ, by Lemke's pivoting, or by the dual program if rounding spoils the
     /// pivoting.
     Lemke,
-    /// Solves the linear complementarity problem by projected Gauss–Seidel sweeps. They converge slowly when contacts depend on each
-    /// other.
+    /// Solves the linear complementarity problem by projected Gauss–Seidel sweeps. They converge slowly when contacts
+    /// depend on each other.
     GaussSeidel {
         /// The most sweeps, 100 … 100,000.
         sweeps: usize,
@@ -38,8 +38,8 @@ pub struct Impact {
     pub impulse: DVector<f64>,
     /// Dry friction's impulse on each degree of freedom (nv), N·s or N·m·s.
     pub dry_impulse: DVector<f64>,
-    /// The outcome of the solve. Solved means that the residual is below 1e-9 of the problem's largest velocity. Numbers that are too
-    /// large to compute with are [`Status::BadInput`].
+    /// The outcome of the solve. Solved means that the residual is below 1e-9 of the problem's largest velocity.
+    /// Numbers that are too large to compute with are [`Status::BadInput`].
     pub status: Status,
     /// The number of iterations, pivots or sweeps.
     pub iterations: usize,
@@ -125,8 +125,9 @@ impl Frictionless {
         found
     }
 
-    /// The complementarity residual of the velocities that these impulses give: the largest |min(D_ii Λ_i, w_i)|, m/s. Where contacts
-    /// press against each other, velocities are small differences of terms that may be 10⁹ times as large.
+    /// The complementarity residual of the velocities that these impulses give: the largest |min(D_ii Λ_i, w_i)|, m/s.
+    /// Where contacts press against each other, velocities are small differences of terms that may be 10⁹ times as
+    /// large.
     fn missed(&self, contacts: &[usize], delassus: &Delassus, impulses: &DVector<f64>, slack: &DVector<f64>) -> f64 {
         let own = |k: usize| delassus.matrix[(k, k)] * impulses[k];
         largest(contacts.iter().enumerate().map(|(k, &i)| if own(k) < slack[i] { own(k) } else { slack[i] }))

@@ -2,13 +2,13 @@
 
 use fingertip_scene::Friction;
 
-/// What the rest of the step asks a friction law. What a law makes of a contact is in [`super::friction`], and how it is
-/// solved in [`super::stages`].
+/// What the rest of the step asks a friction law. What a law makes of a contact is in [`super::friction`], and how it
+/// is solved in [`super::stages`].
 pub(crate) trait Law: Copy {
     /// The number k in the normal force λ_n = k w/(κ φ) of a contact of weight w that is at rest at the gap φ.
     fn normal_force(self) -> f64;
-    /// The factor of friction coefficients where a contact that resists turning is split in two. By Coulomb's law each of them carries half of the
-    /// normal force, see [`with_twins`](super::Structure::with_twins).
+    /// The factor of friction coefficients where a contact that resists turning is split in two. By Coulomb's law each
+    /// of them carries half of the normal force, see [`with_twins`](super::Structure::with_twins).
     fn sharing(self) -> f64;
     /// Are tensors of single precision solved in it?
     fn has_single_precision(self) -> bool;

@@ -35,8 +35,8 @@ pub struct LcpSolution {
     pub z: DVector<f64>,
     /// w = M z + q.
     pub w: DVector<f64>,
-    /// The outcome of the solve. Solved means that the residual is below 1e-9 of the largest |q_i| and |s_i z_i|. Infeasible means that
-    /// Lemke's path ended on a ray.
+    /// The outcome of the solve. Solved means that the residual is below 1e-9 of the largest |q_i| and |s_i z_i|.
+    /// Infeasible means that Lemke's path ended on a ray.
     pub status: Status,
     /// The number of pivots or sweeps.
     pub iterations: usize,

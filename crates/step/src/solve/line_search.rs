@@ -28,8 +28,8 @@ struct Search<R: Real> {
 
 state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], states: [] });
 
-/// The step length α that approximately minimises the dual function along the Newton step, in worlds that are `far` from the solution;
-/// there the slope is −`decrement` at α = 0. It is 1 in the other worlds.
+/// The step length α that approximately minimises the dual function along the Newton step, in worlds that are `far`
+/// from the solution; there the slope is −`decrement` at α = 0. It is 1 in the other worlds.
 #[inline(always)]
 pub(super) fn line_search<R: Real>(
     s: &Structure,

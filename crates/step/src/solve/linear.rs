@@ -1,15 +1,16 @@
 //! The adjoint's linear system, solved to rounding accuracy.
 //!
-//! H y = δ̄ − Σ J̃ᵀ W M f̄ alone is not enough where contacts are stiff: W = F² may be 10¹⁸ times P, what rounding leaves of
-//! P in H is little, and so is what it leaves of J̃ y in the forces W (J̃ y + M f̄). With the forces F w as unknowns of their own,
+//! H y = δ̄ − Σ J̃ᵀ W M f̄ alone is not enough where contacts are stiff: W = F² may be 10¹⁸ times P, what rounding
+//! leaves of P in H is little, and so is what it leaves of J̃ y in the forces W (J̃ y + M f̄). With the forces F w as
+//! unknowns of their own,
 //!
 //! ```text
 //! P y + Σ J̃ᵀF w = δ̄        F (J̃ y + M f̄) − w = 0
 //! ```
 //!
-//! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H (iterative
-//! refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see
-//! [`super::friction`], and Hᵀ that of H.
+//! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H
+//! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction. By
+//! Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of H.
 
 use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};

@@ -1,7 +1,8 @@
 //! The log of a solve: for each iteration what was tried, and the iterate that it led to.
 //!
-//! Room for it is behind the rest of the solve's working memory, and only where a solve is to be logged. It is divided among the
-//! [phases](Phase) of a solve; each iteration of a phase takes the next row of its part. Only a lane of one world has a log.
+//! Room for it is behind the rest of the solve's working memory, and only where a solve is to be logged. It is divided
+//! among the [phases](Phase) of a solve; each iteration of a phase takes the next row of its part. Only a lane of one
+//! world has a log.
 
 use fingertip_lanes::lane::{Lane, Real, copy};
 use fingertip_lanes::program::{Group, Stage};
@@ -167,7 +168,8 @@ impl Logged {
         phases.filter(|phase| !phase.heads.is_empty()).collect()
     }
 
-    /// Puts the iterates, one per world, into the working memory as if they were solutions, each with its residual in the report.
+    /// Puts the iterates, one per world, into the working memory as if they were solutions, each with its residual in
+    /// the report.
     pub(crate) fn recall(&self, s: &Structure, at: &Places, group: &mut Group) {
         group.run(&Recall { s, at, of: self });
         refit(s, at, group);

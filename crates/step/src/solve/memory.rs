@@ -59,22 +59,27 @@ layout! {
         dry_states,
         /// The factor of P alone.
         factor_p,
-        /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of freedom.
+        /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of
+        /// freedom.
         pivot,
-        /// H = P + J̃ᵀWJ̃ in its sparsity pattern, or, in the leading rows, what is left of it without the private degrees of freedom; or
-        /// the factor of either.
+        /// H = P + J̃ᵀWJ̃ in its sparsity pattern, or, in the leading rows, what is left of it without the private
+        /// degrees of freedom; or the factor of either.
         h,
-        /// The upper triangle of H in the same pattern, where H is not symmetric. It and `slides` are for [`super::coulomb`].
+        /// The upper triangle of H in the same pattern, where H is not symmetric. It and `slides` are for
+        /// [`super::coulomb`].
         upper,
         slides,
-        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law or without friction.
+        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law or without
+        /// friction.
         kept,
         /// The displacement δ, in elimination order, as are `step` and `free`.
         delta,
         step,
-        /// The displacement that minimises the objective without contacts. The adjoint's linear system uses this room for its residual.
+        /// The displacement that minimises the objective without contacts. The adjoint's linear system uses this room
+        /// for its residual.
         free,
-        /// The report: [`super::Status::code`], iterations, residual, and the gap that slip opens where the status is unsettled.
+        /// The report: [`super::Status::code`], iterations, residual, and the gap that slip opens where the status is
+        /// unsettled.
         info,
         /// See [`super::log`].
         log,
@@ -88,7 +93,8 @@ layout! {
         force,
         /// Gradient of the joint limits' forces.
         limit,
-        /// Gradient of δ, in elimination order. The solve's adjoint replaces it by y of [`super::adjoint`]; −y is the gradient of g.
+        /// Gradient of δ, in elimination order. The solve's adjoint replaces it by y of [`super::adjoint`]; −y is the
+        /// gradient of g.
         y,
         screws,
         contacts,

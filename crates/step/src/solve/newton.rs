@@ -1,4 +1,5 @@
-//! One Newton step of the barrier solve: its linear system, with the contacts' private degrees of freedom eliminated in closed form.
+//! One Newton step of the barrier solve: its linear system, with the contacts' private degrees of freedom eliminated in
+//! closed form.
 //!
 //! With r₁ = P δ + g − J̃ᵀη and r₂ = ζ − 2 R η / (κ ρ(η)) the step solves
 //!
@@ -15,9 +16,9 @@
 //! ```
 //!
 //! so that what is left has the size of what the contacts share: an object and the hand's base. All is done in the
-//! coordinates of the cone's scaling F = W^½, see [`super::response`], where F r₂ = F ζ − n/h, h = √(κ/2), and the step's
-//! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
-//! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal, and so does that of dry friction ([`super::dry`]).
+//! coordinates of the cone's scaling F = W^½, see [`super::response`], where F r₂ = F ζ − n/h, h = √(κ/2), and the
+//! step's size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided contacts of one degree of
+//! freedom: their weight ½κη² comes on P's diagonal, and so does that of dry friction ([`super::dry`]).
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, zero};
@@ -34,7 +35,8 @@ use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
 
-/// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees of freedom.
+/// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees
+/// of freedom.
 #[inline(always)]
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
@@ -48,8 +50,8 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     }
 }
 
-/// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in range, P positive
-/// definite.
+/// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in
+/// range, P positive definite.
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
@@ -84,8 +86,9 @@ pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>],
     sum
 }
 
-/// Computes one Newton step: that of δ in `work.step`, those of forces in the contacts' and limits' states. Returns κ · decrement², and
-/// the step's size in the most affected contact's own measure, Δη · ∇²(−log ρ) Δη, which is no larger unless the contact fades.
+/// Computes one Newton step: that of δ in `work.step`, those of forces in the contacts' and limits' states. Returns κ ·
+/// decrement², and the step's size in the most affected contact's own measure, Δη · ∇²(−log ρ) Δη, which is no larger
+/// unless the contact fades.
 #[inline(always)]
 pub(super) fn step<R: Real>(
     s: &Structure,
@@ -154,7 +157,8 @@ pub(super) fn step<R: Real>(
     (decrement, change)
 }
 
-/// Begins a Newton step: writes the shared part of P to `work.h` and P δ + g to `work.step`, and adds the limits' parts to both.
+/// Begins a Newton step: writes the shared part of P to `work.h` and P δ + g to `work.step`, and adds the limits' parts
+/// to both.
 #[inline(always)]
 pub(super) fn begin<R: Real>(
     s: &Structure,
@@ -189,7 +193,8 @@ pub(super) fn begin<R: Real>(
     }
 }
 
-/// Ends a Newton step: solves for the private degrees of freedom in `work.step`, and computes the steps of the limits' forces.
+/// Ends a Newton step: solves for the private degrees of freedom in `work.step`, and computes the steps of the limits'
+/// forces.
 #[inline(always)]
 pub(super) fn end<R: Real>(
     s: &Structure,

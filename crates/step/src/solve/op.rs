@@ -25,8 +25,8 @@ use super::structure::Structure;
 pub(crate) enum Start {
     /// From the forces of a problem nearby (1 or B, [`Structure::n_eta`]), a warm start; or cold.
     Forces(Option<Tensor>),
-    /// From the problem's own answer, to differentiate it again without solving. The rows are those of the solved step, here δ, η and the
-    /// report ([`Report::row`]).
+    /// From the problem's own answer, to differentiate it again without solving. The rows are those of the solved step,
+    /// here δ, η and the report ([`Report::row`]).
     Answer(Tensor),
 }
 
@@ -100,8 +100,8 @@ impl Stage for Load<'_> {
         for near in to.near {
             *near = R::one();
         }
-        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted. Those in double
-        // precision stay as they are.
+        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
+        // Those in double precision stay as they are.
         for contact in to.contacts.chunks_exact_mut(CONTACT_OPERAND) {
             let n = [contact[0], contact[1], contact[2]];
             let square = dot(n, n);

@@ -1,4 +1,5 @@
-//! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is feasible.
+//! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is
+//! feasible.
 
 use fingertip_lanes::lane::{Mask, Precision, Real, Zip, clear, state};
 use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
@@ -22,9 +23,9 @@ pub(super) struct Certificate<R: Real> {
     pub(super) energy: R,
 }
 
-/// Computes the certificate of infeasibility of the present forces. For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ · η_n, hence ‖δ‖_P ≥
-/// −φ · η_n / ‖J̃ᵀη‖_P⁻¹. All is computed from forces scaled to a largest component of 1: where the dual is unbounded they grow beyond
-/// what rounding leaves of δ.
+/// Computes the certificate of infeasibility of the present forces. For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ ·
+/// η_n, hence ‖δ‖_P ≥ −φ · η_n / ‖J̃ᵀη‖_P⁻¹. All is computed from forces scaled to a largest component of 1: where the
+/// dual is unbounded they grow beyond what rounding leaves of δ.
 ///
 /// Overwrites `work.step`.
 #[inline(always)]
@@ -90,8 +91,8 @@ pub(super) fn tolerance<R: Real>(s: &Structure) -> f64 {
 /// Rounding error of a slack, in units in the last place of the lengths that it is the sum of.
 const ROUNDING: f64 = 16.0;
 
-/// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps it inside its
-/// cone.
+/// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps
+/// it inside its cone.
 #[inline(always)]
 pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let unit = R::splat(R::precision().epsilon());
@@ -145,10 +146,10 @@ pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mu
 /// Relative residual of the optimality conditions, from 0 to 1, the larger of
 ///
 /// - ‖r₁‖∞ over its largest term,
-/// - the contacts' errors e = √(κ r₂ᵀ W r₂), each relative to the slack: ‖r₂‖ / ‖ζ‖ in the cone's own metric. A slack is a sum of
-///   lengths ℓ and has no more digits than they leave it, one that belongs to a force has no more than the force near the
-///   boundary of its cone: as much of e as a rounding of length x explains, e x / ‖r₂‖, counts for the [`tolerance`] at most,
-///   e / (1 + e x / (‖r₂‖ · tolerance)).
+/// - the contacts' errors e = √(κ r₂ᵀ W r₂), each relative to the slack: ‖r₂‖ / ‖ζ‖ in the cone's own metric. A slack
+///   is a sum of lengths ℓ and has no more digits than they leave it, one that belongs to a force has no more than the
+///   force near the boundary of its cone: as much of e as a rounding of length x explains, e x / ‖r₂‖, counts for the
+///   [`tolerance`] at most, e / (1 + e x / (‖r₂‖ · tolerance)).
 ///
 /// - the errors of the forces of dry friction, each relative to the largest that it can be.
 ///

@@ -1,7 +1,7 @@
-//! Which groups of contacts have one with a weight. Of a hand whose links may touch each other nearly all contacts, tens of thousands, are
-//! far apart and have none. What passes over contacts need not look at them: it goes through [`present`]. For a problem's contacts, `near`
-//! is 0 for groups that are known to have no weight in any world of the lane before they are looked at: of their numbers only μ and weight
-//! are set.
+//! Which groups of contacts have one with a weight. Of a hand whose links may touch each other nearly all contacts,
+//! tens of thousands, are far apart and have none. What passes over contacts need not look at them: it goes through
+//! [`present`]. For a problem's contacts, `near` is 0 for groups that are known to have no weight in any world of the
+//! lane before they are looked at: of their numbers only μ and weight are set.
 
 use fingertip_lanes::lane::{Pairs, Parts, Real, Zip};
 
@@ -31,7 +31,8 @@ pub(super) fn find<R: Real>(s: &Structure, (near, contacts): (&[R], &[R]), prese
     }
 }
 
-/// [`Real::parts`] of what belongs to contacts, one item each, but for those of groups without weight in every world of the lane.
+/// [`Real::parts`] of what belongs to contacts, one item each, but for those of groups without weight in every world of
+/// the lane.
 #[inline(always)]
 pub(crate) fn present<'a, R: Real, I: IntoIterator>(
     s: &'a Structure,

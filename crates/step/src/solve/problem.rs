@@ -1,4 +1,5 @@
-//! Parts of a contact problem that the iteration and the adjoint share: the Jacobian J̃, products with it, and H = P + J̃ᵀWJ̃.
+//! Parts of a contact problem that the iteration and the adjoint share: the Jacobian J̃, products with it, and H = P +
+//! J̃ᵀWJ̃.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
@@ -26,7 +27,8 @@ pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
-/// The motion that one screw gives a contact, at the witness point on the screw's side: see [`Slip`]. The caller subtracts A's.
+/// The motion that one screw gives a contact, at the witness point on the screw's side: see [`Slip`]. The caller
+/// subtracts A's.
 #[inline(always)]
 pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
     let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
@@ -37,8 +39,8 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
     }
 }
 
-/// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those of a contact
-/// without weight, but by Coulomb's law.
+/// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those
+/// of a contact without weight, but by Coulomb's law.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, presence: &[R], columns: &mut [Vec3<R>]) {
     for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
@@ -218,8 +220,8 @@ fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[
     }
 }
 
-/// P + J̃ᵀW̃J̃ at η and δ, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
-/// mask follow the relaxed law.
+/// P + J̃ᵀW̃J̃ at η and δ, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in
+/// the mask follow the relaxed law.
 #[inline(always)]
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,

@@ -7,8 +7,8 @@ use clarabel::solver::{
 };
 use nalgebra::{DMatrix, DVector};
 
-/// A quadratic program with cones: min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A
-/// x, for each [`CONE`] of the last ones.
+/// A quadratic program with cones: min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and
+/// ‖s_t‖ ≤ s_1, s = b − A x, for each [`CONE`] of the last ones.
 #[derive(Clone)]
 pub struct Program {
     /// P (n, n), symmetric and positive semidefinite.
@@ -27,7 +27,8 @@ pub struct Program {
     pub accuracy: Accuracy,
 }
 
-/// Tolerance on the duality gap and on feasibility for an accuracy. For [`Accuracy::Fine`] linear systems are also refined.
+/// Tolerance on the duality gap and on feasibility for an accuracy. For [`Accuracy::Fine`] linear systems are also
+/// refined.
 fn tolerance(accuracy: Accuracy) -> f64 {
     match accuracy {
         Accuracy::Rough => 1e-5,

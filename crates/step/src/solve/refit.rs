@@ -9,8 +9,8 @@ use super::memory::Places;
 use super::status::{RELAXED, Status, is_among};
 use super::structure::Structure;
 
-/// Scales the friction coefficients of contacts in worlds whose status is one of several. The report is in the working memory, and the
-/// contacts are as the step has assembled them.
+/// Scales the friction coefficients of contacts in worlds whose status is one of several. The report is in the working
+/// memory, and the contacts are as the step has assembled them.
 pub(super) struct Refit<'a> {
     structure: &'a Structure,
     at: &'a Places,
@@ -27,8 +27,8 @@ impl<'a> Refit<'a> {
         Self { structure, at, twins: false, by: 0.0, statuses: [status; 2] }
     }
 
-    /// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer although the law is
-    /// Coulomb's: see [`Structure::with_twins`].
+    /// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer
+    /// although the law is Coulomb's: see [`Structure::with_twins`].
     pub(super) fn untwinned(structure: &'a Structure, at: &'a Places) -> Self {
         Self { structure, at, twins: true, by: 0.5, statuses: RELAXED }
     }

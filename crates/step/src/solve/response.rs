@@ -1,4 +1,5 @@
-//! The response A = (W⁻¹ + D)⁻¹ of a contact's force to a displacement, once the contact's private degrees of freedom are eliminated.
+//! The response A = (W⁻¹ + D)⁻¹ of a contact's force to a displacement, once the contact's private degrees of freedom
+//! are eliminated.
 //!
 //! W = F² with the symmetric scaling F of the cone, see [`super::cone::Cone::scaling`]; with their compliance D
 //!

@@ -15,8 +15,8 @@ pub struct Solution {
     pub delta: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N. Differentiable.
     pub force: Tensor,
-    /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Forces of dry friction follow, of either sign.
-    /// Differentiable.
+    /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Forces of dry friction
+    /// follow, of either sign. Differentiable.
     pub limit_force: Tensor,
     /// The solver's scaled forces (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
     pub warm: Tensor,
@@ -73,7 +73,8 @@ impl Report {
             by_step.iter_mut().enumerate().for_each(|(t, to)| of_step(&numbers, t, to));
             return Ok(by_step);
         }
-        // Memory that is as large as all of them comes from the system anew each time, which takes longer than to fill it.
+        // Memory that is as large as all of them comes from the system anew each time, which takes longer than to fill
+        // it.
         let at_once = (MANY / width).max(1);
         for first in (0..worlds).step_by(at_once) {
             let part = info.narrow(0, first, at_once.min(worlds - first))?;

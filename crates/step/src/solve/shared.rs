@@ -1,7 +1,7 @@
 //! The part of H that contacts share, and of its right-hand side.
 //!
-//! The contacts of a hand with one object mostly see the same few degrees of freedom, the leading and dense rows of H. For the
-//! sizes of a ball and of a free body, alone or in a hand on one joint, loops are unrolled.
+//! The contacts of a hand with one object mostly see the same few degrees of freedom, the leading and dense rows of H.
+//! For the sizes of a ball and of a free body, alone or in a hand on one joint, loops are unrolled.
 
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip, inlined};
@@ -66,7 +66,8 @@ pub(super) fn weighed<R: Real>(contact: &ContactColumns, response: &Response<R>,
     if contact.is_rigid() { x } else { response.weighed(x) }
 }
 
-/// h_ab += `left`(v_a) · v_b, where `entries` says that the lower triangle is. Two rows go together, to read each v once.
+/// h_ab += `left`(v_a) · v_b, where `entries` says that the lower triangle is. Two rows go together, to read each v
+/// once.
 #[inline(always)]
 pub(super) fn add_products<R: Real>(
     v: &[Vec3<R>],
@@ -113,7 +114,8 @@ fn add_leading<R: Real, const N: usize>(
     }
 }
 
-/// M += J̃_sᵀ up downᵀ J̃_s of a contact, for an M whose lower triangle is in `h`; in `upper` what the upper one has beside it.
+/// M += J̃_sᵀ up downᵀ J̃_s of a contact, for an M whose lower triangle is in `h`; in `upper` what the upper one has
+/// beside it.
 #[inline(always)]
 pub(super) fn add_tilt<R: Real>(
     contact: &ContactColumns,

@@ -13,7 +13,8 @@ pub(super) struct Slide<R> {
     pub(super) scaling: Scaling<R>,
     /// The slack s_n of the normal gap.
     pub(super) gap: R,
-    /// The vectors x (`up`) and y (`down`) of the rank-one part x yᵀ of the unsymmetric response: see [`super::coulomb`].
+    /// The vectors x (`up`) and y (`down`) of the rank-one part x yᵀ of the unsymmetric response: see
+    /// [`super::coulomb`].
     pub(super) up: Vec3<R>,
     pub(super) down: Vec3<R>,
     /// The change of the scaled displacement z in the step.

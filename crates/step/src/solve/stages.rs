@@ -21,7 +21,8 @@ use super::refit::Refit;
 use super::status::{Accuracy, Status, is, is_relaxed};
 use super::structure::Structure;
 
-/// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working memory.
+/// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working
+/// memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Solve<'a> {
     pub(crate) structure: &'a Structure,
@@ -57,8 +58,8 @@ impl Solve<'_> {
     }
 }
 
-/// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled, and again with their gaps opened;
-/// or, without friction, of those that have no solution with it.
+/// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled, and again with
+/// their gaps opened; or, without friction, of those that have no solution with it.
 struct Relaxed<'a> {
     of: Solve<'a>,
     phase: Phase,
@@ -188,7 +189,8 @@ impl Stage for Factor<'_> {
     }
 }
 
-/// The solve's adjoint, after [`Factor`]: from the gradients of the results to those of the operands; zeros in worlds without a solution.
+/// The solve's adjoint, after [`Factor`]: from the gradients of the results to those of the operands; zeros in worlds
+/// without a solution.
 pub(crate) struct Pull<'a> {
     pub(crate) structure: &'a Structure,
     pub(crate) at: &'a Places,

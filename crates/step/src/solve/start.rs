@@ -13,16 +13,16 @@ use super::presence::present;
 use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
 
-/// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
-/// move a penetrating contact, and its first force is finite all the same.
+/// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing
+/// may move a penetrating contact, and its first force is finite all the same.
 const LEAST_COMPLIANCE: f64 = 1e-9;
 /// Largest misfit of a contact that keeps its force when others start anew.
 const KEPT: f64 = 100.0;
-/// Contacts start anew with the geometric mean of κ and this, 1/J: the stiffer they are, the less does the root of each alone
-/// say.
+/// Contacts start anew with the geometric mean of κ and this, 1/J: the stiffer they are, the less does the root of each
+/// alone say.
 const SOFT_KAPPA: f64 = 1000.0;
-/// A slack is more than what belongs to its force, by this part of what it is off from the actual: where all are tiny and wrong,
-/// steps are.
+/// A slack is more than what belongs to its force, by this part of what it is off from the actual: where all are tiny
+/// and wrong, steps are.
 const LIFT: f64 = 0.03;
 
 /// The positive root of λ (d λ + c) = 2/κ, in the form that is stable for either sign of c.
@@ -33,7 +33,8 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
     R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
 }
 
-/// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At least `least`.
+/// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At
+/// least `least`.
 #[inline(always)]
 fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
     let mut d = least;
@@ -53,8 +54,8 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
     stiffest.scale(LEAST_COMPLIANCE)
 }
 
-/// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start anew, of each
-/// contact alone. Returns the worlds with one or more of the latter.
+/// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start
+/// anew, of each contact alone. Returns the worlds with one or more of the latter.
 #[inline(always)]
 pub(super) fn start<R: Real>(
     s: &Structure,
@@ -117,8 +118,8 @@ pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
     (kappa * R::splat(SOFT_KAPPA)).sqrt()
 }
 
-/// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each alone, from
-/// the gap that the others' forces leave it, with a κ that is soft; all get a slack.
+/// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each
+/// alone, from the gap that the others' forces leave it, with a κ that is soft; all get a slack.
 #[inline(always)]
 pub(super) fn renew<R: Real>(
     s: &Structure,
@@ -230,8 +231,8 @@ pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
     largest[0].max(largest[1]).max(largest[2].max(largest[3])).gt(R::zero())
 }
 
-/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given none at
-/// all: forces of zero mean the same as no forces.
+/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given
+/// none at all: forces of zero mean the same as no forces.
 #[inline(always)]
 fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut lacking = are_given(problem).not();
@@ -254,8 +255,8 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
     lacking
 }
 
-/// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap after
-/// the free motion.
+/// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap
+/// after the free motion.
 #[inline(always)]
 pub(super) fn start_again<R: Real>(
     s: &Structure,

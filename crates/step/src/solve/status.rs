@@ -15,13 +15,13 @@ pub enum Accuracy {
 /// The outcome of one world's contact solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The minimiser was found: the relative residual is at most [`Settings::tolerance`](super::Settings::tolerance), by default 1e-8.
-    /// In single precision that is 1e-3 at least.
+    /// The minimiser was found: the relative residual is at most [`Settings::tolerance`](super::Settings::tolerance),
+    /// by default 1e-8. In single precision that is 1e-3 at least.
     Solved,
     /// The iteration reached its limit, or the limit of rounding, before it had converged. The residual says how far it
     /// is from the minimiser. δ and λ are the last iterate, which is inside the cones up to rounding. They are zero if
-    /// the iteration left the cones or the range of numbers. In scenes with Coulomb's law this, too, is the relaxed law's
-    /// iterate.
+    /// the iteration left the cones or the range of numbers. In scenes with Coulomb's law this, too, is the relaxed
+    /// law's iterate.
     ///
     /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. From κ s λ = 5 × 10¹⁴ on,
     /// double precision cannot tell it from a force outside, and cannot resolve the stiffness across the slip. The
@@ -30,8 +30,8 @@ pub enum Status {
     /// The iteration for Coulomb's law found no answer; δ and λ are those of the relaxed law. Scenes with the relaxed
     /// law never have this status.
     Unsettled,
-    /// No δ satisfies the contacts with friction, as where a body has been pressed deep between two others; δ and λ are those of the
-    /// relaxed law without friction, by which it gets out.
+    /// No δ satisfies the contacts with friction, as where a body has been pressed deep between two others; δ and λ are
+    /// those of the relaxed law without friction, by which it gets out.
     Frictionless,
     /// No δ satisfies the contacts and limits, or none within reach, even without friction. δ = 0 and λ = 0.
     Infeasible,
@@ -52,7 +52,8 @@ impl Status {
         }
     }
 
-    /// The status with this number in rows of reports: 0 solved and so on, in the order of the variants; any other number is bad input.
+    /// The status with this number in rows of reports: 0 solved and so on, in the order of the variants; any other
+    /// number is bad input.
     pub fn from_code(code: f64) -> Self {
         match code {
             0.0 => Self::Solved,
@@ -89,8 +90,9 @@ pub(super) fn is_among<R: Real>([first, last]: [Status; 2], code: R) -> R::Mask 
     code.gt(R::splat(first.code() - 0.5)).and(code.lt(R::splat(last.code() + 0.5)))
 }
 
-/// The first and the last status under which the answer is that of the relaxed law although the scene's is Coulomb's. That law's
-/// iteration may have reached its limit, too: Coulomb's own ends with an answer or without one. Without friction both laws are one.
+/// The first and the last status under which the answer is that of the relaxed law although the scene's is Coulomb's.
+/// That law's iteration may have reached its limit, too: Coulomb's own ends with an answer or without one. Without
+/// friction both laws are one.
 pub(super) const RELAXED: [Status; 2] = [Status::IterationLimit, Status::Frictionless];
 
 /// Is the status among the [`RELAXED`] ones?

@@ -81,20 +81,23 @@ pub(crate) struct ContactColumns {
     pub(crate) dofs: Vec<usize>,
     /// Number of slots of shared degrees of freedom, which come first.
     pub(crate) n_shared: usize,
-    /// `n_shared` if the contact's shared degrees of freedom are the leading rows of H and all of these are coupled, else 0.
+    /// `n_shared` if the contact's shared degrees of freedom are the leading rows of H and all of these are coupled,
+    /// else 0.
     pub(crate) n_leading: usize,
     /// Places of the private degrees of freedom.
     pub(crate) private: Range<usize>,
     /// Do the contact's private degrees of freedom have limits or dry friction?
     pub(crate) limited: bool,
     pub(crate) slip: Slip,
-    /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
+    /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at
+    /// p_A.
     pub(crate) columns: Vec<(usize, usize, bool)>,
     /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
     pub(crate) entries: Vec<usize>,
 }
 
-/// Kinematic paths of a contact's two sides: the (screw, degree of freedom) pairs that move side A and side B, from the root down.
+/// Kinematic paths of a contact's two sides: the (screw, degree of freedom) pairs that move side A and side B, from the
+/// root down.
 #[derive(Clone, Debug, Default)]
 pub struct ContactPaths {
     /// Screws that move side A, with their degrees of freedom.
@@ -128,9 +131,9 @@ impl Structure {
         }
     }
 
-    /// The structure of problems with `nv` degrees of freedom moved by `ns` screws, with these entries (row, column) of P
-    /// (each off-diagonal pair once; the whole diagonal must be there), contacts and limits (degree of freedom, sign of
-    /// the gap's slope).
+    /// The structure of problems with `nv` degrees of freedom moved by `ns` screws, with these entries (row, column) of
+    /// P (each off-diagonal pair once; the whole diagonal must be there), contacts and limits (degree of freedom, sign
+    /// of the gap's slope).
     pub fn new(
         nv: usize,
         ns: usize,
@@ -236,16 +239,17 @@ impl Structure {
         Self { settings, kernels: Kernels::default(), ..self }
     }
 
-    /// This structure with twins: pairs of contacts that carry one normal force together, `twins` being the contacts of all pairs. By
-    /// Coulomb's law each of two carries half of the force, and problems have twice the friction coefficients. The relaxed law shares the
-    /// force freely, so a world that falls back on it is solved with the coefficients themselves.
+    /// This structure with twins: pairs of contacts that carry one normal force together, `twins` being the contacts of
+    /// all pairs. By Coulomb's law each of two carries half of the force, and problems have twice the friction
+    /// coefficients. The relaxed law shares the force freely, so a world that falls back on it is solved with the
+    /// coefficients themselves.
     pub fn with_twins(self, twins: Vec<usize>) -> Self {
         let twins = if self.friction.sharing() > 1.0 { twins } else { Vec::new() };
         Self { twins, kernels: Kernels::default(), ..self }
     }
 
-    /// This structure with contacts that belong together, as the contacts of two bodies do: the lengths of all groups, one after the other.
-    /// Groups of which no contact has weight cost next to nothing.
+    /// This structure with contacts that belong together, as the contacts of two bodies do: the lengths of all groups,
+    /// one after the other. Groups of which no contact has weight cost next to nothing.
     ///
     /// # Panics
     /// If they are not as many as there are contacts.
@@ -259,7 +263,8 @@ impl Structure {
         self.contacts.len()
     }
 
-    /// The number of joint limits, counting lower and upper ones separately, and of degrees of freedom with dry friction.
+    /// The number of joint limits, counting lower and upper ones separately, and of degrees of freedom with dry
+    /// friction.
     pub fn nl(&self) -> usize {
         self.limits.len()
     }
@@ -286,7 +291,8 @@ impl Structure {
         self.n_limits..self.limits.len()
     }
 
-    /// Length of the solver's forces: three numbers per contact, one per limit and per degree of freedom with dry friction.
+    /// Length of the solver's forces: three numbers per contact, one per limit and per degree of freedom with dry
+    /// friction.
     pub(crate) fn n_eta(&self) -> usize {
         3 * self.nc() + self.nl()
     }
@@ -388,7 +394,8 @@ mod tests {
         let contacts: Vec<_> = (0..5).map(path).collect();
         let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();
         let structure = Structure::new(24, 24, &diagonal, &contacts, &[]);
-        // The diagonal, five blocks of 4 (6 beside it each), coupled to a root block of 4 (16 each), which is dense (6).
+        // The diagonal, five blocks of 4 (6 beside it each), coupled to a root block of 4 (16 each), which is dense
+        // (6).
         assert_eq!(structure.factor_h.n_entries(), 24 + 5 * (6 + 16) + 6);
         assert_eq!(structure.factor_p.n_entries(), 24);
     }

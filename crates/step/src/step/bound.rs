@@ -28,7 +28,8 @@ impl Bound {
         }
     }
 
-    /// The factors [a, b] by which a contact's gap φ enters its bound l: −h l = a φ where φ ≥ 0, and b φ where the bodies penetrate.
+    /// The factors [a, b] by which a contact's gap φ enters its bound l: −h l = a φ where φ ≥ 0, and b φ where the
+    /// bodies penetrate.
     #[inline(always)]
     pub(super) fn contact_slopes(self) -> [f64; 2] {
         match self {
@@ -37,7 +38,8 @@ impl Bound {
         }
     }
 
-    /// The factors [a, b] by which a joint limit's gap φ enters its bound l: −h l = a φ where φ ≥ 0, and b φ where the limit is exceeded.
+    /// The factors [a, b] by which a joint limit's gap φ enters its bound l: −h l = a φ where φ ≥ 0, and b φ where the
+    /// limit is exceeded.
     #[inline(always)]
     pub(super) fn limit_slopes(self) -> [f64; 2] {
         match self {

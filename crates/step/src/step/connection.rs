@@ -1,8 +1,8 @@
 //! Springs that hold two points of links together: what they put into P and g.
 //!
-//! A connection of stiffness k has the energy ½ k ‖r + J δ‖², with r = p_B − p_A between its points and J the velocities of r at unit
-//! rates. It adds k JᵀJ to P and k Jᵀr to g: a Gauss–Newton step, repeated in every step of the simulation. What moves both points as one
-//! body does not count.
+//! A connection of stiffness k has the energy ½ k ‖r + J δ‖², with r = p_B − p_A between its points and J the
+//! velocities of r at unit rates. It adds k JᵀJ to P and k Jᵀr to g: a Gauss–Newton step, repeated in every step of the
+//! simulation. What moves both points as one body does not count.
 
 use crate::kinematics::{POSE, Pose, SCREW, Tree};
 use fingertip_lanes::lane::Real;
@@ -40,8 +40,8 @@ pub(super) fn paths(tree: &Tree) -> impl Iterator<Item = [Vec<usize>; 2]> {
 }
 
 impl ConnectionTables {
-    /// The tables of a forest, its points' frames being behind those of so many shapes and its screws at the offset `screws`. `entry` gives the
-    /// place of an entry (i, j) of P.
+    /// The tables of a forest, its points' frames being behind those of so many shapes and its screws at the offset
+    /// `screws`. `entry` gives the place of an entry (i, j) of P.
     pub(super) fn new(
         tree: &Tree,
         n_shapes: usize,
@@ -108,7 +108,8 @@ impl ConnectionTables {
         }
     }
 
-    /// Adds to the gradients of the kinematics' results and the stiffnesses, from those of P and of the generalised force −k Jᵀr.
+    /// Adds to the gradients of the kinematics' results and the stiffnesses, from those of P and of the generalised
+    /// force −k Jᵀr.
     #[inline(always)]
     pub(super) fn vjp<R: Real>(
         &self,

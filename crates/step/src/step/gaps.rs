@@ -9,8 +9,8 @@ use crate::tensor::operation::{Function, Signature};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear};
 use fingertip_lanes::vector::{Vec3, add, add_vec3, axpy, cross, dot, scale, vec3_at, zero};
 
-/// For contact i, the offset of the witness point on B (`b`) or on A in the row of contact geometry, and the sign (+1 for B, −1 for A)
-/// with which that side's motion counts in the relative motion.
+/// For contact i, the offset of the witness point on B (`b`) or on A in the row of contact geometry, and the sign (+1
+/// for B, −1 for A) with which that side's motion counts in the relative motion.
 #[inline(always)]
 fn side(i: usize, b: bool) -> (usize, f64) {
     if b { (GEOMETRY * i + 6, 1.0) } else { (GEOMETRY * i + 3, -1.0) }
@@ -23,7 +23,8 @@ fn motion<R: Real>(screws: &[R], screw: usize, point: Vec3<R>) -> [Vec3<R>; 2] {
     [omega, add(vec3_at(screws, SCREW * screw + 3), cross(omega, point))]
 }
 
-/// The gap ν_n = φ + n · J δ that the step leaves at contact i, from the contacts' geometry, the screws, and δ in elimination order.
+/// The gap ν_n = φ + n · J δ that the step leaves at contact i, from the contacts' geometry, the screws, and δ in
+/// elimination order.
 #[inline(always)]
 pub(super) fn gap<R: Real>(s: &Structure, i: usize, [geometry, screws, delta]: [&[R]; 3]) -> R {
     let mut moved = zero();
@@ -35,7 +36,8 @@ pub(super) fn gap<R: Real>(s: &Structure, i: usize, [geometry, screws, delta]: [
     geometry[GEOMETRY * i + 9] + dot(vec3_at(geometry, GEOMETRY * i), moved)
 }
 
-/// The vector-Jacobian product (vjp) of `gap`: adds to the gradients of geometry, screws and δ, given the gradient of the gap.
+/// The vector-Jacobian product (vjp) of `gap`: adds to the gradients of geometry, screws and δ, given the gradient of
+/// the gap.
 #[inline(always)]
 fn vjp_gap<R: Real>(
     s: &Structure,

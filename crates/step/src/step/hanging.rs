@@ -1,5 +1,5 @@
-//! The stiffness of bodies that hang from their contacts: see [`crate::contact::lanes::hanging`]. It is added to P as that of
-//! [rolling](super::rolling).
+//! The stiffness of bodies that hang from their contacts: see [`crate::contact::lanes::hanging`]. It is added to P as
+//! that of [rolling](super::rolling).
 
 use crate::contact::lanes::hanging::{self, BODY, CONTACT, OF_BODY, OF_CONTACT, SUMS};
 use crate::model::Model;

@@ -8,8 +8,8 @@ use fingertip_lanes::lane::{Real, Zip};
 /// Degree of freedom of each limit and the sign of its gap's slope.
 pub(super) type LimitDofs = Vec<(usize, f64)>;
 
-/// Joint limits of a model as tables: for each the gap of a coordinate to one end of its range. Where joints have dry friction in the
-/// step, its largest forces follow.
+/// Joint limits of a model as tables: for each the gap of a coordinate to one end of its range. Where joints have dry
+/// friction in the step, its largest forces follow.
 #[derive(Clone, Debug)]
 pub(super) struct LimitTables {
     limits: Vec<Limit>,
@@ -40,8 +40,8 @@ impl LimitTables {
         (Arc::new(Self { limits, dry: Vec::new() }), dofs)
     }
 
-    /// The tables with the dry friction of the quasi-dynamic step, and what [`LimitTables::new`] gives besides; then the degrees of freedom
-    /// with dry friction.
+    /// The tables with the dry friction of the quasi-dynamic step, and what [`LimitTables::new`] gives besides; then
+    /// the degrees of freedom with dry friction.
     pub(super) fn with_dry_friction(model: &Model) -> (Arc<Self>, LimitDofs, Vec<usize>) {
         let (limits, dofs) = Self::new(model);
         let (dry_dofs, dry) = model.tree.dry_friction(model.params.joint_friction).into_iter().unzip();

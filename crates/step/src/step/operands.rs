@@ -1,5 +1,5 @@
-//! The solver's input from a model's contacts, for every kind of step: kinematic paths of both sides, shape poses, barrier weights,
-//! friction.
+//! The solver's input from a model's contacts, for every kind of step: kinematic paths of both sides, shape poses,
+//! barrier weights, friction.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use fingertip_scene::Shape;
 
 use super::torsion::{Torsion, slips};
 
-/// For each contact of the solver, the screws and degrees of freedom that move its sides A and B, and the motion that its friction
-/// resists.
+/// For each contact of the solver, the screws and degrees of freedom that move its sides A and B, and the motion that
+/// its friction resists.
 pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     let tree = &model.tree;
     let path = |shape: usize| -> Vec<(usize, usize)> {
@@ -52,7 +52,8 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
     }
 }
 
-/// The solver's input for a model's contacts apart from their geometry: barrier weights, friction coefficients and torsional twins.
+/// The solver's input for a model's contacts apart from their geometry: barrier weights, friction coefficients and
+/// torsional twins.
 #[derive(Debug)]
 pub(super) struct ContactTables {
     /// Index of the pair of shapes of each contact.
@@ -80,13 +81,15 @@ impl ContactTables {
         })
     }
 
-    /// Weight of the barrier of a contact with this φ, and its derivative. Contacts that a pair has room for but not now have none.
+    /// Weight of the barrier of a contact with this φ, and its derivative. Contacts that a pair has room for but not
+    /// now have none.
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, contact: usize, phi: R) -> (R, R) {
         self.windows[contact].weight(phi)
     }
 
-    /// Completes the solver's contacts in place: adds μ, and splits each contact with torsional friction into two twins.
+    /// Completes the solver's contacts in place: adds μ, and splits each contact with torsional friction into two
+    /// twins.
     #[inline(always)]
     pub(super) fn complete<R: Real>(&self, [mu, torsion]: [&[R]; 2], contacts: &mut [R]) {
         for (c, &pair) in R::parts(self.pairs.iter().enumerate()) {
@@ -95,8 +98,8 @@ impl ContactTables {
         self.torsion.split(torsion, contacts);
     }
 
-    /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the coefficients of
-    /// friction, to which they are added.
+    /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the
+    /// coefficients of friction, to which they are added.
     #[inline(always)]
     pub(super) fn vjp_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
         self.torsion.vjp_split(torsion, contacts);
@@ -110,8 +113,8 @@ impl ContactTables {
         phi.apply_op1(Operation::rowwise(Weights(self.clone()), &self.kernels))
     }
 
-    /// Geometry and weight of each contact (B, 11 nc): gaps (the problem's φ) and weights, of which each contact has its part, are
-    /// (B, nc).
+    /// Geometry and weight of each contact (B, 11 nc): gaps (the problem's φ) and weights, of which each contact has
+    /// its part, are (B, nc).
     pub(super) fn placed(contacts: &Contacts, gap: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
         let weight = match part {
@@ -192,8 +195,8 @@ impl Function<3> for Complete {
     }
 }
 
-/// Is a configuration finite and in range, with quaternions, which start at these places, that have a length: zero has none, and a
-/// subnormal number has lost its direction?
+/// Is a configuration finite and in range, with quaternions, which start at these places, that have a length: zero has
+/// none, and a subnormal number has lost its direction?
 #[inline(always)]
 pub(super) fn is_usable<R: Real>(q: &[R], quaternions: &[usize]) -> R::Mask {
     let mut sum = R::zero();
@@ -251,7 +254,8 @@ impl Function<1> for UsableState {
     fn vjp<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], _: &[R], _: [&mut [R]; 1]) {}
 }
 
-/// The mask (B, 1) of worlds with a nonzero number, or none if that is every world. Only this question is copied to the host.
+/// The mask (B, 1) of worlds with a nonzero number, or none if that is every world. Only this question is copied to the
+/// host.
 pub(super) fn mask(worlds: &Tensor) -> Result<Option<Tensor>> {
     let mask = worlds.detach().ne(0.0)?;
     let is_all = mask.flatten_all()?.to_vec1::<u8>()?.iter().all(|&good| good != 0);

@@ -1,12 +1,12 @@
 //! The problem of a quasi-dynamic step: P, g and the gaps to the joint limits, from q, u, the bodies' poses and the
 //! parameters.
 //!
-//! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has K c cᵀ in P and
-//! g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. With `effort_limits` the force K (u − cᵀq) is bounded.
-//! A joint's own spring is one more of these, with its
-//! rest in place of u; damping d adds d/h to P, and armature a adds ε a/h²; [connections](super::connection) come last. For two degrees of freedom i and j
-//! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
-//! angular velocity at unit rate:
+//! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). A command that pulls a tendon has
+//! K c cᵀ in P and g = −(c K (u − cᵀq) + τ), c being 1 for its own joint and the ratios of the others. With
+//! `effort_limits` the force K (u − cᵀq) is bounded. A joint's own spring is one more of these, with its rest in place
+//! of u; damping d adds d/h to P, and armature a adds ε a/h²; [connections](super::connection) come last. For two
+//! degrees of freedom i and j without a command, sum over the bodies b that both move. With v and ω the velocity of b's
+//! centre of mass and its angular velocity at unit rate:
 //!
 //! ```text
 //! P_ij = ε/h² M_ij        M_ij = Σ_b m vᵢ · vⱼ + ωᵢ · I ωⱼ        g_i = −(τ_i + Σ_b m g · vᵢ)
@@ -37,10 +37,12 @@ use super::strand::{Entries, Strand};
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
 pub(super) const MOTION: usize = 6;
 
-/// Tables to assemble the quasi-dynamic step's P and g: which bodies' masses act on which degrees of freedom, and which are commanded.
+/// Tables to assemble the quasi-dynamic step's P and g: which bodies' masses act on which degrees of freedom, and which
+/// are commanded.
 #[derive(Debug)]
 pub(super) struct ProblemTables {
-    /// Entries (i, j), j ≤ i, of P that can be nonzero, as degrees of freedom: those of M, its diagonal first, then the stiffnesses.
+    /// Entries (i, j), j ≤ i, of P that can be nonzero, as degrees of freedom: those of M, its diagonal first, then the
+    /// stiffnesses.
     pub(super) entries: Vec<(usize, usize)>,
     /// The degrees of freedom without command.
     free: Vec<usize>,
@@ -68,7 +70,8 @@ pub(super) struct ProblemTables {
 }
 
 impl ProblemTables {
-    /// Tables without inertia, springs, damping and commands, for the second-order step, which assembles its own P and g. Joint limits are kept.
+    /// Tables without inertia, springs, damping and commands, for the second-order step, which assembles its own P and
+    /// g. Joint limits are kept.
     pub(super) fn nothing(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
         let (entries, free, incidences, terms) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (commands, springs, damped, armoured) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -187,7 +190,8 @@ impl ProblemTables {
         }
     }
 
-    /// P's entries, g in the order of `place` and the gaps to the limits, of q, u, the kinematics' results and the parameters.
+    /// P's entries, g in the order of `place` and the gaps to the limits, of q, u, the kinematics' results and the
+    /// parameters.
     #[inline(always)]
     pub(super) fn fill<R: Real>(
         &self,
@@ -241,8 +245,8 @@ impl ProblemTables {
         self.limits.fill(q, gaps);
     }
 
-    /// After [`ProblemTables::fill`]: from the gradients of P, −g and the gaps to those of q, u, the kinematics' results, to which they
-    /// are added, and the parameters; all but the third, and those of the motions, are zero.
+    /// After [`ProblemTables::fill`]: from the gradients of P, −g and the gaps to those of q, u, the kinematics'
+    /// results, to which they are added, and the parameters; all but the third, and those of the motions, are zero.
     #[inline(always)]
     pub(super) fn vjp<R: Real>(
         &self,
@@ -338,7 +342,8 @@ impl ProblemTables {
     }
 }
 
-/// (inertial body, screw, place among the free degrees of freedom) of all screws that move a body with mass and have no command.
+/// (inertial body, screw, place among the free degrees of freedom) of all screws that move a body with mass and have no
+/// command.
 fn incidences(tree: &Tree, inertial: &[usize], free: &[usize]) -> Vec<(usize, usize, usize)> {
     let place = |screw: usize| free.iter().position(|&dof| dof == tree.screw_dof[screw]);
     let of = |(n, &body): (usize, &usize)| {

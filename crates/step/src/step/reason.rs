@@ -16,8 +16,8 @@ const POSITIVE: [&str; 5] = ["h", "kappa", "epsilon", "stiffness", "mass"];
 const NOT_NEGATIVE: [&str; 6] = ["mu", "torsion", "spring", "damping", "armature", "connection"];
 
 impl Quasidynamic {
-    /// Why a world of q (B, nq) and u (B, nu) is [`Status::BadInput`](crate::solve::Status::BadInput): its first number that is
-    /// not finite, beyond 1e30 or out of its range, and what was expected there.
+    /// Why a world of q (B, nq) and u (B, nu) is [`Status::BadInput`](crate::solve::Status::BadInput): its first number
+    /// that is not finite, beyond 1e30 or out of its range, and what was expected there.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`], and if there is no such world.
@@ -48,9 +48,9 @@ impl Quasidynamic {
 }
 
 impl Dynamic {
-    /// Why a world of q (B, nq), v (B, nv) and τ (B, nv) is [`Status::BadInput`](crate::solve::Status::BadInput): its first number
-    /// that is not finite, beyond 1e30 or out of its range, and what was expected there; or the joint that moves no mass, such as a
-    /// second floating joint of one body.
+    /// Why a world of q (B, nq), v (B, nv) and τ (B, nv) is [`Status::BadInput`](crate::solve::Status::BadInput): its
+    /// first number that is not finite, beyond 1e30 or out of its range, and what was expected there; or the joint that
+    /// moves no mass, such as a second floating joint of one body.
     ///
     /// # Errors
     /// As [`Dynamic::step`], and if there is no such world.

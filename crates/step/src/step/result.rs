@@ -19,8 +19,8 @@ pub struct Step {
     pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
-    /// Forces of the joint limits (B, nl), N or N·m, if the scene turns them on; then, in the order of [`crate::kinematics::Tree::dry_friction`],
-    /// what dry friction pushes each of its degrees of freedom with.
+    /// Forces of the joint limits (B, nl), N or N·m, if the scene turns them on; then, in the order of
+    /// [`crate::kinematics::Tree::dry_friction`], what dry friction pushes each of its degrees of freedom with.
     pub limit_force: Tensor,
     /// The report of each world's solve.
     pub reports: Vec<Report>,

@@ -1,5 +1,6 @@
-//! The stiffness against rolling of ellipsoids, and of what rests on fixed round supports: see [`crate::contact::lanes::rolling`]. It is
-//! [added to P](super::stiffened), and so is that of what [hangs](super::hanging).
+//! The stiffness against rolling of ellipsoids, and of what rests on fixed round supports: see
+//! [`crate::contact::lanes::rolling`]. It is [added to P](super::stiffened), and so is that of what
+//! [hangs](super::hanging).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use super::hanging::Hanger;
 use super::problem::ProblemTables;
 use super::stiffened::{ContactLayout, Stiffened, Terms, give_contact, put_contact};
 
-/// The contacts that resist rolling and the bodies that may hang, and the entries of P to which their stiffness is added.
+/// The contacts that resist rolling and the bodies that may hang, and the entries of P to which their stiffness is
+/// added.
 #[derive(Debug)]
 pub(super) struct RollingTables {
     pub(super) contacts: Vec<Roller>,
@@ -40,7 +42,8 @@ pub(super) struct Roller {
     pub(super) shape: usize,
     /// The fixed line (a cylinder's or capsule's side) that the body rolls on; none if the body itself is an ellipsoid.
     line: Option<Line>,
-    /// Index of the rolling body among the inertial bodies. `centre` is the offset of its centre of mass in the kinematics' results.
+    /// Index of the rolling body among the inertial bodies. `centre` is the offset of its centre of mass in the
+    /// kinematics' results.
     pub(super) body: usize,
     centre: usize,
     terms: Terms,
@@ -77,8 +80,8 @@ impl Roller {
 }
 
 impl RollingTables {
-    /// Finds the contacts of a model that resist rolling. There are none if the model's `rolling` is off, or for a second-order step,
-    /// whose `problem` has no entries.
+    /// Finds the contacts of a model that resist rolling. There are none if the model's `rolling` is off, or for a
+    /// second-order step, whose `problem` has no entries.
     pub(super) fn new(model: &Model, problem: &ProblemTables) -> Self {
         let mut tables = Self { contacts: Vec::new(), hangers: Vec::new(), stiffened: Stiffened::new(model, problem) };
         let all = model.pairs.pair_of_contact.iter().enumerate();
@@ -159,8 +162,8 @@ impl RollingTables {
         v
     }
 
-    /// Writes the rolling stiffness that is added to P, in the order of [`Stiffened::entries`]. `of` gives a contact's geometry and
-    /// weight.
+    /// Writes the rolling stiffness that is added to P, in the order of [`Stiffened::entries`]. `of` gives a contact's
+    /// geometry and weight.
     #[inline(always)]
     pub(super) fn fill<'a, R: Real>(&self, [kin, par]: [&[R]; 2], of: impl Fn(usize) -> (&'a [R], R), out: &mut [R]) {
         clear(out);
@@ -182,8 +185,8 @@ impl RollingTables {
         }
     }
 
-    /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
-    /// contacts' geometry and weights, given the gradients of P's entries.
+    /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the
+    /// parameters and the contacts' geometry and weights, given the gradients of P's entries.
     #[inline(always)]
     pub(super) fn vjp<'a, R: Real>(
         &self,
@@ -262,8 +265,8 @@ impl RollingTables {
         to_par[at.h] += by[AT.h.start];
     }
 
-    /// The additions to the problem's numbers (B, np + nv + 1 + nl): see [`ProblemTables::operand`]. `contacts` has each contact's geometry
-    /// and weight (B, 11 nc).
+    /// The additions to the problem's numbers (B, np + nv + 1 + nl): see [`ProblemTables::operand`]. `contacts` has
+    /// each contact's geometry and weight (B, 11 nc).
     pub(super) fn operand(
         self: &Arc<Self>,
         structure: &Arc<Structure>,

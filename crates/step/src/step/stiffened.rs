@@ -19,7 +19,8 @@ use super::problem::ProblemTables;
 pub(super) struct Stiffened {
     /// Entries of P that are stiffened, among all.
     pub(super) entries: Vec<usize>,
-    /// The factor k of the normal force of a contact at rest, which depends on the friction law: see [`Law::normal_force`].
+    /// The factor k of the normal force of a contact at rest, which depends on the friction law: see
+    /// [`Law::normal_force`].
     pub(super) k: f64,
     pub(super) at: ParameterPlaces,
     screws: usize,
@@ -44,7 +45,8 @@ pub(super) fn matrix<R: Real>([xx, yy, zz, xy, xz, yz]: [R; STIFFNESS]) -> Mat3<
 // What holds a body has its contact's numbers and its centre in the same places as what rolls.
 const _: () = assert!(CONTACT.weight.start == AT.weight.start && CONTACT.centre.start == AT.centre.start);
 
-/// Writes a contact's numbers, which the operands of all stiffness begin with: the normal out of a body, the point on it, φ and the weight.
+/// Writes a contact's numbers, which the operands of all stiffness begin with: the normal out of a body, the point on
+/// it, φ and the weight.
 #[inline(always)]
 pub(super) fn put_contact<R: Real, const N: usize>(v: &mut [R; N], on_b: bool, (geometry, weight): (&[R], R)) {
     let normal = vec3_at(geometry, NORMAL);
@@ -53,7 +55,8 @@ pub(super) fn put_contact<R: Real, const N: usize>(v: &mut [R; N], on_b: bool, (
     (v[AT.phi.start], v[AT.weight.start]) = (geometry[PHI], weight);
 }
 
-/// The adjoint of [`put_contact`]: adds to the gradients of a contact's geometry and weight. The place of the weight is given.
+/// The adjoint of [`put_contact`]: adds to the gradients of a contact's geometry and weight. The place of the weight is
+/// given.
 #[inline(always)]
 pub(super) fn give_contact<R: Real, const N: usize>(by: &[R; N], on_b: bool, (to, weight): (&mut [R], usize)) {
     let normal = vec3_at(by, AT.normal.start);
@@ -70,7 +73,8 @@ impl Stiffened {
         Self { entries: Vec::new(), k, at: problem.at, screws: problem.screws }
     }
 
-    /// The terms of a body that turns by these pairs of screws, each with its entry of P, which becomes one that is stiffened.
+    /// The terms of a body that turns by these pairs of screws, each with its entry of P, which becomes one that is
+    /// stiffened.
     pub(super) fn terms(&mut self, turning: Vec<(usize, usize, usize)>) -> Terms {
         let mut place = |entry: usize| {
             self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {

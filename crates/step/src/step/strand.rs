@@ -51,7 +51,8 @@ impl Strand {
         Self { terms, entries, bound }
     }
 
-    /// The strand's force where a step starts, and the stiffness by which that changes with q and the target: 0 at its bound.
+    /// The strand's force where a step starts, and the stiffness by which that changes with q and the target: 0 at its
+    /// bound.
     #[inline(always)]
     pub(super) fn pulls<R: Real>(&self, [stiffness, target]: [R; 2], q: &[R]) -> [R; 2] {
         let force = stiffness * self.short(target, q);

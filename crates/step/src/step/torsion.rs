@@ -88,7 +88,8 @@ impl Torsion {
         3 * self.nc + TURNING * self.turning.len()
     }
 
-    /// Splits each contact that resists turning into two twins, in place, with the coefficients (n) of torsional friction.
+    /// Splits each contact that resists turning into two twins, in place, with the coefficients (n) of torsional
+    /// friction.
     #[inline(always)]
     pub(super) fn split<R: Real>(&self, torsion: &[R], contacts: &mut [R]) {
         for (twin, Turning { contact, parameter }) in self.twins() {
@@ -101,8 +102,8 @@ impl Torsion {
         }
     }
 
-    /// The vector-Jacobian product of `split`: joins the gradients of twins to those of the model's contacts, in place, and adds to the
-    /// gradients of the coefficients.
+    /// The vector-Jacobian product of `split`: joins the gradients of twins to those of the model's contacts, in place,
+    /// and adds to the gradients of the coefficients.
     #[inline(always)]
     pub(super) fn vjp_split<R: Real>(&self, torsion: &mut [R], contacts: &mut [R]) {
         for (twin, Turning { contact, parameter }) in R::parts(self.twins()) {
@@ -140,8 +141,8 @@ impl Torsion {
         }
     }
 
-    /// From the gradients of a step's forces to those of the forces M η of the solver's contacts, in their place. What the contacts'
-    /// normals get is added to `normals`, in rows of so many numbers.
+    /// From the gradients of a step's forces to those of the forces M η of the solver's contacts, in their place. What
+    /// the contacts' normals get is added to `normals`, in rows of so many numbers.
     #[inline(always)]
     pub(super) fn vjp_forces<R: Real>(
         &self,
@@ -182,8 +183,8 @@ impl Torsion {
 }
 
 impl Torsion {
-    /// The contacts (B, 12 n) with the coefficients by which each world was solved: the relaxed law has those of the scene, and without
-    /// friction they are 0.
+    /// The contacts (B, 12 n) with the coefficients by which each world was solved: the relaxed law has those of the
+    /// scene, and without friction they are 0.
     fn as_solved(&self, contacts: &Tensor, solution: &Solution) -> Result<Tensor> {
         let reports = solution.report()?;
         let is_loose = |report: &Report| report.status == Status::Frictionless;
@@ -202,7 +203,8 @@ impl Torsion {
         contacts * Tensor::from_vec(all, (reports.len(), width), contacts.device())?.to_dtype(contacts.dtype())?
     }
 
-    /// The solver's contacts that share a normal force with another one: all contacts that resist turning, and their twins.
+    /// The solver's contacts that share a normal force with another one: all contacts that resist turning, and their
+    /// twins.
     pub(super) fn twinned(&self) -> impl Iterator<Item = usize> {
         self.twins().flat_map(|(twin, turning)| [turning.contact, twin])
     }
@@ -214,7 +216,8 @@ pub(super) fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
     gather(turning, &odd, last)
 }
 
-/// (the solver's contacts, M η, η) → a step's forces. The value is that of η, whose digits M η may not have; its gradient is that of M η.
+/// (the solver's contacts, M η, η) → a step's forces. The value is that of η, whose digits M η may not have; its
+/// gradient is that of M η.
 struct Totals(Torsion);
 
 impl Function<3> for Totals {
@@ -237,13 +240,15 @@ impl Function<3> for Totals {
     }
 }
 
-/// Has a contact of the solver no weight in any world of the lane? Then nothing that belongs to it is computed. Never in a recording.
+/// Has a contact of the solver no weight in any world of the lane? Then nothing that belongs to it is computed. Never
+/// in a recording.
 #[inline(always)]
 pub(super) fn is_nowhere<R: Real>(contacts: &[R], contact: usize) -> bool {
     R::is_nowhere(contacts[CONTACT_OPERAND * contact + WEIGHT].gt(R::zero()))
 }
 
-/// The lengths of the groups of the solver's contacts that belong together: those of each pair, then the twins of each pair.
+/// The lengths of the groups of the solver's contacts that belong together: those of each pair, then the twins of each
+/// pair.
 pub(super) fn groups(model: &Model) -> Vec<usize> {
     let mut lengths = Vec::new();
     let mut before = None;
@@ -257,7 +262,8 @@ pub(super) fn groups(model: &Model) -> Vec<usize> {
     lengths
 }
 
-/// Pair and slip of each of the solver's contacts: the model's contacts resist sliding, and the twins behind them resist turning.
+/// Pair and slip of each of the solver's contacts: the model's contacts resist sliding, and the twins behind them
+/// resist turning.
 pub(super) fn slips(model: &Model) -> impl Iterator<Item = (usize, Slip)> {
     let pairs = &model.pairs;
     let of = |slip| move |&contact: &usize| (pairs.pair_of_contact[contact], slip);

@@ -24,7 +24,8 @@ pub(crate) fn wanted(operands: [&Tensor; 3], gradients: [Tensor; 3]) -> [Option<
     [of_a.then_some(a), of_b.then_some(b), of_c.then_some(c)]
 }
 
-/// A tensor operation whose result is already known: it hands the numbers over when it runs, and computes gradients by its [`Adjoint`].
+/// A tensor operation whose result is already known: it hands the numbers over when it runs, and computes gradients by
+/// its [`Adjoint`].
 pub(crate) struct Known<A> {
     numbers: Mutex<Option<Storage>>,
     shape: Shape,

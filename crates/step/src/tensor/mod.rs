@@ -80,7 +80,8 @@ impl<'a, const W: usize> Groups<'a, W> {
     }
 }
 
-/// The numbers of a tensor, to be [read in groups](Reader::groups) of W: in place where candle has them as a part of rows.
+/// The numbers of a tensor, to be [read in groups](Reader::groups) of W: in place where candle has them as a part of
+/// rows.
 #[derive(Debug)]
 pub struct Reader<'a, G, const W: usize> {
     guard: (G, &'a Layout),
@@ -132,8 +133,8 @@ fn run_by_run(all: &[f64], layout: &Layout) -> Vec<f64> {
     numbers
 }
 
-/// [`Tensor::narrow`], except that an empty part is a tensor of its own: candle panics when it reads an empty view that starts behind the
-/// end of the tensor that it views.
+/// [`Tensor::narrow`], except that an empty part is a tensor of its own: candle panics when it reads an empty view that
+/// starts behind the end of the tensor that it views.
 pub fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Result<Tensor> {
     let part = tensor.narrow(dim, start, len)?;
     if part.elem_count() > 0 { Ok(part) } else { Tensor::zeros(part.shape(), part.dtype(), part.device()) }
@@ -174,9 +175,9 @@ pub fn finite_or_zero(x: &Tensor) -> Result<Tensor> {
     (x * 0.0)?.eq(&zero)?.where_cond(x, &zero)
 }
 
-/// Expands a tracked x (1 or B, n) to a row for each world (B, n), so that a bad world does not spoil a shared gradient: numbers of a
-/// world's gradient that are not finite are dropped before the gradients of a shared row are summed. An empty x gets no gradient:
-/// candle's GPU kernels fail without numbers.
+/// Expands a tracked x (1 or B, n) to a row for each world (B, n), so that a bad world does not spoil a shared
+/// gradient: numbers of a world's gradient that are not finite are dropped before the gradients of a shared row are
+/// summed. An empty x gets no gradient: candle's GPU kernels fail without numbers.
 pub fn guarded(x: &Tensor, worlds: usize) -> Result<Tensor> {
     if !x.track_op() || x.elem_count() == 0 {
         return Ok(if x.elem_count() == 0 { x.detach() } else { x.clone() });

@@ -46,7 +46,7 @@ pub struct Passage {
     pub from: usize,
     /// The node to which it was to lead.
     pub to: usize,
-    /// Did it?
+    /// Did it lead there?
     pub arrived: bool,
     /// Time that it took, s.
     pub seconds: f64,

@@ -36,7 +36,7 @@ pub(super) enum Step {
     On,
     /// By the other phase.
     Turn,
-    /// It is there.
+    /// The object is at the node that it was to come to.
     Arrived,
     /// It will not be.
     Failed,

@@ -1,5 +1,5 @@
-//! The signed distance of a point to an axis-aligned block |x_i| ≤ e_i in K dimensions, with derivatives. It is the core of boxes
-//! (K = 3), and of cylinders in the half-plane of radius and height (K = 2).
+//! The signed distance of a point to an axis-aligned block |x_i| ≤ e_i in K dimensions, with derivatives. It is the
+//! core of boxes (K = 3), and of cylinders in the half-plane of radius and height (K = 2).
 
 use super::total::{Limited, Unit, choose, indicator, inner, limited, sign, unit};
 use fingertip_lanes::lane::Real;
@@ -13,7 +13,8 @@ pub(super) struct Nearest<R: Real, const K: usize> {
     side: [R; K],
     /// The point's coordinates limited to the block.
     limited: [Limited<R>; K],
-    /// The vector from the point to the block's surface; for a point inside, to the plane of the nearest face, along each axis.
+    /// The vector from the point to the block's surface; for a point inside, to the plane of the nearest face, along
+    /// each axis.
     way: [R; K],
     unit: Unit<R, K>,
 }
@@ -81,7 +82,8 @@ impl<R: Real, const K: usize> Nearest<R, K> {
         (normal, inner(normal, self.way) + inner(self.unit.value, way))
     }
 
-    /// Vector-Jacobian product: the gradients of the point and the half extents, given those of the normal and the signed distance.
+    /// Vector-Jacobian product: the gradients of the point and the half extents, given those of the normal and the
+    /// signed distance.
     #[inline(always)]
     pub(super) fn vjp(&self, mut normal: [R; K], gap: R) -> ([R; K], [R; K]) {
         for i in 0..K {

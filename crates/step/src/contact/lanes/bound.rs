@@ -1,5 +1,5 @@
-//! Balls around shapes, on lanes of worlds. Two shapes whose balls are farther apart than `contact_distance` have one contact, that of
-//! the balls: nothing nearer is computed.
+//! Balls around shapes, on lanes of worlds. Two shapes whose balls are farther apart than `contact_distance` have one
+//! contact, that of the balls: nothing nearer is computed.
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, rotate_back, scale, splat, sub};
@@ -37,7 +37,8 @@ impl Round {
         }
     }
 
-    /// The gradient of the sizes from that of [`Round::radius`]. Of equally long axes of an ellipsoid the first one takes it.
+    /// The gradient of the sizes from that of [`Round::radius`]. Of equally long axes of an ellipsoid the first one
+    /// takes it.
     #[inline(always)]
     fn vjp<R: Real>(self, size: &[R; Shape::SIZES], by_radius: R) -> [R; Shape::SIZES] {
         let ([x, y, z, _], none) = (*size, R::zero());
@@ -109,8 +110,8 @@ impl<R: Real> Bounds<R> {
         phi.gt(R::splat(reach)).and(phi.doubt(R::zero()).is_finite())
     }
 
-    /// In worlds of the mask, puts the contact of the bounds in place of all contacts of a pair: the first has its distance, the others are
-    /// unused.
+    /// In worlds of the mask, puts the contact of the bounds in place of all contacts of a pair: the first has its
+    /// distance, the others are unused.
     #[inline(always)]
     pub(super) fn put(&self, far: R::Mask, contacts: &mut [R], weights: &mut [R]) {
         self.each(contacts, weights, |to, number| *to = R::select(far, number, *to));
@@ -137,8 +138,8 @@ impl<R: Real> Bounds<R> {
         }
     }
 
-    /// Vector-Jacobian product of [`Bounds::put`]: adds to the reactions on both sides in worlds of the mask, given the gradients of a
-    /// pair's contacts. All have the normal and points of the bounds; the first has their distance.
+    /// Vector-Jacobian product of [`Bounds::put`]: adds to the reactions on both sides in worlds of the mask, given the
+    /// gradients of a pair's contacts. All have the normal and points of the bounds; the first has their distance.
     #[inline(always)]
     pub(super) fn vjp(
         &self,
@@ -203,8 +204,8 @@ impl<R: Real> Bounds<R> {
         on
     }
 
-    /// The reactions on a half-space with normal m through o and a ball at c with radius r. With d = m·(c − o) the points are c − m d
-    /// and c − m r, and φ = d − r.
+    /// The reactions on a half-space with normal m through o and a ball at c with radius r. With d = m·(c − o) the
+    /// points are c − m d and c − m r, and φ = d − r.
     #[inline(always)]
     fn on_plane(
         &self,

@@ -1,9 +1,10 @@
-//! Box A (rounded or not) against capsule B: up to eight contacts. These are the ends of the capsule's axis against the side that
-//! the box shows, the corners of that side against the axis, and the points where the axis crosses the side's border: see
-//! `docs/contact_points.md`. The normal is that of the signed distance, or of the shortest way out if the axis runs through the box's core.
+//! Box A (rounded or not) against capsule B: up to eight contacts. These are the ends of the capsule's axis against the
+//! side that the box shows, the corners of that side against the axis, and the points where the axis crosses the side's
+//! border: see `docs/contact_points.md`. The normal is that of the signed distance, or of the shortest way out if the
+//! axis runs through the box's core.
 //!
-//! Projected along the normal, an upright capsule is a point rather than a line. So contacts that need the line fade as the capsule
-//! comes to stand: the corners have the factor sin² of the angle between axis and normal.
+//! Projected along the normal, an upright capsule is a point rather than a line. So contacts that need the line fade as
+//! the capsule comes to stand: the corners have the factor sin² of the angle between axis and normal.
 
 use std::sync::LazyLock;
 
@@ -24,7 +25,8 @@ pub(super) const POINTS: usize = 8;
 /// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 448;
 
-/// Axes with a smaller squared sine between them and the normal count as upright: contacts that need the line have no weight in any case.
+/// Axes with a smaller squared sine between them and the normal count as upright: contacts that need the line have no
+/// weight in any case.
 const UPRIGHT: f64 = 1e-6;
 /// The signs of the four corners of a side, along its two axes.
 const CORNERS: [[f64; 2]; 4] = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
@@ -37,8 +39,8 @@ pub(super) struct Features<R: Real> {
     closest: Closest<R>,
     /// Does the capsule's axis run through the box's core?
     is_deep: R::Mask,
-    /// Outside the core, the signs of the box's sides that the closest point is on, 0 for axes along which it is between the sides.
-    /// Inside, the way out if it is through a side.
+    /// Outside the core, the signs of the box's sides that the closest point is on, 0 for axes along which it is
+    /// between the sides. Inside, the way out if it is through a side.
     sides: Vec3<R>,
     /// Is the contact with a single side of the box?
     is_face: R::Mask,

@@ -1,5 +1,5 @@
-//! Box A (rounded or not) against half-space B: eight contacts, one for the sphere in each corner. The bits of k are the signs of
-//! corner k, bit 0 for x (0 for −, 1 for +).
+//! Box A (rounded or not) against half-space B: eight contacts, one for the sphere in each corner. The bits of k are
+//! the signs of corner k, bit 0 for x (0 for −, 1 for +).
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
@@ -25,7 +25,8 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     }
 }
 
-/// Vector-Jacobian product: adds the gradients of poses and sizes of a box and a half-space, given the gradient of the contacts.
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a box and a half-space, given the gradient of the
+/// contacts.
 #[inline(always)]
 pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let e = a.box_core();

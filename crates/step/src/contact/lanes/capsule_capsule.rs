@@ -1,10 +1,10 @@
-//! Capsules A and B: three contacts with one normal. The closest points of the axes carry crossing capsules; both ends of the
-//! common stretch carry parallel ones. With ψ the angle between the axes, an end has half the weight cos² ψ if the axes are above
-//! each other there, as projected along the normal. This falls to zero if they are aside by half a radius. The closest points have
-//! the rest of the total weight 1.
+//! Capsules A and B: three contacts with one normal. The closest points of the axes carry crossing capsules; both ends
+//! of the common stretch carry parallel ones. With ψ the angle between the axes, an end has half the weight cos² ψ if
+//! the axes are above each other there, as projected along the normal. This falls to zero if they are aside by half a
+//! radius. The closest points have the rest of the total weight 1.
 //!
-//! The common stretch is along the line halfway between the axes, so that it does not matter which capsule is A. If there is none,
-//! both contacts are at the ends that are nearest.
+//! The common stretch is along the line halfway between the axes, so that it does not matter which capsule is A. If
+//! there is none, both contacts are at the ends that are nearest.
 
 use std::sync::LazyLock;
 
@@ -19,8 +19,8 @@ pub(super) const POINTS: usize = 3;
 /// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 256;
 
-/// Axes count as parallel up to this squared sine of their angle. Below it, rounding leaves no digit of the place where their lines
-/// come closest.
+/// Axes count as parallel up to this squared sine of their angle. Below it, rounding leaves no digit of the place where
+/// their lines come closest.
 const PARALLEL: f64 = 1e-16;
 
 /// The formula for two capsules.

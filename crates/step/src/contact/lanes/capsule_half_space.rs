@@ -21,7 +21,8 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     }
 }
 
-/// Vector-Jacobian product: adds the gradients of poses and sizes of a capsule and a half-space, given the gradient of the contacts.
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a capsule and a half-space, given the gradient of
+/// the contacts.
 #[inline(always)]
 pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     for k in 0..2 {

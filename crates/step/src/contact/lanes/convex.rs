@@ -1,6 +1,6 @@
-//! The contacts of pairs with weights, on lanes of worlds. Pairs without a formula are computed world by world, as their queries
-//! branch freely, and in double precision whatever the lanes' precision is. That code is not compiled for each instruction set, so
-//! that a world's bits are the same on all.
+//! The contacts of pairs with weights, on lanes of worlds. Pairs without a formula are computed world by world, as
+//! their queries branch freely, and in double precision whatever the lanes' precision is. That code is not compiled for
+//! each instruction set, so that a world's bits are the same on all.
 
 use nalgebra::Vector3;
 
@@ -41,8 +41,9 @@ macro_rules! of_kind {
     };
 }
 
-/// Computes the contacts of a pair, [`GEOMETRY`] numbers each, and their weights. For a pair without a formula also `nearest`:
-/// normal, points and φ where the shapes are nearest, for the derivatives. Is the pair known to be far in every world?
+/// Computes the contacts of a pair, [`GEOMETRY`] numbers each, and their weights. For a pair without a formula also
+/// `nearest`: normal, points and φ where the shapes are nearest, for the derivatives. Is the pair known to be far in
+/// every world?
 #[inline(always)]
 pub(crate) fn witness<R: Lane>(
     pair: &ConvexPair,
@@ -100,9 +101,9 @@ fn near_witness<R: Lane>(
     );
 }
 
-/// Vector-Jacobian product of [`witness`]: sets the wrenches on both shapes (force, then moment about the shape's origin) and the
-/// gradients of their sizes. It takes `nearest` as [`witness`] set it, and the gradients of the contacts and their weights. Worlds
-/// where those are all zero are skipped.
+/// Vector-Jacobian product of [`witness`]: sets the wrenches on both shapes (force, then moment about the shape's
+/// origin) and the gradients of their sizes. It takes `nearest` as [`witness`] set it, and the gradients of the
+/// contacts and their weights. Worlds where those are all zero are skipped.
 #[inline(always)]
 pub(crate) fn vjp<R: Lane>(
     pair: &ConvexPair,
@@ -165,8 +166,8 @@ fn indicator<R: Real>(mask: R::Mask) -> R {
     R::select(mask, R::one(), R::zero())
 }
 
-/// Jacobian of [`witness`] by the motion of one shape, in the layout of [`ConvexPair::rates`]. In worlds where `needed` is not
-/// positive it is zero.
+/// Jacobian of [`witness`] by the motion of one shape, in the layout of [`ConvexPair::rates`]. In worlds where `needed`
+/// is not positive it is zero.
 #[inline(always)]
 pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
     if let Some((kind, swapped)) = pair.formula() {

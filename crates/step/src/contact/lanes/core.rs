@@ -1,4 +1,5 @@
-//! Contacts of rounded bodies: a core (a point, a segment, a box) and all points within a radius of it. With derivatives.
+//! Contacts of rounded bodies: a core (a point, a segment, a box) and all points within a radius of it. With
+//! derivatives.
 //!
 //! Only the signed distance and the witness points of the cores need thought; the radii are added here.
 
@@ -7,8 +8,8 @@ use super::total::{Unit, unit};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, sub};
 
-/// The contact of a pair, from the closest points of A's core (x_A) and B's surface (x_A + gap n): φ = gap − r_A, p_A = x_A + r_A
-/// n, p_B = p_A + φ n.
+/// The contact of a pair, from the closest points of A's core (x_A) and B's surface (x_A + gap n): φ = gap − r_A, p_A =
+/// x_A + r_A n, p_B = p_A + φ n.
 #[inline(always)]
 pub(super) fn offset<R: Real>(core_a: Vec3<R>, radius_a: R, gap: R, normal: Vec3<R>) -> Contact<R> {
     let phi = gap - radius_a;
@@ -80,7 +81,8 @@ impl<R: Real> Between<R> {
         }
     }
 
-    /// Jacobian-vector product of [`Between::contact`]: the change of the contact with those of the core points and of the fallback.
+    /// Jacobian-vector product of [`Between::contact`]: the change of the contact with those of the core points and of
+    /// the fallback.
     #[inline(always)]
     pub(super) fn jvp(&self, fallback: Vec3<R>, [core_a, core_b]: [Vec3<R>; 2], turn: Vec3<R>) -> Contact<R> {
         let (apart, unit) = self.normal(fallback);
@@ -94,7 +96,8 @@ impl<R: Real> Between<R> {
         }
     }
 
-    /// Vector-Jacobian product of [`Between::contact`]: the gradients of the core points and radii, and of the fallback.
+    /// Vector-Jacobian product of [`Between::contact`]: the gradients of the core points and radii, and of the
+    /// fallback.
     #[inline(always)]
     pub(super) fn vjp(&self, fallback: Vec3<R>, grad: &Contact<R>) -> (Self, Vec3<R>) {
         let (apart, unit) = self.normal(fallback);

@@ -1,5 +1,5 @@
-//! The side of a box that faces another body: the one whose outward normal is closest to the contact normal. Points and lines of
-//! the other body are projected onto it along the contact normal.
+//! The side of a box that faces another body: the one whose outward normal is closest to the contact normal. Points and
+//! lines of the other body are projected onto it along the contact normal.
 
 use super::block::smallest;
 use super::scalar::{Scalar, V2, V3, axpy, combined, dot, dot_constant, scale, sub};
@@ -15,15 +15,16 @@ const PARALLEL: f64 = 1e-6;
 pub(super) struct Shown<R> {
     /// The outward normal of the shown side in the box's frame: one axis, with its sign.
     outward: Vec3<R>,
-    /// The two axes along the shown side, each one-hot. Across the first one is the second side: the one that faces the normal
-    /// second most.
+    /// The two axes along the shown side, each one-hot. Across the first one is the second side: the one that faces the
+    /// normal second most.
     axes: [Vec3<R>; 2],
     /// The sign of the second side along its axis.
     second: R,
 }
 
 impl<R: Real> Shown<R> {
-    /// Chooses the side of a box, given the cosines `along` between the box's axes and the contact normal, which points to the other body.
+    /// Chooses the side of a box, given the cosines `along` between the box's axes and the contact normal, which points
+    /// to the other body.
     #[inline(always)]
     pub(super) fn new(along: Vec3<R>) -> Self {
         let one = R::one();
@@ -59,7 +60,8 @@ pub(super) struct Face<S> {
     depth: S,
     /// Projecting a direction along n: its coordinates along the side are its dot products with these.
     across: [V3<S>; 2],
-    /// Projecting a direction along n: its dot product with this is the height above the side's plane, measured along n.
+    /// Projecting a direction along n: its dot product with this is the height above the side's plane, measured along
+    /// n.
     height: V3<S>,
     /// The cosine of the angle between the side's outward normal and n.
     cosine: S,
@@ -67,8 +69,8 @@ pub(super) struct Face<S> {
     second: S,
 }
 
-/// The projection of a point or a direction onto a side along the contact normal: coordinates from the side's middle, and height
-/// along the normal.
+/// The projection of a point or a direction onto a side along the contact normal: coordinates from the side's middle,
+/// and height along the normal.
 #[derive(Clone, Copy)]
 pub(super) struct Over<S> {
     pub(super) at: V2<S>,
@@ -150,19 +152,19 @@ impl<S: Scalar> Face<S> {
         [part(0), part(1), part(2)]
     }
 
-    /// The middle of the box's far edge, and a factor for the weights of its ends. The far edge lies on the second side, opposite
-    /// to the edge that this side and the second one share. The factor is 0 if the box lies flat on this side, when any other side
-    /// might be second, and 1 if both sides face the normal alike.
+    /// The middle of the box's far edge, and a factor for the weights of its ends. The far edge lies on the second
+    /// side, opposite to the edge that this side and the second one share. The factor is 0 if the box lies flat on this
+    /// side, when any other side might be second, and 1 if both sides face the normal alike.
     #[inline(always)]
     pub(super) fn far(&self, shown: &Shown<S::Lane>) -> (V3<S>, S) {
         let edge = axpy(self.half[0].times(shown.second), self.axes[0], self.center);
         (axpy(-self.depth, self.outward, edge), inner_step(self.second))
     }
 
-    /// The point where a line enters (`enters`) or leaves the side's rectangle, as projected along n. The line runs from its middle
-    /// `start` along `way`, up to `length` both ways. Returns the place along the line and the weight of the contact there. The
-    /// weight grows from 0 to its full value over a rim at the ends of the border and of the line; `per_width` is 1 over the width
-    /// of that rim.
+    /// The point where a line enters (`enters`) or leaves the side's rectangle, as projected along n. The line runs
+    /// from its middle `start` along `way`, up to `length` both ways. Returns the place along the line and the weight
+    /// of the contact there. The weight grows from 0 to its full value over a rim at the ends of the border and of the
+    /// line; `per_width` is 1 over the width of that rim.
     #[inline(always)]
     pub(super) fn crossing(&self, start: &Over<S>, way: &Over<S>, length: S, enters: bool, per_width: S) -> (S, S) {
         let (zero, one) = (S::Lane::zero(), S::Lane::one());

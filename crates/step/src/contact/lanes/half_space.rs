@@ -1,5 +1,5 @@
-//! The contact of a sphere with a half-space: n = −N and gap = n·(o − x), with x the sphere's centre, o the plane's point and N its
-//! outward normal.
+//! The contact of a sphere with a half-space: n = −N and gap = n·(o − x), with x the sphere's centre, o the plane's
+//! point and N its outward normal.
 
 use super::core;
 use super::sides::{Contact, Motion, Reaction};
@@ -29,7 +29,8 @@ pub(super) fn push_under<R: Real>(
     core::push_offset(&contact, radius, velocity, phi, motion.turn(contact.normal))
 }
 
-/// Vector-Jacobian product of [`under`]: returns the gradients of x and the radius, and adds to the reaction on the half-space.
+/// Vector-Jacobian product of [`under`]: returns the gradients of x and the radius, and adds to the reaction on the
+/// half-space.
 #[inline(always)]
 pub(super) fn vjp_under<R: Real>(
     x: Vec3<R>,

@@ -1,13 +1,13 @@
-//! Half-space A against cylinder B: ten contacts. Each rim has a deepest point, on which a tilted cylinder rolls, and four fixed
-//! points, on which an upright one stands. With θ the angle between the cylinder's axis a and the normal N,
+//! Half-space A against cylinder B: ten contacts. Each rim has a deepest point, on which a tilted cylinder rolls, and
+//! four fixed points, on which an upright one stands. With θ the angle between the cylinder's axis a and the normal N,
 //!
 //! ```text
 //! deepest points   ± h a − r m/‖m‖,   m = N − (N·a) a,   weight sin² θ = ‖m‖²
 //! fixed points     weight cos² θ.
 //! ```
 //!
-//! As the cylinder comes to stand upright, the deepest point runs round the rim ever faster, and in the end it is not defined. But
-//! there its weight is zero.
+//! As the cylinder comes to stand upright, the deepest point runs round the rim ever faster, and in the end it is not
+//! defined. But there its weight is zero.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! The stiffness by which gravity pulls a body back that hangs: one that its contacts hold above its centre of mass. `docs/rolling.md`
-//! derives it:
+//! The stiffness by which gravity pulls a body back that hangs: one that its contacts hold above its centre of mass.
+//! `docs/rolling.md` derives it:
 //!
 //! ```text
 //! M = Σ F c z + (W − Σ F c) Σ a z/(Σ a + W/10)        a = F (1 − c²)
@@ -15,8 +15,8 @@ use super::traced::{self, Formula, Places};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 use fingertip_lanes::layout;
 
-/// The number of sums over a body's contacts: with F a contact's force, c = −n·u and r its height above the centre of mass, of F c,
-/// F c r, F (1 − c²) and F (1 − c²) r.
+/// The number of sums over a body's contacts: with F a contact's force, c = −n·u and r its height above the centre of
+/// mass, of F c, F c r, F (1 − c²) and F (1 − c²) r.
 pub(crate) const SUMS: usize = 4;
 
 layout! {
@@ -119,7 +119,8 @@ impl Formula<OF_BODY, STIFFNESS> for Whole {
     }
 }
 
-/// The moment by which gravity pulls the body back beyond what the step bears without the stiffness, and what it bears, N·m/rad.
+/// The moment by which gravity pulls the body back beyond what the step bears without the stiffness, and what it bears,
+/// N·m/rad.
 #[inline(always)]
 fn lacks<S: Scalar>(v: &[S; OF_BODY]) -> [S; 2] {
     let [normal, normal_height, across, across_height] = [v[0], v[1], v[2], v[3]];
@@ -141,8 +142,8 @@ fn up<S: Scalar>(gravity: V3<S>) -> (V3<S>, S) {
     ([-(gravity[0] / pull), -(gravity[1] / pull), -(gravity[2] / pull)], pull)
 }
 
-/// Would a body overshoot if it were held at the worst height above its centre of mass? Elsewhere its [`stiffness`] is 0, whatever
-/// holds it. The operands may lack the sums.
+/// Would a body overshoot if it were held at the worst height above its centre of mass? Elsewhere its [`stiffness`] is
+/// 0, whatever holds it. The operands may lack the sums.
 #[inline(always)]
 fn overshoots<S: Scalar>(v: &[S; OF_BODY]) -> <S::Lane as Real>::Mask {
     let [x, y, z] = three(v, BODY.gravity);

@@ -1,7 +1,7 @@
-//! The contacts of pairs of shapes, on lanes of worlds. Pairs whose contacts have weights are differentiated by a tape, see [`formula`].
-//! Those whose contacts have weight 1 have derivatives written by hand. By a tape the backward pass of `hand_ball` took 10.6 % more
-//! instructions, and that of `allegro_cube` 17.5 %; with tangents of numbers with rates, the Jacobians of `allegro_cube` took 3.7 % more
-//! (callgrind, 64 worlds, 2026-11-28).
+//! The contacts of pairs of shapes, on lanes of worlds. Pairs whose contacts have weights are differentiated by a tape,
+//! see [`formula`]. Those whose contacts have weight 1 have derivatives written by hand. By a tape the backward pass of
+//! `hand_ball` took 10.6 % more instructions, and that of `allegro_cube` 17.5 %; with tangents of numbers with rates,
+//! the Jacobians of `allegro_cube` took 3.7 % more (callgrind, 64 worlds, 2026-11-28).
 //!
 //! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
 //! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
@@ -56,8 +56,8 @@ use sides::{Contacts, Gradients, Reaction, Side};
 pub(crate) use frame::{frame, frame_rates};
 pub(crate) use sides::Motion;
 
-/// Computes the contacts of a pair by the formula of its kind, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as many
-/// contacts as [`PairKind::contacts`] says.
+/// Computes the contacts of a pair by the formula of its kind, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as
+/// many contacts as [`PairKind::contacts`] says.
 ///
 /// `swapped` is as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
 #[inline(always)]
@@ -83,8 +83,8 @@ pub(crate) fn witness<R: Real>(
     }
 }
 
-/// Vector-Jacobian product of [`witness`]: given the gradients `grad` of the contacts, adds to the wrenches on both shapes (force,
-/// then moment about the shape's origin) and to the gradients of their sizes.
+/// Vector-Jacobian product of [`witness`]: given the gradients `grad` of the contacts, adds to the wrenches on both
+/// shapes (force, then moment about the shape's origin) and to the gradients of their sizes.
 #[expect(clippy::too_many_arguments, reason = "operands and gradients of a kernel")]
 #[inline(always)]
 pub(crate) fn vjp<R: Real>(
@@ -124,8 +124,8 @@ pub(crate) trait Motions<R: Real> {
     fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R]));
 }
 
-/// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. What does not depend on
-/// the motion is computed once for all motions.
+/// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. What
+/// does not depend on the motion is computed once for all motions.
 #[inline(always)]
 pub(crate) fn jvp<R: Real>(
     kind: PairKind,

@@ -1,7 +1,8 @@
 //! The shortest way out of an axis-aligned block |x_i| ≤ e_i for a segment that runs through it.
 //!
-//! The block widened by the segment (their Minkowski sum) is a polytope whose faces are normal to the block's axes and to u × 1_i.
-//! So the depth of the segment c + t u, |t| ≤ h, is the least, over these six unit vectors o (turned so that o·c ≥ 0), of
+//! The block widened by the segment (their Minkowski sum) is a polytope whose faces are normal to the block's axes and
+//! to u × 1_i. So the depth of the segment c + t u, |t| ≤ h, is the least, over these six unit vectors o (turned so
+//! that o·c ≥ 0), of
 //!
 //! ```text
 //! depth(o) = Σ e_j |o_j| + h |o·u| − o·c.
@@ -13,8 +14,8 @@ use super::total::{sign, unit};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, axpy, cross, dot, scale, splat};
 
-/// A face is preferred to an edge if its depth is larger by no more than this, in metres. Over a face to which u is parallel, the
-/// two are the same way out.
+/// A face is preferred to an edge if its depth is larger by no more than this, in metres. Over a face to which u is
+/// parallel, the two are the same way out.
 const LEVEL: f64 = 1e-12;
 
 /// The shortest way out: the unit vector o, as a face's normal or as the cross product of the segment and an edge.

@@ -1,5 +1,5 @@
-//! The rolling stiffness of contacts at rest: how strongly gravity holds a body against rolling if one of the two surfaces is
-//! curved. `docs/rolling.md` derives it.
+//! The rolling stiffness of contacts at rest: how strongly gravity holds a body against rolling if one of the two
+//! surfaces is curved. `docs/rolling.md` derives it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -60,8 +60,8 @@ pub(crate) const STIFFNESS: usize = 6;
 const SMOOTH: f64 = 1e-3;
 /// The limit L of the contact force, in weights of the body.
 const MOST: f64 = 10.0;
-/// The load on a body, in its weights, with which it has to overshoot to be held at all. It is more than 1 because other things may lie
-/// on it.
+/// The load on a body, in its weights, with which it has to overshoot to be held at all. It is more than 1 because
+/// other things may lie on it.
 const LOAD: f64 = 2.0;
 
 /// The curved surface of the contact: the meaning of the operands' axes and sizes.
@@ -69,9 +69,9 @@ const LOAD: f64 = 2.0;
 pub(crate) enum Curved {
     /// The rolling body is an ellipsoid with these axes and radii.
     Ellipsoid,
-    /// The body rolls on the side of a cylinder or capsule. The first axis is that one's, the second that of the rolling body if it is a
-    /// line too; the third has no meaning. The first two sizes are both radii (1 if the rolling body has none), the third is 1 if the
-    /// rolling body is a line, else 0.
+    /// The body rolls on the side of a cylinder or capsule. The first axis is that one's, the second that of the
+    /// rolling body if it is a line too; the third has no meaning. The first two sizes are both radii (1 if the rolling
+    /// body has none), the third is 1 if the rolling body is a line, else 0.
     Line,
 }
 
@@ -96,8 +96,8 @@ impl Formula<OPERANDS, STIFFNESS> for Rolling {
     }
 }
 
-/// The rolling stiffness about the world's axes, N·m/rad. `k` is 2 for the relaxed contact law and 1 for Coulomb's: the force on a
-/// contact at rest is k w/(κ φ).
+/// The rolling stiffness about the world's axes, N·m/rad. `k` is 2 for the relaxed contact law and 1 for Coulomb's: the
+/// force on a contact at rest is k w/(κ φ).
 #[inline(always)]
 pub(crate) fn stiffness<R: Real>(curved: Curved, k: f64, v: &[R; OPERANDS]) -> [R; STIFFNESS] {
     Rolling(curved, k).of(v)
@@ -109,7 +109,8 @@ pub(crate) fn holds<R: Real>([xx, yy, zz, ..]: &[R; STIFFNESS]) -> R::Mask {
     (*xx + *yy + *zz).gt(R::zero())
 }
 
-/// The normal force on a contact at rest, N, limited smoothly to at most L, from its φ and weight, κ, and its body's mass and gravity.
+/// The normal force on a contact at rest, N, limited smoothly to at most L, from its φ and weight, κ, and its body's
+/// mass and gravity.
 #[inline(always)]
 pub(super) fn force<S: Scalar>(k: f64, [phi, weight]: [S; 2], kappa: S, mass: S, gravity: V3<S>) -> S {
     let splat = S::Lane::splat;

@@ -1,8 +1,8 @@
-//! Numbers for automatic differentiation. A formula is written once over [`Scalar`]. It is computed on plain lanes, or on numbers
-//! with a [`Tape`](super::tape::Tape), which then gives tangents and adjoints.
+//! Numbers for automatic differentiation. A formula is written once over [`Scalar`]. It is computed on plain lanes, or
+//! on numbers with a [`Tape`](super::tape::Tape), which then gives tangents and adjoints.
 //!
-//! The operations are the same for all inputs: where values decide, both ways are computed and one is selected. A way that is not
-//! taken must be finite nevertheless, as its derivatives are multiplied by zero.
+//! The operations are the same for all inputs: where values decide, both ways are computed and one is selected. A way
+//! that is not taken must be finite nevertheless, as its derivatives are multiplied by zero.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -19,7 +19,8 @@ pub(super) trait Scalar:
     fn value(self) -> Self::Lane;
     /// A constant for use with this number: it has the given value and no derivative.
     fn constant(self, value: Self::Lane) -> Self;
-    /// Records an argument of the next operation: this number, and the partial derivative by it. [`Scalar::result`] must follow.
+    /// Records an argument of the next operation: this number, and the partial derivative by it. [`Scalar::result`]
+    /// must follow.
     fn by(self, slope: Self::Lane);
     /// The result of the operation whose arguments were just recorded; this number is one of them.
     fn result(self, value: Self::Lane) -> Self;

@@ -6,14 +6,15 @@
 //! g(t) = Σ u_i (p_i − clamp(p_i, ±e_i)),
 //! ```
 //!
-//! grows piecewise linearly, with corners where some p_i = ±e_i. The last corner (or end) with g ≤ 0 and the first with g ≥ 0
-//! enclose the minimum: in between only the axes i with |p_i| > e_i take part, and
+//! grows piecewise linearly, with corners where some p_i = ±e_i. The last corner (or end) with g ≤ 0 and the first with
+//! g ≥ 0 enclose the minimum: in between only the axes i with |p_i| > e_i take part, and
 //!
 //! ```text
 //! t = −Σ u_i (c_i − sign(p_i) e_i) / Σ u_i²       over these axes.
 //! ```
 //!
-//! Where no axis takes part, because the segment runs inside the block or along a face, t is the middle of that stretch.
+//! Where no axis takes part, because the segment runs inside the block or along a face, t is the middle of that
+//! stretch.
 
 use super::total::{Limited, indicator, limited, sign};
 use fingertip_lanes::lane::{Mask, Real};

@@ -1,4 +1,5 @@
-//! Types that the contacts of a pair are written with: its two sides, their motions, the contacts, and the gradients on the sides.
+//! Types that the contacts of a pair are written with: its two sides, their motions, the contacts, and the gradients on
+//! the sides.
 
 use super::total;
 use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
@@ -146,7 +147,8 @@ impl<R: Real> Reaction<R> {
         self.force = add(self.force, force);
     }
 
-    /// Adds the gradient of Rᵀ(x − o), the point x in the shape's frame, where d = x − o and `force` is that gradient in the world.
+    /// Adds the gradient of Rᵀ(x − o), the point x in the shape's frame, where d = x − o and `force` is that gradient
+    /// in the world.
     #[inline(always)]
     pub(super) fn carry(&mut self, d: Vec3<R>, force: Vec3<R>) {
         self.force = sub(self.force, force);
@@ -159,7 +161,8 @@ impl<R: Real> Reaction<R> {
         self.moment = add(self.moment, cross(vector, gradient));
     }
 
-    /// Adds the gradient of Rᵀw, a vector w in the shape's frame that is not fixed to the shape, where `gradient` is in the world.
+    /// Adds the gradient of Rᵀw, a vector w in the shape's frame that is not fixed to the shape, where `gradient` is in
+    /// the world.
     #[inline(always)]
     pub(super) fn turn_back(&mut self, vector: Vec3<R>, gradient: Vec3<R>) {
         self.moment = sub(self.moment, cross(vector, gradient));

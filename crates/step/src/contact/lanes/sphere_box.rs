@@ -1,5 +1,5 @@
-//! Sphere A against box B (rounded or not): one contact. If the sphere's centre is inside the box's core, the normal is that of the
-//! nearest face.
+//! Sphere A against box B (rounded or not): one contact. If the sphere's centre is inside the box's core, the normal is
+//! that of the nearest face.
 
 use super::block::{self, Nearest};
 use super::core;
@@ -7,7 +7,8 @@ use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back, sub};
 
-/// The vector d from the box's origin to the sphere's centre, in the world, and the signed distance of that centre to the box's core.
+/// The vector d from the box's origin to the sphere's centre, in the world, and the signed distance of that centre to
+/// the box's core.
 #[inline(always)]
 fn nearest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Vec3<R>, Nearest<R, 3>) {
     let d = sub(a.pose.p, b.pose.p);
@@ -22,7 +23,8 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     out.set(0, core::offset(a.pose.p, a.size[0], nearest.gap - b.size[3], normal));
 }
 
-/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a box, given the gradient of the contact.
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a box, given the gradient of the
+/// contact.
 #[inline(always)]
 pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (d, nearest) = nearest(a, b);

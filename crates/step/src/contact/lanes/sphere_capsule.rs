@@ -1,4 +1,5 @@
-//! Sphere A against capsule B: one contact. If the sphere's centre is on the capsule's axis, the normal is along the capsule's x axis.
+//! Sphere A against capsule B: one contact. If the sphere's centre is on the capsule's axis, the normal is along the
+//! capsule's x axis.
 
 use super::core::Between;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
@@ -20,7 +21,8 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     out.set(0, closest(a, b).1.contact(b.pose.axes[0]));
 }
 
-/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a capsule, given the gradient of the contact.
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a capsule, given the gradient of the
+/// contact.
 #[inline(always)]
 pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (s, between) = closest(a, b);

@@ -1,5 +1,5 @@
-//! Sphere A against cylinder B: one contact. The cylinder is a block in the half-plane of radius ρ and height z that contains the
-//! sphere's centre. If the centre is on the axis, it is the half-plane of the cylinder's x axis.
+//! Sphere A against cylinder B: one contact. The cylinder is a block in the half-plane of radius ρ and height z that
+//! contains the sphere's centre. If the centre is on the axis, it is the half-plane of the cylinder's x axis.
 
 use super::block::{self, Nearest};
 use super::core;
@@ -42,7 +42,8 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     out.set(0, core::offset(a.pose.p, a.size[0], placed.nearest.gap, placed.normal));
 }
 
-/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a cylinder, given the gradient of the contact.
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a cylinder, given the gradient of the
+/// contact.
 #[inline(always)]
 pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let Placed { d, p, radial, nearest, normal } = place(a, b);

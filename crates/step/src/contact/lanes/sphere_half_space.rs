@@ -10,7 +10,8 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     out.set(0, half_space::under(a.pose.p, a.size[0], &b.pose));
 }
 
-/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a half-space, given the gradient of the contact.
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a half-space, given the gradient of
+/// the contact.
 #[inline(always)]
 pub(super) fn vjp<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (centre, radius) = half_space::vjp_under(a.pose.p, a.size[0], &b.pose, &grad.get(0), on_b);

@@ -1,5 +1,6 @@
-//! Automatic differentiation of a formula over [`Scalar`](super::scalar::Scalar). [`Slopes`] records the partial derivatives of its
-//! operations for each input; [`Structure`] records, once for all inputs, which numbers are their arguments.
+//! Automatic differentiation of a formula over [`Scalar`](super::scalar::Scalar). [`Slopes`] records the partial
+//! derivatives of its operations for each input; [`Structure`] records, once for all inputs, which numbers are their
+//! arguments.
 
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
@@ -7,11 +8,12 @@ use std::mem::MaybeUninit;
 use super::scalar::{Origin, Traced};
 use fingertip_lanes::lane::{Real, Zip};
 
-/// The most partial derivatives that a formula may have: a power of two, so that an index modulo it needs no bounds check.
+/// The most partial derivatives that a formula may have: a power of two, so that an index modulo it needs no bounds
+/// check.
 pub(super) const SLOPES: usize = 4096;
 
-/// The partial derivatives of a formula's operations by their arguments, in the order of computation. That order is the same for
-/// all inputs, so [`Structure`] says which number each belongs to.
+/// The partial derivatives of a formula's operations by their arguments, in the order of computation. That order is the
+/// same for all inputs, so [`Structure`] says which number each belongs to.
 pub(super) struct Slopes<R>([Cell<MaybeUninit<R>>; SLOPES]);
 
 impl<R> Slopes<R> {
@@ -21,7 +23,8 @@ impl<R> Slopes<R> {
     }
 }
 
-/// The writer of partial derivatives to [`Slopes`]. The two are separate so that the compiler knows the place of each derivative.
+/// The writer of partial derivatives to [`Slopes`]. The two are separate so that the compiler knows the place of each
+/// derivative.
 pub(super) struct Tape<'a, R> {
     slopes: &'a Slopes<R>,
     length: Cell<usize>,
@@ -40,8 +43,8 @@ impl<'a, R: Real> Tape<'a, R> {
         Traced { value, origin: self }
     }
 
-    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at
-    /// once. Numbers that serve none of the results in `wanted` get the tangent 0.
+    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K`
+    /// directions at once. Numbers that serve none of the results in `wanted` get the tangent 0.
     #[inline(always)]
     pub(super) fn jvp<const K: usize, const N: usize>(
         &self,
@@ -87,8 +90,8 @@ impl<'a, R: Real> Tape<'a, R> {
         rates.length = place;
     }
 
-    /// Vector-Jacobian product (reverse mode): given gradients by all numbers, adds to the gradients of the variables. The
-    /// gradients of results that are not in `wanted` must be 0.
+    /// Vector-Jacobian product (reverse mode): given gradients by all numbers, adds to the gradients of the variables.
+    /// The gradients of results that are not in `wanted` must be 0.
     #[inline(always)]
     pub(super) fn vjp(&self, structure: &Structure, wanted: Results, gradients: &mut [R]) {
         self.check(structure);
@@ -121,8 +124,8 @@ impl<'a, R: Real> Tape<'a, R> {
     /// The partial derivative by an argument.
     #[inline(always)]
     fn slope(&self, argument: &Argument) -> R {
-        // SAFETY: arguments' slopes are those before the structure's `slopes`, slopes before `length` are written, and `check` has compared
-        // both.
+        // SAFETY: arguments' slopes are those before the structure's `slopes`, slopes before `length` are written, and
+        // `check` has compared both.
         unsafe { self.slopes.0[usize::from(argument.slope) % SLOPES].get().assume_init() }
     }
 }
@@ -144,8 +147,8 @@ impl<R: Real> Origin<R> for &Tape<'_, R> {
     }
 }
 
-/// The tangents of the at most `N` numbers of a formula in `K` directions. The memory is not cleared beforehand, as that would take
-/// longer than many operations.
+/// The tangents of the at most `N` numbers of a formula in `K` directions. The memory is not cleared beforehand, as
+/// that would take longer than many operations.
 pub(super) struct Rates<R, const K: usize, const N: usize> {
     all: [MaybeUninit<[R; K]>; N],
     /// The number of tangents that are written.
@@ -170,8 +173,8 @@ impl<R: Real, const K: usize, const N: usize> Rates<R, K, N> {
 /// A set of a formula's results: bit k stands for result k, which may be several numbers.
 pub(super) type Results = u32;
 
-/// The structure of a formula: which numbers are the arguments of each operation. Place 0 stands for constants, then come the
-/// variables, then the results of operations.
+/// The structure of a formula: which numbers are the arguments of each operation. Place 0 stands for constants, then
+/// come the variables, then the results of operations.
 #[derive(Default)]
 pub(super) struct Structure {
     /// The number of variables.
@@ -244,7 +247,8 @@ impl<R: Real> Origin<R> for Place<'_> {
 }
 
 impl Structure {
-    /// Sets the results of the formula, each with the places of its numbers. To be called once, when all operations are recorded.
+    /// Sets the results of the formula, each with the places of its numbers. To be called once, when all operations are
+    /// recorded.
     pub(super) fn set_results(&mut self, results: impl Iterator<Item = impl IntoIterator<Item = usize>>) {
         let mut serves = vec![0; 1 + self.variables + self.counts.len()];
         for (k, places) in results.enumerate() {

@@ -1,5 +1,5 @@
-//! Tests of the contacts on lanes: derivatives against finite differences, pushes against pulls, and equal bits at any width.
-//! `tests/contact/pair_formulas` has the formulas once more.
+//! Tests of the contacts on lanes: derivatives against finite differences, pushes against pulls, and equal bits at any
+//! width. `tests/contact/pair_formulas` has the formulas once more.
 
 use support::pairs::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
@@ -13,10 +13,11 @@ use fingertip_lanes::rows::Output;
 use fingertip_scene::Shape;
 use fingertip_shapes::largest::largest;
 
-/// The tolerance of pushes against pulls, which compute the same numbers in different ways: rounding over the smallest distances
-/// between cores in these samples.
+/// The tolerance of pushes against pulls, which compute the same numbers in different ways: rounding over the smallest
+/// distances between cores in these samples.
 const GRADIENT: f64 = 1e-10;
-/// The step of finite differences over five points. They are of fourth order, so that the step can be large against rounding.
+/// The step of finite differences over five points. They are of fourth order, so that the step can be large against
+/// rounding.
 const STEP: f64 = 1e-5;
 /// The tolerance of derivatives against finite differences, relative to 1 + |derivative|.
 const DIFFERENCE: f64 = 1e-6;
@@ -43,7 +44,8 @@ impl Program for Geometry<'_> {
     }
 }
 
-/// The `n` numbers that `numbers` gives for each of the lane's worlds, which start at `first`. Worlds beyond the last repeat it.
+/// The `n` numbers that `numbers` gives for each of the lane's worlds, which start at `first`. Worlds beyond the last
+/// repeat it.
 #[inline(always)]
 pub(super) fn gather<'a, R: Lane>(
     worlds: usize,
@@ -200,7 +202,8 @@ fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
     run_on(InstructionSet::detect(), &Push(&(a.clone(), b.clone()), twists), 1, GEOMETRY * kind.contacts())
 }
 
-/// The power of a side's wrench (force, then moment about the body's origin) along a twist (ω, then the velocity at the world's origin).
+/// The power of a side's wrench (force, then moment about the body's origin) along a twist (ω, then the velocity at the
+/// world's origin).
 fn power(body: &Body, reaction: &[f64], twist: [f64; 6]) -> f64 {
     let [wx, wy, wz, mx, my, mz] = twist;
     let p = [body.pose[0], body.pose[1], body.pose[2]];

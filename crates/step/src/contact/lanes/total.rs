@@ -91,7 +91,8 @@ pub(super) fn unit<R: Real, const K: usize>(v: [R; K], fallback: [R; K]) -> Unit
 }
 
 impl<R: Real, const K: usize> Unit<R, K> {
-    /// Vector-Jacobian product: the gradient of v, which is (1 − n nᵀ) n̄ / |v| for the gradient n̄ of the unit vector n.
+    /// Vector-Jacobian product: the gradient of v, which is (1 − n nᵀ) n̄ / |v| for the gradient n̄ of the unit vector
+    /// n.
     #[inline(always)]
     pub(super) fn vjp(&self, mut gradient: [R; K]) -> [R; K] {
         let along = inner(self.direction, gradient);
@@ -101,8 +102,8 @@ impl<R: Real, const K: usize> Unit<R, K> {
         gradient
     }
 
-    /// Jacobian-vector product: the change of the unit vector with those of v and of the fallback. It uses [`Unit::vjp`], which is
-    /// symmetric.
+    /// Jacobian-vector product: the change of the unit vector with those of v and of the fallback. It uses
+    /// [`Unit::vjp`], which is symmetric.
     #[inline(always)]
     pub(super) fn jvp(&self, v: [R; K], fallback: [R; K]) -> [R; K] {
         let mut value = self.vjp(v);

@@ -1,5 +1,5 @@
-//! Building blocks of contact weights: steps with continuous second derivatives, and distances from borders. At a kink, the
-//! derivative is the mean of those on both sides.
+//! Building blocks of contact weights: steps with continuous second derivatives, and distances from borders. At a kink,
+//! the derivative is the mean of those on both sides.
 
 use super::scalar::{Scalar, V2};
 use super::total::sign;
@@ -76,7 +76,8 @@ pub(super) fn within<S: Scalar>(x: S, limit: S) -> S {
     x.result(limit.value() - x.value().abs())
 }
 
-/// The signed distance of a point to the border of the rectangle with these half sizes: positive inside, negative outside.
+/// The signed distance of a point to the border of the rectangle with these half sizes: positive inside, negative
+/// outside.
 #[inline(always)]
 pub(super) fn inside<S: Scalar>(at: V2<S>, half: V2<S>) -> S {
     let [x, y] = [at[0].value(), at[1].value()];

@@ -31,8 +31,8 @@ pub struct Tree {
     pub ns: usize,
     /// The number of commanded joints: see [`Tree::actuated`].
     pub nu: usize,
-    /// The degree of freedom of each command: u_k commands v index `actuated[k]`, and others with it if it pulls a tendon
-    /// ([`Coordinate::others`]).
+    /// The degree of freedom of each command: u_k commands v index `actuated[k]`, and others with it if it pulls a
+    /// tendon ([`Coordinate::others`]).
     pub actuated: Vec<usize>,
     /// The degree of freedom of each screw.
     pub screw_dof: Vec<usize>,
@@ -94,8 +94,8 @@ pub struct Coordinate {
     pub stiffness: f64,
     /// Starting value, `kind.nq()` numbers.
     pub home: Vec<f64>,
-    /// The other coordinates that its command pulls as a tendon, as indices in [`Tree::coordinates`], and their ratios: u commands q + Σ
-    /// ratio · q_other.
+    /// The other coordinates that its command pulls as a tendon, as indices in [`Tree::coordinates`], and their ratios:
+    /// u commands q + Σ ratio · q_other.
     pub others: Vec<(usize, f64)>,
     /// The joint's own spring.
     pub spring: Spring,
@@ -117,7 +117,8 @@ impl Coordinate {
         self.kind.coordinates().iter().map(|(part, _)| self.of(part)).collect()
     }
 
-    /// A name for each degree of freedom: the joint's own if it has one. A free body has `"ball.x"` and so on, then `"ball.ωx"`.
+    /// A name for each degree of freedom: the joint's own if it has one. A free body has `"ball.x"` and so on, then
+    /// `"ball.ωx"`.
     pub fn v_names(&self) -> Vec<String> {
         self.kind.freedoms().iter().map(|(part, _)| self.of(part)).collect()
     }
@@ -222,15 +223,17 @@ impl Tree {
         self.coordinates.iter().filter(|c| c.armature > 0.0)
     }
 
-    /// The degrees of freedom with dry friction in the quasi-dynamic step, and its largest force in each, N·m or N. Joints with a command of
-    /// their own have some only if `commanded` says so ([`Params::joint_friction`](fingertip_scene::Params::joint_friction)).
+    /// The degrees of freedom with dry friction in the quasi-dynamic step, and its largest force in each, N·m or N.
+    /// Joints with a command of their own have some only if `commanded` says so
+    /// ([`Params::joint_friction`](fingertip_scene::Params::joint_friction)).
     pub fn dry_friction(&self, commanded: bool) -> Vec<(usize, f64)> {
         let rubs = |c: &&Coordinate| c.friction > 0.0 && self.is_resisted(c, commanded);
         self.coordinates.iter().filter(rubs).flat_map(|c| c.dofs().map(|dof| (dof, c.friction))).collect()
     }
 
-    /// Do damping and armature of this joint act in the quasi-dynamic step? Those of joints with a command do only if `commanded` says
-    /// so ([`Params::joint_damping`](fingertip_scene::Params::joint_damping)) or a tendon pulls them together with others.
+    /// Do damping and armature of this joint act in the quasi-dynamic step? Those of joints with a command do only if
+    /// `commanded` says so ([`Params::joint_damping`](fingertip_scene::Params::joint_damping)) or a tendon pulls them
+    /// together with others.
     pub fn is_resisted(&self, coordinate: &Coordinate, commanded: bool) -> bool {
         let pulls = |c: &Coordinate| c.others.iter().any(|&(other, _)| self.coordinates[other].v == coordinate.v);
         commanded || coordinate.u.is_none() || !coordinate.others.is_empty() || self.coordinates.iter().any(pulls)
@@ -259,7 +262,8 @@ impl Tree {
         self.coordinates.iter().flat_map(|coordinate| coordinate.home.iter().copied()).collect()
     }
 
-    /// The commands, `nu` numbers, that hold the starting configuration: homes, or the lengths there of the tendons that commands pull.
+    /// The commands, `nu` numbers, that hold the starting configuration: homes, or the lengths there of the tendons
+    /// that commands pull.
     pub fn home_command(&self) -> Vec<f64> {
         let home = |coordinate: &Coordinate| coordinate.home[0];
         let others = |lead: &Coordinate| {

@@ -1,5 +1,5 @@
-//! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ and, after the first, in how
-//! much stiffer friction is than normal forces).
+//! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ and,
+//! after the first, in how much stiffer friction is than normal forces).
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_scene::Friction;
@@ -18,8 +18,8 @@ use super::step::{go, length, mean_product, step};
 const CONVERGED: f64 = 1e-14;
 /// Misfit below which an iterate that no longer improves counts as found: what is left is rounding.
 const STALLED: f64 = 1e-8;
-/// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does not get much
-/// nearer where κ leaves them few digits.
+/// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does
+/// not get much nearer where κ leaves them few digits.
 const ARRIVED: f64 = 0.5;
 const NEAR: f64 = 3.0;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
@@ -30,11 +30,12 @@ const STIFFER: f64 = 1e-2;
 const GROWTH: f64 = 1.5;
 /// Step-size rules of an attempt.
 struct Pace {
-    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
-    /// others, with steps that end at its boundary, and longer steps end at other answers.
+    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some
+    /// contact behind the others, with steps that end at its boundary, and longer steps end at other answers.
     reach: f64,
     fastest: f64,
-    /// Steps after which an attempt has failed, relative to [`Settings::coulomb_iterations`](fingertip_scene::Settings).
+    /// Steps after which an attempt has failed, relative to
+    /// [`Settings::coulomb_iterations`](fingertip_scene::Settings).
     longest: f64,
 }
 
@@ -42,7 +43,8 @@ const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 1.0 };
 /// The pace of the careful attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 / 36.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
-/// The attempts: soft, with friction as stiff as it is; soft, hard, careful, with friction that becomes stiffer; from the answer with opened gaps.
+/// The attempts: soft, with friction as stiff as it is; soft, hard, careful, with friction that becomes stiffer; from
+/// the answer with opened gaps.
 const AT_ONCE: f64 = -1.0;
 const SOFT: f64 = 0.0;
 const HARD: f64 = 1.0;

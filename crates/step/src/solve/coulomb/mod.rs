@@ -20,8 +20,8 @@
 //! τ falls to 1 as steps get longer. Near the answer the slacks are computed from the forces, and the steps are
 //! Newton's.
 //!
-//! A world makes these attempts. All but the first begin with friction that is as stiff as normal forces, and go on from each answer to
-//! stiffer friction:
+//! A world makes these attempts. All but the first begin with friction that is as stiff as normal forces, and go on
+//! from each answer to stiffer friction:
 //!
 //! 1. from given forces, or from soft forces of each contact alone;
 //! 2. if friction is to be stiffer than normal forces, from soft forces again;
@@ -29,8 +29,8 @@
 //! 4. from the softest ones, with more careful steps;
 //! 5. from where the relaxed law's answers lead that have their gaps opened by the slips in them, see [`opening`].
 //!
-//! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs have other
-//! coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
+//! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs
+//! have other coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
 
 mod iterate;
 mod join;
@@ -51,8 +51,8 @@ use outcome::{report, restore};
 /// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
 /// the reason.
 ///
-/// With `again`, worlds that are not settled start from the answer of the relaxed solve with opened gaps; the others are left as they
-/// were.
+/// With `again`, worlds that are not settled start from the answer of the relaxed solve with opened gaps; the others
+/// are left as they were.
 #[inline(always)]
 pub(crate) fn solve<R: Real>(
     s: &Structure,

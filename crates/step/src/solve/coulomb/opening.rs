@@ -1,9 +1,11 @@
-//! The way to Coulomb's law over problems that have an answer each: the relaxed law with gaps that are open by the slips of the answer before.
+//! The way to Coulomb's law over problems that have an answer each: the relaxed law with gaps that are open by the
+//! slips of the answer before.
 //!
-//! With an opening s in the place of ‖z‖, ζ = z + s n is the relaxed law at the gap φ + s, the minimum of a convex function. Coulomb's law is the
-//! fixed point s = ‖z(s)‖ (De Saxcé and Feng, 1998; Acary, Cadoux, Lemaréchal and Malick, 2011, who iterate to it). There is one wherever the relaxed
-//! law has an answer: larger openings only let go, so that slips are bounded, and z is continuous in s. Openings go half of the way at a time, until
-//! Newton's steps for the law itself lead on, and from there to friction that is stiffer by a ratio.
+//! With an opening s in the place of ‖z‖, ζ = z + s n is the relaxed law at the gap φ + s, the minimum of a convex
+//! function. Coulomb's law is the fixed point s = ‖z(s)‖ (De Saxcé and Feng, 1998; Acary, Cadoux, Lemaréchal and
+//! Malick, 2011, who iterate to it). There is one wherever the relaxed law has an answer: larger openings only let go,
+//! so that slips are bounded, and z is continuous in s. Openings go half of the way at a time, until Newton's steps for
+//! the law itself lead on, and from there to friction that is stiffer by a ratio.
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
 use fingertip_lanes::vector::{axpy, dot};
@@ -29,7 +31,8 @@ pub(in super::super) fn close<R: Real>(s: &Structure, work: &mut Work<&mut [R]>)
     }
 }
 
-/// Opens gaps by the slips of the present answer, in worlds of the mask. Gives those that are not yet near Coulomb's law.
+/// Opens gaps by the slips of the present answer, in worlds of the mask. Gives those that are not yet near Coulomb's
+/// law.
 #[inline(always)]
 pub(in super::super) fn open<R: Real>(
     s: &Structure,

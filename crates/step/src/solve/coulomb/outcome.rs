@@ -33,8 +33,8 @@ pub(super) fn report<R: Real>(
     copy(work.info, &[status, iterations, R::select(settled, residual, R::one()), R::zero()]);
 }
 
-/// The worlds in which contacts that carry a normal force in pairs do not push or turn more than half of it allows, to the tolerance. Where gaps
-/// are all rounding the two have different ones.
+/// The worlds in which contacts that carry a normal force in pairs do not push or turn more than half of it allows, to
+/// the tolerance. Where gaps are all rounding the two have different ones.
 #[inline(always)]
 fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut shared = R::Mask::splat(true);
@@ -68,8 +68,8 @@ pub(in super::super) fn kept_status<'a, R>(work: &'a mut Work<&mut [R]>) -> &'a 
     &mut work.kept[work.delta.len() + work.eta.len()]
 }
 
-/// The results of the iteration are in `kept`: those of the relaxed solve take their place in worlds of the mask, under a status of their
-/// own and with all iterations so far.
+/// The results of the iteration are in `kept`: those of the relaxed solve take their place in worlds of the mask, under
+/// a status of their own and with all iterations so far.
 #[inline(always)]
 pub(in super::super) fn keep_where<R: Real>(
     mask: R::Mask,
@@ -136,7 +136,8 @@ pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Proble
     work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
 }
 
-/// The kept results, but in worlds of the mask that now have a solution without friction: it is theirs, under a status of its own.
+/// The kept results, but in worlds of the mask that now have a solution without friction: it is theirs, under a status
+/// of its own.
 #[inline(always)]
 pub(in super::super) fn loosened<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
     let iterations = work.info[1] + work.kept[work.delta.len() + work.eta.len() + 1];

@@ -18,7 +18,8 @@ use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
 use super::super::symmetric::Symmetric;
 
-/// Computes a step for friction stiffer by a ratio: that of δ in `work.step`, those of forces in the contacts' and limits' states.
+/// Computes a step for friction stiffer by a ratio: that of δ in `work.step`, those of forces in the contacts' and
+/// limits' states.
 #[inline(always)]
 pub(super) fn step<R: Real>(
     s: &Structure,
@@ -91,8 +92,9 @@ pub(super) fn step<R: Real>(
     }
 }
 
-/// z of each contact. The two of a pair that resists turning have one gap: where that is all that rounding leaves of two sums of lengths, they
-/// would not share the normal force evenly, and the friction of one would be more than the whole may have.
+/// z of each contact. The two of a pair that resists turning have one gap: where that is all that rounding leaves of
+/// two sums of lengths, they would not share the normal force evenly, and the friction of one would be more than the
+/// whole may have.
 #[inline(always)]
 fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
@@ -115,8 +117,8 @@ fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3
     axpy(dot(slide.down, x), slide.up, symmetric)
 }
 
-/// A contact's answer, and in `state.error` z less what it should be and what its private degrees of freedom make of it; in `step` r₁
-/// of these.
+/// A contact's answer, and in `state.error` z less what it should be and what its private degrees of freedom make of
+/// it; in `step` r₁ of these.
 #[inline(always)]
 fn eliminate<R: Real>(
     contact: &ContactColumns,
@@ -143,7 +145,8 @@ fn eliminate<R: Real>(
             scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
         },
     );
-    // A contact of no weight: finite, and without an answer. That is zero: the products of a small number are subnormal, which are slow.
+    // A contact of no weight: finite, and without an answer. That is zero: the products of a small number are
+    // subnormal, which are slow.
     let none = there.not();
     scaling.v = select(none, cone.n, scaling.v);
     (scaling.t, scaling.sqrt_q) = (R::select(none, R::one(), scaling.t), R::select(none, R::one(), scaling.sqrt_q));
@@ -197,8 +200,8 @@ pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &
     (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())
 }
 
-/// The step length to the nearest cone boundary, in steps; not finite where the step is not. Writes the change of the slacks by a full
-/// step to `d_slack`.
+/// The step length to the nearest cone boundary, in steps; not finite where the step is not. Writes the change of the
+/// slacks by a full step to `d_slack`.
 #[inline(always)]
 pub(super) fn length<R: Real>(
     s: &Structure,

@@ -27,8 +27,9 @@ impl Dynamic {
         }
     }
 
-    /// A copy of this step that runs in lanes of a chosen width, for comparison. The default is the widest that the processor has. The
-    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    /// A copy of this step that runs in lanes of a chosen width, for comparison. The default is the widest that the
+    /// processor has. The results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where
+    /// the others fuse multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions.
@@ -75,8 +76,8 @@ impl Dynamic {
         self.programs(kernel)?.run(kernel, precision, 1, operands)
     }
 
-    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:
-    /// the operand `par` of a recording.
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES)
+    /// has them: the operand `par` of a recording.
     ///
     /// # Errors
     /// If a tensor operation fails.

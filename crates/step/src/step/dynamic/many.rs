@@ -8,13 +8,15 @@ use crate::step::fused;
 use crate::step::operands::worlds_with_usable_q;
 use crate::tensor::part;
 
-/// Copies of worlds whose gradients are computed together for Jacobians: so many rows are in memory at a time, or those of one world.
+/// Copies of worlds whose gradients are computed together for Jacobians: so many rows are in memory at a time, or those
+/// of one world.
 const COPIES: usize = 4096;
 
 /// A batch of trajectories with momentum, the result of [`Dynamic::rollout`].
 #[derive(Clone, Debug)]
 pub struct DynamicTrajectory {
-    /// Configurations q₀ … q_T (B, T + 1, nq), m and rad. Differentiable under [`ContactModel::Barrier`], as all tensors here.
+    /// Configurations q₀ … q_T (B, T + 1, nq), m and rad. Differentiable under [`ContactModel::Barrier`], as all
+    /// tensors here.
     pub q: Tensor,
     /// Velocities v₀ … v_T (B, T + 1, nv), m/s and rad/s.
     pub v: Tensor,
@@ -26,8 +28,8 @@ pub struct DynamicTrajectory {
     pub reports: Vec<Vec<Report>>,
 }
 
-/// First derivatives of a second-order step. The state is x = (q, v), its changes are tangent: 2 nv numbers. The tensors have no
-/// gradients.
+/// First derivatives of a second-order step. The state is x = (q, v), its changes are tangent: 2 nv numbers. The
+/// tensors have no gradients.
 #[derive(Clone, Debug)]
 pub struct DynamicLinearization {
     /// The step itself.
@@ -43,10 +45,11 @@ pub struct DynamicLinearization {
 }
 
 impl Dynamic {
-    /// T steps from q₀ (B, nq) and v₀ (B, nv) under τ (B, T, nv), N·m or N. Each solve starts from the forces of the step before.
+    /// T steps from q₀ (B, nq) and v₀ (B, nv) under τ (B, T, nv), N·m or N. Each solve starts from the forces of the
+    /// step before.
     ///
-    /// Under [`ContactModel::Barrier`] gradients reach q₀, v₀, τ and every tracked parameter of the step. The graph keeps each step's
-    /// results.
+    /// Under [`ContactModel::Barrier`] gradients reach q₀, v₀, τ and every tracked parameter of the step. The graph
+    /// keeps each step's results.
     ///
     /// # Errors
     /// As [`Dynamic::step`], or if there is no step.
@@ -73,11 +76,11 @@ impl Dynamic {
         Ok(DynamicTrajectory { q: q?, v: v?, force: force?, torque: torque?, reports })
     }
 
-    /// The derivatives of q₊, v₊ and the contact forces by q, v and τ, at q (B, nq), v (B, nv) and τ (B, nv); the solve starts from a
-    /// nearby step's forces, [`DynamicStep::warm`], if they are given.
+    /// The derivatives of q₊, v₊ and the contact forces by q, v and τ, at q (B, nq), v (B, nv) and τ (B, nv); the solve
+    /// starts from a nearby step's forces, [`DynamicStep::warm`], if they are given.
     ///
-    /// They are sweeps back over 2 nv + 3 nc copies of each world, as many as there are results. In worlds without a solution q₊ = q
-    /// and v₊ = 0; if a number is not usable, q₊ is the model's home and all derivatives are zero.
+    /// They are sweeps back over 2 nv + 3 nc copies of each world, as many as there are results. In worlds without a
+    /// solution q₊ = q and v₊ = 0; if a number is not usable, q₊ is the model's home and all derivatives are zero.
     ///
     /// # Errors
     /// As [`Dynamic::step_from`], or if contact is not the barrier's.
@@ -134,7 +137,8 @@ impl Dynamic {
         ])
     }
 
-    /// Gradients of the rows of so many worlds, each there once for every number of δ, v₊ and the contact forces: of that number alone.
+    /// Gradients of the rows of so many worlds, each there once for every number of δ, v₊ and the contact forces: of
+    /// that number alone.
     fn seeds(&self, rows: &Tensor, worlds: usize) -> Result<Tensor> {
         let (nv, row) = (self.model().nv(), self.plan.row());
         let n = 2 * nv + row.force.len();

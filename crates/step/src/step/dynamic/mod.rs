@@ -4,10 +4,11 @@
 //! M (v₊ − v)/h + D v₊ + S (q₊ − r) + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
 //! ```
 //!
-//! b are the Coriolis, centrifugal and gravity forces at (q, v), D is the joints' viscous damping, S the stiffness of their own springs with
-//! rests r (and of connections, whose points are to be apart by 0), and M has the joints' armature on its diagonal. Damping is
-//! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach at steps of a
-//! millisecond. With implicit damping a joint slows down and never reverses. For explicit damping add −D v to τ.
+//! b are the Coriolis, centrifugal and gravity forces at (q, v), D is the joints' viscous damping, S the stiffness of
+//! their own springs with rests r (and of connections, whose points are to be apart by 0), and M has the joints'
+//! armature on its diagonal. Damping is implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which
+//! small links reach at steps of a millisecond. With implicit damping a joint slows down and never reverses. For
+//! explicit damping add −D v to τ.
 //!
 //! The bound l is the velocity that a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the
 //! quasi-dynamic one with another P and g. So the barrier, its friction cones and its derivatives serve both:
@@ -16,7 +17,8 @@
 //! P = M/h² + D/h + S        g = −(M v/h + S (r − q) + τ − b)        −h l in place of φ
 //! ```
 //!
-//! Smoothed contact is computed in SIMD lanes of worlds, or on a GPU: see [`super::fused`]. Rigid contact is solved on the CPU, world by world.
+//! Smoothed contact is computed in SIMD lanes of worlds, or on a GPU: see [`super::fused`]. Rigid contact is solved on
+//! the CPU, world by world.
 
 mod bodies;
 mod joints;
@@ -53,9 +55,9 @@ pub use separation::{Gaps, Separated, Separation};
 
 /// The second-order step of a model with given parameters. Cloning is cheap.
 ///
-/// It uses these of the model's parameters: h, κ, μ, gravity, sizes, offsets, `tau`, springs, damping and armature of the joints, and mass and inertia of the bodies
-/// that they cover. All joints move by inertia. Stiffness and ε have no effect; impedance is a control law, see
-/// [`super::control`].
+/// It uses these of the model's parameters: h, κ, μ, gravity, sizes, offsets, `tau`, springs, damping and armature of
+/// the joints, and mass and inertia of the bodies that they cover. All joints move by inertia. Stiffness and ε have no
+/// effect; impedance is a control law, see [`super::control`].
 #[derive(Clone, Debug)]
 pub struct Dynamic {
     model: Model,
@@ -72,7 +74,8 @@ pub struct Dynamic {
     pub(super) par: Tensor,
 }
 
-/// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
+/// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is
+/// differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
     /// Next configuration (B, nq). In worlds without a solution it is q. It is the model's home if a number of the
@@ -103,8 +106,8 @@ impl Dynamic {
     /// gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, or an option is out of its range. With smoothed contact on a GPU, if a
-    /// pair of shapes has no formula (the message names the pair), or the GPU cannot be used.
+    /// If a parameter has another shape or type than the model's, or an option is out of its range. With smoothed
+    /// contact on a GPU, if a pair of shapes has no formula (the message names the pair), or the GPU cannot be used.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let tree = &model.tree;
@@ -182,8 +185,8 @@ impl Dynamic {
     /// limits bound τ. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
     ///
     /// # Errors
-    /// If a shape or type differs from these, or contact is rigid and the model on a GPU. Numerical trouble is not an error: see
-    /// [`DynamicStep::reports`].
+    /// If a shape or type differs from these, or contact is rigid and the model on a GPU. Numerical trouble is not an
+    /// error: see [`DynamicStep::reports`].
     pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
         self.step_from(q, v, tau, None)
     }

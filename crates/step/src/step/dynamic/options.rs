@@ -19,8 +19,8 @@ pub enum ContactModel {
 pub struct DynamicParams {
     /// The contact model.
     pub contact: ContactModel,
-    /// The bound on how fast contact gaps may close. Joint limits always use [`Bound::Gap`], with the same β, or β = 0 if this bound has
-    /// none.
+    /// The bound on how fast contact gaps may close. Joint limits always use [`Bound::Gap`], with the same β, or β = 0
+    /// if this bound has none.
     pub bound: Bound,
     /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive, usually 1e-4 … 1e-2. A
     /// joint that sticks moves more slowly than this. A smaller value is closer to Coulomb's law and harder to

@@ -120,8 +120,8 @@ impl RigidBatch<'_> {
         answer
     }
 
-    /// One world's problem in its active contacts, and the limits behind them; none if the world cannot be used or M is not positive
-    /// definite.
+    /// One world's problem in its active contacts, and the limits behind them; none if the world cannot be used or M is
+    /// not positive definite.
     fn problem(&self, world: usize) -> Option<(Frictionless, Vec<usize>)> {
         let of = &self.of;
         if of.usable.row(world)[0] == 0.0 {
@@ -160,8 +160,8 @@ impl RigidBatch<'_> {
         Some((problem, active))
     }
 
-    /// The frictionless problem of a world together with the contacts' full relative-velocity Jacobian and their normals. None if the
-    /// world has no problem.
+    /// The frictionless problem of a world together with the contacts' full relative-velocity Jacobian and their
+    /// normals. None if the world has no problem.
     pub(super) fn contact(&self, world: usize) -> Option<RigidContact> {
         let (problem, contacts) = self.problem(world)?;
         let mut relative = DMatrix::zeros(3 * contacts.len(), self.nv());

@@ -1,4 +1,5 @@
-//! The adjoints (vector-Jacobian products) of the stages in [`super::stages`], in the order in which [`super::program`] runs them.
+//! The adjoints (vector-Jacobian products) of the stages in [`super::stages`], in the order in which [`super::program`]
+//! runs them.
 
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
@@ -55,7 +56,8 @@ impl Stage for PullIntegrate<'_> {
     }
 }
 
-/// From the gradients of the contacts' forces and torques to those of the solver's forces and, through its normal, of the geometry.
+/// From the gradients of the contacts' forces and torques to those of the solver's forces and, through its normal, of
+/// the geometry.
 pub(super) struct PullForces<'a>(pub(super) &'a Plan);
 
 impl Stage for PullForces<'_> {
@@ -86,8 +88,8 @@ impl Stage for PullAssemble<'_> {
 }
 
 impl Plan {
-    /// From the gradients of the contacts as the solver takes them to those of geometry, shares, κ, μ and γ; those of all other
-    /// operands are cleared.
+    /// From the gradients of the contacts as the solver takes them to those of geometry, shares, κ, μ and γ; those of
+    /// all other operands are cleared.
     #[inline(always)]
     pub(super) fn vjp_contacts<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
         for block in [&mut *to.q, &mut *to.u, &mut *to.par, &mut *to.motion] {
@@ -116,7 +118,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// The vector-Jacobian product of the rolling stiffness: see [`RollingTables`](crate::step::rolling::RollingTables).
+    /// The vector-Jacobian product of the rolling stiffness: see
+    /// [`RollingTables`](crate::step::rolling::RollingTables).
     #[inline(always)]
     fn vjp_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
         const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: WEIGHT };
@@ -147,7 +150,8 @@ impl Stage for PullGeometry<'_> {
     }
 }
 
-/// Adds the gradient that q gets through the retraction q ⊕ δ, and clears the gradients of worlds whose numbers are unusable.
+/// Adds the gradient that q gets through the retraction q ⊕ δ, and clears the gradients of worlds whose numbers are
+/// unusable.
 pub(super) struct Clean<'a>(pub(super) &'a Plan);
 
 impl Stage for Clean<'_> {

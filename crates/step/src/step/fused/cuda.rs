@@ -1,7 +1,8 @@
 //! The fused step on a GPU: its recorded kernels on the device's tensors.
 //!
-//! A solve without forces to start from is one that starts from zero forces, so that one kernel does both. In single precision
-//! worlds that are not solved are listed on the device and done again in double precision, a part of the batch at a time.
+//! A solve without forces to start from is one that starts from zero forces, so that one kernel does both. In single
+//! precision worlds that are not solved are listed on the device and done again in double precision, a part of the
+//! batch at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use super::plan::Plan;
 use super::rollout::Swept;
 use super::rollout::backward::Cost;
 
-/// Worlds per chunk: only one chunk's intermediate rows are in memory at a time. A multiple of the worlds that are summed together.
+/// Worlds per chunk: only one chunk's intermediate rows are in memory at a time. A multiple of the worlds that are
+/// summed together.
 const CHUNK: usize = 64 * SEGMENT;
 
 /// Splits a batch of worlds into chunks of [`CHUNK`].
@@ -49,8 +51,8 @@ impl Plan {
         gpu.kernel::<T>(kernel.name(), effort, || recorder.0(kernel, T::PRECISION))
     }
 
-    /// The rows that a kernel reads, from q, u and others: u is cut into the step's inputs where it has several, which have one step's
-    /// numbers each, side by side.
+    /// The rows that a kernel reads, from q, u and others: u is cut into the step's inputs where it has several, which
+    /// have one step's numbers each, side by side.
     fn with_inputs_apart<'a, T>(&self, rows: &[Rows<'a, T>]) -> Vec<Rows<'a, T>> {
         let inputs = self.equations.inputs(self);
         let mut apart = rows.to_vec();
@@ -65,8 +67,9 @@ impl Plan {
         apart
     }
 
-    /// Runs a kernel that solves contacts for so many worlds and steps, on the GPU. `report` says which of its results holds the steps'
-    /// reports, `columns` in which columns. In single precision, worlds that are not solved are solved again in double precision.
+    /// Runs a kernel that solves contacts for so many worlds and steps, on the GPU. `report` says which of its results
+    /// holds the steps' reports, `columns` in which columns. In single precision, worlds that are not solved are solved
+    /// again in double precision.
     fn outcome<T: Number, const N: usize>(
         &self,
         gpu: &Gpu,
@@ -142,8 +145,8 @@ fn step_adjoint(plan: &Plan, operands: [&Tensor; 3], result: &Tensor, grad: &Ten
     })
 }
 
-/// Runs an adjoint kernel on the rows `read`, the last of which is a gradient, and returns the gradients of the three operands. `cut`
-/// picks each operand's gradient out of the kernel's results.
+/// Runs an adjoint kernel on the rows `read`, the last of which is a gradient, and returns the gradients of the three
+/// operands. `cut` picks each operand's gradient out of the kernel's results.
 fn pulled<const N: usize>(
     plan: &Plan,
     kernel: Kernel,
@@ -170,7 +173,8 @@ fn pulled<const N: usize>(
     Ok(wanted(operands, gradients.tensors(grad.dtype())?))
 }
 
-/// Collects the gradients of three operands from chunks of worlds. Those of the last operand are summed if it has one row for all worlds.
+/// Collects the gradients of three operands from chunks of worlds. Those of the last operand are summed if it has one
+/// row for all worlds.
 struct Gradients<'a> {
     gpu: &'a Gpu,
     parts: [Block<f64>; 3],
@@ -240,7 +244,8 @@ fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept>
     }
 }
 
-/// A rollout's sweep back: the gradients of its operands, from states, contact forces, limit forces, reports and a gradient.
+/// A rollout's sweep back: the gradients of its operands, from states, contact forces, limit forces, reports and a
+/// gradient.
 fn rollout_adjoint(
     plan: &Plan,
     n_steps: usize,

@@ -1,4 +1,5 @@
-//! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives of each.
+//! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives
+//! of each.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -20,8 +21,8 @@ use super::rollout::forward::Forward;
 use super::stages::{Load, Operands};
 use super::{processor, rollout};
 
-/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
-/// each step, a row for each world.
+/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports
+/// after each step, a row for each world.
 pub(in super::super) fn hold(
     plan: &Plan,
     [q, u, warm]: [&[f64]; 3],
@@ -69,7 +70,8 @@ pub(in super::super) fn rollout_rows(
     rollout::rows(plan, &operands, DType::F64, (b, n_steps))
 }
 
-/// Gradients of q₀, u and the parameters from those of a rollout's states; or, of its forces, those of all states, u and the parameters.
+/// Gradients of q₀, u and the parameters from those of a rollout's states; or, of its forces, those of all states, u
+/// and the parameters.
 pub(in super::super) fn rollout_adjoint(
     plan: &Plan,
     of_forces: bool,

@@ -10,14 +10,15 @@ use crate::step::limits::LimitTables;
 use fingertip_lanes::layout;
 
 layout! {
-    /// Working numbers of a second-order step that the quasi-dynamic one does not have. Those of the dynamics follow behind.
+    /// Working numbers of a second-order step that the quasi-dynamic one does not have. Those of the dynamics follow
+    /// behind.
     pub(super) struct Extra {
         /// Offsets (positions) of all frames of the kinematics, three numbers each, m.
         offsets,
         /// Generalised momentum M v (nv), in the order of v.
         momentum,
-        /// Generalised force τ − b (nv): τ clamped to the joints' largest efforts, plus the external forces and those of springs, less the
-        /// bias force b.
+        /// Generalised force τ − b (nv): τ clamped to the joints' largest efforts, plus the external forces and those
+        /// of springs, less the bias force b.
         force,
     }
 }
@@ -40,8 +41,8 @@ pub(super) enum Body {
     Described([f64; INERTIA]),
 }
 
-/// The joints' own forces: places of springs, damping and armature among the parameters; dry friction and effort limits as
-/// numbers, one for each degree of freedom.
+/// The joints' own forces: places of springs, damping and armature among the parameters; dry friction and effort limits
+/// as numbers, one for each degree of freedom.
 #[derive(Clone, Debug)]
 pub(in crate::step) struct JointForces {
     /// (parameter, degree of freedom, place in q) of each spring.

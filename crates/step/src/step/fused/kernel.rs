@@ -23,17 +23,19 @@ pub enum Kernel {
     Jacobians,
     /// (q, u, parameters, forces) → the same, with the solve started at given forces.
     WarmJacobians,
-    /// (q₀, u, parameters, forces) → q₁ … q_T, forces to start from, forces, gaps and reports of T steps under one command.
+    /// (q₀, u, parameters, forces) → q₁ … q_T, forces to start from, forces, gaps and reports of T steps under one
+    /// command.
     Hold,
-    /// [`Kernel::Hold`] with less accurate solves, each ending one or two Newton steps sooner: enough to compare commands.
+    /// [`Kernel::Hold`] with less accurate solves, each ending one or two Newton steps sooner: enough to compare
+    /// commands.
     RoughHold,
     /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
     Rollout,
-    /// (q₀ … q_T, u₀ … u_T₋₁, parameters, forces, limit forces, reports, gradient of q₀ … q_T) → gradients of q₀, u and the
-    /// parameters.
+    /// (q₀ … q_T, u₀ … u_T₋₁, parameters, forces, limit forces, reports, gradient of q₀ … q_T) → gradients of q₀, u and
+    /// the parameters.
     RolloutAdjoint,
-    /// (…, gradient of the contact forces) → gradients of each state, u and the parameters by the forces alone: those of the
-    /// states go on to [`Kernel::RolloutAdjoint`].
+    /// (…, gradient of the contact forces) → gradients of each state, u and the parameters by the forces alone: those
+    /// of the states go on to [`Kernel::RolloutAdjoint`].
     RolloutForceAdjoint,
 }
 
@@ -71,7 +73,8 @@ impl Kernel {
         }
     }
 
-    /// The kernel that does the same from given forces, if there is one. Given forces of zero it computes the same numbers.
+    /// The kernel that does the same from given forces, if there is one. Given forces of zero it computes the same
+    /// numbers.
     pub fn from_forces(self) -> Option<Self> {
         match self {
             Self::Step => Some(Self::WarmStep),

@@ -28,8 +28,8 @@ pub(super) trait Machine {
     ) -> Result<[Tensor; jacobian::PARTS]>;
     /// A rollout's forward sweep.
     fn rollout(&self, plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept>;
-    /// A rollout's sweep back: the gradients of its operands, from states, contact forces, limit forces, reports and a gradient of states or
-    /// forces.
+    /// A rollout's sweep back: the gradients of its operands, from states, contact forces, limit forces, reports and a
+    /// gradient of states or forces.
     fn rollout_adjoint(
         &self,
         plan: &Plan,

@@ -49,8 +49,8 @@ layout! {
         /// The next velocity v₊ (nv). It and `extra` are numbers of the second-order step only.
         v_next,
         extra,
-        /// Force on B of each contact, in world axes. Then, for each contact that resists turning, the normal force that this twin
-        /// carries and the torque about the normal.
+        /// Force on B of each contact, in world axes. Then, for each contact that resists turning, the normal force
+        /// that this twin carries and the torque about the normal.
         force,
     }
 }
@@ -84,7 +84,8 @@ layout! {
         through_delta,
         /// Force and moment on each shape.
         shapes,
-        /// Adjoint sweep of a rollout: the gradient of q₊ that later steps pass on. `par_sum` sums the parameters' gradients over steps.
+        /// Adjoint sweep of a rollout: the gradient of q₊ that later steps pass on. `par_sum` sums the parameters'
+        /// gradients over steps.
         carry,
         par_sum,
         /// Gradients of the second-order step's extra numbers.

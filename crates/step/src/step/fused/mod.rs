@@ -90,8 +90,8 @@ pub(super) fn read_dynamic(plan: &Plan, rows: &Tensor) -> Result<(Step, Tensor)>
     Ok((read(plan, rows)?, part(rows, 1, at.start, at.len())?))
 }
 
-/// Limit on how much solving with H amplifies rounding. Beyond it the Jacobians have too few correct digits: contacts are that much
-/// stiffer than the bodies that they move. Errors of up to 18 such roundings have been seen.
+/// Limit on how much solving with H amplifies rounding. Beyond it the Jacobians have too few correct digits: contacts
+/// are that much stiffer than the bodies that they move. Errors of up to 18 such roundings have been seen.
 const TOO_STIFF: f64 = 1e7;
 
 /// Worlds whose contacts are too stiff for forward-mode Jacobians; theirs are computed in reverse.

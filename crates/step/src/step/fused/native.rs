@@ -1,5 +1,5 @@
-//! Native kernels of a step: each is compiled when it is first asked for, with registers as wide as its number of worlds fills. A cold
-//! start is a warm start from zero forces, so one kernel does both.
+//! Native kernels of a step: each is compiled when it is first asked for, with registers as wide as its number of
+//! worlds fills. A cold start is a warm start from zero forces, so one kernel does both.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Kinematic paths for the step's Jacobians, as plain tables: the screws that move each side of a contact and each body.
+//! Kinematic paths for the step's Jacobians, as plain tables: the screws that move each side of a contact and each
+//! body.
 
 use crate::kinematics::{Body, Tree};
 use crate::model::Model;
@@ -49,7 +50,8 @@ layout! {
         rates,
         /// Derivative of each contact's geometry by the degree of freedom of each of its slots.
         geometry,
-        /// Derivative of each contact's barrier share by the degree of freedom of each slot; nothing where all shares are 1.
+        /// Derivative of each contact's barrier share by the degree of freedom of each slot; nothing where all shares
+        /// are 1.
         share,
         /// Derivative of the force on B by the degree of freedom of each slot at fixed δ.
         force,
@@ -179,8 +181,8 @@ impl Paths {
         Self { contacts, bodies, connections, reach, dofs, nv: s.nv, at: sizes.from(start) }
     }
 
-    /// Offset of an entry of x. Blocks of [`BLOCK`] columns follow each other; in a block, each row has its columns side by side. Columns
-    /// are degrees of freedom, then commands; rows are in elimination order.
+    /// Offset of an entry of x. Blocks of [`BLOCK`] columns follow each other; in a block, each row has its columns
+    /// side by side. Columns are degrees of freedom, then commands; rows are in elimination order.
     #[inline(always)]
     pub(super) fn entry(&self, column: usize, row: usize) -> usize {
         (column / BLOCK * self.nv + row) * BLOCK + column % BLOCK

@@ -22,8 +22,8 @@ use super::super::torsion::Turning;
 use super::memory::Places;
 use super::paths::Paths;
 
-/// The equations that a step solves. Kinematics, contacts, the solve and the forces are common to all of them. What one kind of step has
-/// of its own: the stages around those that all have, in the order in which they run.
+/// The equations that a step solves. Kinematics, contacts, the solve and the forces are common to all of them. What one
+/// kind of step has of its own: the stages around those that all have, in the order in which they run.
 pub(in super::super) trait Equations: Debug + Send + Sync {
     /// The rows beside q and the parameters that a world is moved by. Kernels read them side by side.
     fn inputs(&self, plan: &Plan) -> Vec<Row>;
@@ -137,8 +137,9 @@ impl Plan {
         plan
     }
 
-    /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
-    /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
+    /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32`
+    /// tensors with the relaxed friction law; Coulomb's law and the second-order step always compute in double
+    /// precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
         let is_single = dtype == DType::F32 && self.has_single_precision();
         let precision = if is_single { Precision::Single } else { Precision::Double };

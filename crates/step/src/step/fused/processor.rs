@@ -83,7 +83,8 @@ pub(super) fn rows(plan: &Plan, operands: &Operands, dtype: DType, b: usize) -> 
     Ok(data)
 }
 
-/// Gradients of q, u and the parameters side by side, a row for each of so many worlds, from a step's rows and their gradients.
+/// Gradients of q, u and the parameters side by side, a row for each of so many worlds, from a step's rows and their
+/// gradients.
 pub(super) fn adjoint(plan: &Plan, operands: Operands, result: Rows, grad: Rows, worlds: usize) -> Result<Vec<f64>> {
     let program = Backward { plan, operands, result, grad };
     let Backward { operands: Operands { q, u, par, .. }, result, grad, .. } = &program;

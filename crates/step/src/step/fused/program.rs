@@ -80,7 +80,8 @@ impl Program for Forward<'_> {
     }
 }
 
-/// The adjoint (vector-Jacobian product) of a step, given the step's operands, its result row and the gradient of that row.
+/// The adjoint (vector-Jacobian product) of a step, given the step's operands, its result row and the gradient of that
+/// row.
 pub(super) struct Backward<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,

@@ -61,8 +61,8 @@ impl Plan {
     /// Can all pairs be recorded?
     ///
     /// # Errors
-    /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
-    /// message names the pair, by a contact's names.
+    /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but
+    /// boxes; the message names the pair, by a contact's names.
     fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
         let Some(pair) = self.pairs.searched() else { return Ok(()) };
         let (a, b) = names(pair.first);
@@ -75,8 +75,8 @@ impl Plan {
     /// Records a program as a trace, the list of its operations.
     ///
     /// # Errors
-    /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
-    /// message names the pair, by a contact's names.
+    /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but
+    /// boxes; the message names the pair, by a contact's names.
     pub(in super::super) fn record<'a>(
         &self,
         kernel: Kernel,
@@ -103,8 +103,9 @@ impl Plan {
         .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
     }
 
-    /// Runs a kernel of one world for so many steps on plain numbers, and gives its result rows one after the other. It runs in the
-    /// narrowest lane with fused multiply-adds; the result is `None` where this processor or build has no such lane of that precision.
+    /// Runs a kernel of one world for so many steps on plain numbers, and gives its result rows one after the other. It
+    /// runs in the narrowest lane with fused multiply-adds; the result is `None` where this processor or build has no
+    /// such lane of that precision.
     ///
     /// # Errors
     /// If a row is of another length than [`Plan::rows_of`] says, or there is no step.
@@ -144,11 +145,12 @@ impl Plan {
         Recorder(Arc::new(move |kernel, precision| plan.record(kernel, precision, |_| ("", ""))))
     }
 
-    /// A copy of this plan with native kernels compiled for an instruction set, or for the widest one that the processor has.
+    /// A copy of this plan with native kernels compiled for an instruction set, or for the widest one that the
+    /// processor has.
     ///
     /// # Errors
-    /// If the processor lacks the set or fused multiply-adds, if a kernel cannot be recorded (`names` are those of a contact),
-    /// or if there is no compiler.
+    /// If the processor lacks the set or fused multiply-adds, if a kernel cannot be recorded (`names` are those of a
+    /// contact), or if there is no compiler.
     #[cfg(feature = "native")]
     pub(in super::super) fn native<'a>(
         &self,

@@ -1,5 +1,6 @@
-//! A fused rollout as differentiable tensor operations. States and forces are the results of two, which share one forward sweep: candle
-//! gives each of them its gradient without padding it to the size of both, and a cost of states alone takes one sweep back.
+//! A fused rollout as differentiable tensor operations. States and forces are the results of two, which share one
+//! forward sweep: candle gives each of them its gradient without padding it to the size of both, and a cost of states
+//! alone takes one sweep back.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +13,8 @@ use super::machine_of;
 use super::plan::Plan;
 use super::rollout::backward::Cost;
 
-/// States (B, (T + 1) nq), forces (B, T n_forces), and each step's reports of the worlds' solves, of q₀ (B, nq), u (B, T nu) and
-/// parameters (1 or B, n).
+/// States (B, (T + 1) nq), forces (B, T n_forces), and each step's reports of the worlds' solves, of q₀ (B, nq), u (B,
+/// T nu) and parameters (1 or B, n).
 pub(super) fn rollout(
     plan: &Arc<Plan>,
     n_steps: usize,
@@ -41,8 +42,8 @@ struct Sweep {
     force: OnceLock<Tensor>,
 }
 
-/// From the gradient of the states to those of q₀, u and the parameters; or from that of the forces to those of all states, u and
-/// the parameters.
+/// From the gradient of the states to those of q₀, u and the parameters; or from that of the forces to those of all
+/// states, u and the parameters.
 struct SweepAdjoint {
     sweep: Arc<Sweep>,
     cost: Cost,

@@ -21,7 +21,8 @@ layout! {
         v_next,
         /// Force on B of each contact (nc, 3), world axes.
         force,
-        /// For each contact that resists turning: the normal force that this twin carries, N, and the torque about the normal, N·m.
+        /// For each contact that resists turning: the normal force that this twin carries, N, and the torque about the
+        /// normal, N·m.
         turning,
         /// Forces of the joint limits (nl).
         limit_force,
@@ -75,7 +76,8 @@ impl Plan {
         there.map(|(name, at)| Row::new(name, at.len())).chain(report.map(|name| Row::new(name, 1))).collect()
     }
 
-    /// The result rows of `Kernel::Hold`: states, forces for a warm start, forces, gaps and reports of steps under one command.
+    /// The result rows of `Kernel::Hold`: states, forces for a warm start, forces, gaps and reports of steps under one
+    /// command.
     pub(super) fn hold_rows(&self) -> [Row; 5] {
         let s = &self.structure;
         let parts = [

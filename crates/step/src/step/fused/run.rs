@@ -11,8 +11,8 @@ use super::kernel::Kernel;
 use super::plan::Plan;
 
 impl Plan {
-    /// Runs a kernel on so many worlds and steps and gives its result rows. It runs `program` in lanes, or the compiled native kernel on
-    /// the rows that [`Plan::operand_rows`] lists.
+    /// Runs a kernel on so many worlds and steps and gives its result rows. It runs `program` in lanes, or the compiled
+    /// native kernel on the rows that [`Plan::operand_rows`] lists.
     ///
     /// # Errors
     /// If the kernel is to be compiled natively, and cannot be.

@@ -1,8 +1,8 @@
 //! Steps of `f32` tensors in single precision: worlds that it does not solve are solved again in double precision.
 //!
-//! Twice as many worlds fit a register. Forces near the boundary of their cone and contacts far stiffer than the joints ask for
-//! more digits than there are: worlds that do not come out as solved are done again in double precision, so that no world
-//! fails for its number type.
+//! Twice as many worlds fit a register. Forces near the boundary of their cone and contacts far stiffer than the joints
+//! ask for more digits than there are: worlds that do not come out as solved are done again in double precision, so
+//! that no world fails for its number type.
 
 use candle_core::Result;
 
@@ -16,8 +16,8 @@ pub(super) fn is_solved(info: &[f64]) -> bool {
     info.first() == Some(&Status::Solved.code())
 }
 
-/// Runs a program over all worlds. If that was in single precision, runs it again in double precision over the worlds that are not
-/// solved.
+/// Runs a program over all worlds. If that was in single precision, runs it again in double precision over the worlds
+/// that are not solved.
 pub(super) fn solve_all<const N: usize>(
     arithmetic: Arithmetic,
     worlds: usize,

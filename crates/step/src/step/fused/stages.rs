@@ -63,8 +63,8 @@ impl Stage for Load<'_> {
     }
 }
 
-/// Replaces q by the home configuration in worlds whose q cannot be used: not finite, out of range, or with a quaternion of zero or
-/// subnormal length. Marks these worlds in `usable`.
+/// Replaces q by the home configuration in worlds whose q cannot be used: not finite, out of range, or with a
+/// quaternion of zero or subnormal length. Marks these worlds in `usable`.
 pub(super) struct Check<'a>(pub(super) &'a Plan);
 
 impl Stage for Check<'_> {
@@ -187,7 +187,8 @@ impl Plan {
     }
 }
 
-/// Finishes a step after the solve: δ in the order of v, forces and q₊. The forces are also the next solve's warm start.
+/// Finishes a step after the solve: δ in the order of v, forces and q₊. The forces are also the next solve's warm
+/// start.
 pub(super) struct Finish<'a>(pub(super) &'a Plan);
 
 impl Stage for Finish<'_> {

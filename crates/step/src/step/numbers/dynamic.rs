@@ -62,11 +62,12 @@ fn by_world<T: Clone>(steps: &[Vec<T>], worlds: usize) -> Vec<T> {
 }
 
 impl Dynamic {
-    /// One second-order step with the barrier's contact from q (B, nq) and v (B, nv) under τ (B, nv), on plain numbers. The solve
-    /// starts from `warm`, or cold if that is empty. The numbers are those of [`Dynamic::step_from`].
+    /// One second-order step with the barrier's contact from q (B, nq) and v (B, nv) under τ (B, nv), on plain numbers.
+    /// The solve starts from `warm`, or cold if that is empty. The numbers are those of [`Dynamic::step_from`].
     ///
     /// # Errors
-    /// If contact is not the barrier's, the model is on a GPU or its numbers are not `f64`, or a length differs from these.
+    /// If contact is not the barrier's, the model is on a GPU or its numbers are not `f64`, or a length differs from
+    /// these.
     pub fn step_numbers(&self, q: &[f64], v: &[f64], tau: &[f64], warm: &[f64]) -> Result<StepNumbers> {
         let (b, motion) = self.motion(q, v, tau)?;
         expect("warm", warm, b, self.plan.row().warm.len(), true)?;
@@ -75,7 +76,8 @@ impl Dynamic {
         Ok(StepNumbers { mark: mark([q, &motion]), ..StepNumbers::of_rows(&self.plan, rows) })
     }
 
-    /// Gradients by q, by v and τ side by side, and by all parameters, as [`Quasidynamic::vjp`](crate::step::Quasidynamic::vjp).
+    /// Gradients by q, by v and τ side by side, and by all parameters, as
+    /// [`Quasidynamic::vjp`](crate::step::Quasidynamic::vjp).
     ///
     /// # Errors
     /// As [`Dynamic::step_numbers`], or if a cotangent has another length than it should.
@@ -91,8 +93,8 @@ impl Dynamic {
         split(plan, &rows, self.parameters())?.with_own(by)
     }
 
-    /// A step and its Jacobians, for methods that plan with the state (q, v). They cost as much as 2 nv + 3 nc gradients: see
-    /// [`Dynamic::linearize`].
+    /// A step and its Jacobians, for methods that plan with the state (q, v). They cost as much as 2 nv + 3 nc
+    /// gradients: see [`Dynamic::linearize`].
     ///
     /// In worlds without a solution q₊ = q and v₊ = 0.
     ///
@@ -138,9 +140,10 @@ impl Dynamic {
         })
     }
 
-    /// Gradients by q₀, by v₀, by τ (B, T, nv) and by all parameters of a cost whose gradients by the states q₀ … q_T (B, T + 1, nq), v₀
-    /// … v_T (B, T + 1, nv) and the contact forces (B, T, nc, 3) are given; any may be empty. `rollout` is that of
-    /// [`Dynamic::rollout_numbers`] at the same τ. [`GradientNumbers::u`] has v₀'s (B, nv), then τ's.
+    /// Gradients by q₀, by v₀, by τ (B, T, nv) and by all parameters of a cost whose gradients by the states q₀ … q_T
+    /// (B, T + 1, nq), v₀ … v_T (B, T + 1, nv) and the contact forces (B, T, nc, 3) are given; any may be empty.
+    /// `rollout` is that of [`Dynamic::rollout_numbers`] at the same τ. [`GradientNumbers::u`] has v₀'s (B, nv), then
+    /// τ's.
     ///
     /// # Errors
     /// As [`Dynamic::vjp`].

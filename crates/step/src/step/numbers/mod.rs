@@ -1,4 +1,5 @@
-//! Steps, rollouts and their gradients on plain numbers, without tensors: for bindings, controllers and optimisers of one's own.
+//! Steps, rollouts and their gradients on plain numbers, without tensors: for bindings, controllers and optimisers of
+//! one's own.
 //!
 //! All numbers are `f64`, row after row. A batch has B worlds. A cotangent that is empty is zero.
 
@@ -50,7 +51,8 @@ pub struct StepNumbers {
     mark: u64,
 }
 
-/// Gradients of a cost by the results of a step, and by q, offsets and sizes where the cost depends on them beside these.
+/// Gradients of a cost by the results of a step, and by q, offsets and sizes where the cost depends on them beside
+/// these.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepCotangent<'a> {
     /// Gradient of the cost by q itself (B, nq).
@@ -90,8 +92,8 @@ pub struct RolloutNumbers {
     pub reports: Vec<Report>,
     /// The number of steps T.
     pub n_steps: usize,
-    /// Further results that the adjoint sweep reads: forces with torques, limit forces, reports. Empty if the tensor program computed the
-    /// rollout.
+    /// Further results that the adjoint sweep reads: forces with torques, limit forces, reports. Empty if the tensor
+    /// program computed the rollout.
     kept: [Vec<f64>; 3],
     /// The mark of u, under which this rollout is.
     mark: u64,
@@ -102,7 +104,8 @@ pub struct RolloutNumbers {
 pub struct GradientNumbers {
     /// Gradient of the cost by q, or by q₀ of a rollout (B, nq).
     pub q: Vec<f64>,
-    /// Gradient of the cost by u: (B, nu) of a step, (B, T, nu) of a rollout, (B, 2 nv) of a second-order step, v and then τ.
+    /// Gradient of the cost by u: (B, nu) of a step, (B, T, nu) of a rollout, (B, 2 nv) of a second-order step, v and
+    /// then τ.
     pub u: Vec<f64>,
     /// Gradients of the cost by each of [`Parameters::NAMES`]: rows (1 or B, as the parameter has) times its columns.
     pub parameters: Vec<Vec<f64>>,
@@ -145,7 +148,8 @@ fn columns(rows: &[f64], width: usize, at: std::ops::Range<usize>) -> Vec<f64> {
     rows.chunks_exact(width).flat_map(|row| &row[at.clone()]).copied().collect()
 }
 
-/// Copies the numbers `of` out of each item of `n` numbers, where the items lie in the columns `at` of rows of `width` numbers.
+/// Copies the numbers `of` out of each item of `n` numbers, where the items lie in the columns `at` of rows of `width`
+/// numbers.
 fn items(rows: &[f64], width: usize, at: &std::ops::Range<usize>, n: usize, of: std::ops::Range<usize>) -> Vec<f64> {
     let items = rows.chunks_exact(width).flat_map(|row| row[at.clone()].chunks_exact(n));
     items.flat_map(|item| &item[of.clone()]).copied().collect()
@@ -267,8 +271,8 @@ fn dot<const N: usize>(parts: [(&[f64], &Tensor); N], like: &Tensor) -> Result<T
 }
 
 impl GradientNumbers {
-    /// Splits gradients by all parameters side by side (B, n) into single parameters. Where a parameter has one row for all worlds, the
-    /// gradients of all worlds are summed.
+    /// Splits gradients by all parameters side by side (B, n) into single parameters. Where a parameter has one row for
+    /// all worlds, the gradients of all worlds are summed.
     fn new(q: Vec<f64>, u: Vec<f64>, by_parameters: &[f64], parameters: &Parameters) -> Result<Self> {
         let tensors = parameters.tensors();
         let shapes = tensors.iter().map(|t| t.dims2()).collect::<Result<Vec<_>>>()?;
@@ -322,8 +326,8 @@ fn split(plan: &Plan, rows: &[f64], parameters: &Parameters) -> Result<GradientN
 }
 
 impl Quasidynamic {
-    /// One step from q (B, nq) under u (B, nu), on plain numbers. The solve starts from `warm` (B, [`n_warm`](Self::n_warm)), or
-    /// cold if that is empty. The numbers are those of [`Quasidynamic::step_from`].
+    /// One step from q (B, nq) under u (B, nu), on plain numbers. The solve starts from `warm` (B,
+    /// [`n_warm`](Self::n_warm)), or cold if that is empty. The numbers are those of [`Quasidynamic::step_from`].
     ///
     /// # Errors
     /// If the model's numbers are not `f64`, or a length differs from these. Numerical trouble is not an error: see
@@ -340,9 +344,9 @@ impl Quasidynamic {
         Ok(StepNumbers { mark, ..StepNumbers::of_step(&self.step_from(&q, &u, warm.as_ref())?)? })
     }
 
-    /// Gradients by q, u and all parameters of a cost whose gradient by a step's results is given (vector-Jacobian product). `step` is
-    /// that of [`Quasidynamic::step_numbers`] at the same q (B, nq) and u (B, nu). Where a world's given gradient is
-    /// not finite, all of its gradients are NaN.
+    /// Gradients by q, u and all parameters of a cost whose gradient by a step's results is given (vector-Jacobian
+    /// product). `step` is that of [`Quasidynamic::step_numbers`] at the same q (B, nq) and u (B, nu). Where a world's
+    /// given gradient is not finite, all of its gradients are NaN.
     ///
     /// # Errors
     /// As [`Quasidynamic::step_numbers`], if a cotangent has another length than it should, or if `step` is that at
@@ -392,9 +396,9 @@ impl Quasidynamic {
         })
     }
 
-    /// Gradients by q₀, u (B, T, nu) and all parameters of a cost whose gradients by the states q₀ … q_T (B, T + 1, nq) and the
-    /// contact forces (B, T, nc, 3) are given; either may be empty. `rollout` is that of [`Quasidynamic::rollout_numbers`] at the same
-    /// u.
+    /// Gradients by q₀, u (B, T, nu) and all parameters of a cost whose gradients by the states q₀ … q_T (B, T + 1, nq)
+    /// and the contact forces (B, T, nc, 3) are given; either may be empty. `rollout` is that of
+    /// [`Quasidynamic::rollout_numbers`] at the same u.
     ///
     /// # Errors
     /// As [`Quasidynamic::vjp`], and if the rollout is under another u.

@@ -13,8 +13,8 @@ use crate::tensor::operation::Operation;
 use crate::tensor::select;
 
 impl Quasidynamic {
-    /// A copy of this step with contacts from `geometry` instead of the scene's shapes. The tensor program computes it and differentiates
-    /// through the geometry.
+    /// A copy of this step with contacts from `geometry` instead of the scene's shapes. The tensor program computes it
+    /// and differentiates through the geometry.
     #[must_use]
     pub fn with_geometry(&self, geometry: Arc<dyn Geometry>) -> Self {
         let mut step = self.as_tensor_program();
@@ -46,7 +46,8 @@ impl Quasidynamic {
         }
     }
 
-    /// The contacts where the frames are, and a mask (B, 1) of the worlds in which they are what was asked for; none if that is all.
+    /// The contacts where the frames are, and a mask (B, 1) of the worlds in which they are what was asked for; none if
+    /// that is all.
     pub(super) fn contacts_of(&self, frames: &Frames) -> Result<(Contacts, Option<Tensor>)> {
         let (model, own) = (self.model(), detect(self.model(), self.parameters(), frames)?);
         let Some(geometry) = &self.geometry else { return Ok((own, None)) };

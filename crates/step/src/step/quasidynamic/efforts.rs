@@ -19,8 +19,10 @@ pub struct BeyondEffort {
 }
 
 impl Quasidynamic {
-    /// The forces of the commands' springs where a step ends (B, nu), N·m or N: K (u − q₊), and of a command that pulls a tendon K (u − q₊ −
-    /// Σ ratio · q₊), which is the force on its own joint; no more than its effort with [`effort_limits`](fingertip_scene::Params::effort_limits). What a controller adds against weight is not in them. Differentiable in all.
+    /// The forces of the commands' springs where a step ends (B, nu), N·m or N: K (u − q₊), and of a command that pulls
+    /// a tendon K (u − q₊ − Σ ratio · q₊), which is the force on its own joint; no more than its effort with
+    /// [`effort_limits`](fingertip_scene::Params::effort_limits). What a controller adds against weight is not in them.
+    /// Differentiable in all.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -41,8 +43,8 @@ impl Quasidynamic {
         forces.broadcast_minimum(&efforts)?.broadcast_maximum(&efforts.neg()?)
     }
 
-    /// The commands whose springs pull harder where a step ends than their joints' largest efforts allow: the step bounds them only with
-    /// [`effort_limits`](fingertip_scene::Params::effort_limits).
+    /// The commands whose springs pull harder where a step ends than their joints' largest efforts allow: the step
+    /// bounds them only with [`effort_limits`](fingertip_scene::Params::effort_limits).
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].

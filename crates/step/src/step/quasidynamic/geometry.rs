@@ -69,7 +69,8 @@ impl Function<2> for UsableContacts {
     fn vjp<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
 }
 
-/// Asks a [`Geometry`] for its contacts, and checks that their shapes and types match those of the scene's `own` contacts.
+/// Asks a [`Geometry`] for its contacts, and checks that their shapes and types match those of the scene's `own`
+/// contacts.
 pub(super) fn asked(geometry: &dyn Geometry, poses: &Tensor, own: &Contacts) -> Result<Contacts> {
     let contacts = geometry.contacts(poses, own.clone())?;
     let weight = contacts.weight.as_ref().map(|weight| ("weight", weight, &own.phi));

@@ -9,15 +9,15 @@ use fingertip_scene::Friction;
 /// One iteration of the solve of a world, and where the step would end if it were the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iterate {
-    /// The friction law that is solved for: the scene's own, or the relaxed one where Coulomb's law has no answer yet. `None` is the
-    /// solve without friction, of worlds that have no solution with it.
+    /// The friction law that is solved for: the scene's own, or the relaxed one where Coulomb's law has no answer yet.
+    /// `None` is the solve without friction, of worlds that have no solution with it.
     pub friction: Option<Friction>,
     /// The way in which the iteration looked for the solution.
     pub attempt: Attempt,
     /// Length of the step, in steps of the method: 1 is a full one.
     pub length: f64,
-    /// The error by which the method decides how to go on, without unit: κ times Newton's decrement squared before the step; by
-    /// Coulomb's law the largest of the same quantity over the contacts, after the step.
+    /// The error by which the method decides how to go on, without unit: κ times Newton's decrement squared before the
+    /// step; by Coulomb's law the largest of the same quantity over the contacts, after the step.
     pub error: f64,
     /// Relative residual after the step, from 0 to 1: see [`Report::residual`](crate::solve::Report::residual).
     pub residual: f64,
@@ -30,8 +30,9 @@ pub struct Iterate {
 }
 
 impl Quasidynamic {
-    /// The solve of one world from q (1, nq) under u (1, nu), iteration by iteration, in double precision. A world may be solved
-    /// several times, as by Coulomb's law and then by the relaxed one; the iterations of all solves follow each other.
+    /// The solve of one world from q (1, nq) under u (1, nu), iteration by iteration, in double precision. A world may
+    /// be solved several times, as by Coulomb's law and then by the relaxed one; the iterations of all solves follow
+    /// each other.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`], and if there are several worlds or the step has no fused form.

@@ -51,8 +51,8 @@ impl Quasidynamic {
         self.programs(kernel.name())?.run(kernel, precision, n_steps, operands)
     }
 
-    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:
-    /// the operand `par` of a recording.
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES)
+    /// has them: the operand `par` of a recording.
     ///
     /// # Errors
     /// If a tensor operation fails.

@@ -64,8 +64,8 @@ impl Quasidynamic {
         })
     }
 
-    /// A, B, C, D of a step at its answer: one reverse pass over as many copies of each world as there are results, seeded with
-    /// the rows of the identity.
+    /// A, B, C, D of a step at its answer: one reverse pass over as many copies of each world as there are results,
+    /// seeded with the rows of the identity.
     fn pulled(&self, q: &Tensor, u: &Tensor, answer: &Tensor) -> Result<[Tensor; 4]> {
         let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), self.model().n_lambda());
         let n = nv + n_lambda;

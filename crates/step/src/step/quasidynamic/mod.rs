@@ -124,8 +124,9 @@ impl Quasidynamic {
         Self { fused: None, ..self.clone() }
     }
 
-    /// A copy of this step that runs in lanes of a chosen width, for comparison. The default is the widest that the processor has. The
-    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    /// A copy of this step that runs in lanes of a chosen width, for comparison. The default is the widest that the
+    /// processor has. The results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where
+    /// the others fuse multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
@@ -138,9 +139,9 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// A copy of this step with native kernels: printed for this scene, compiled by the machine's C compiler for the processor's widest
-    /// registers, and loaded. The results have the same bits and take less time. Native kernels serve steps, rollouts, their gradients
-    /// and `linearize`.
+    /// A copy of this step with native kernels: printed for this scene, compiled by the machine's C compiler for the
+    /// processor's widest registers, and loaded. The results have the same bits and take less time. Native kernels
+    /// serve steps, rollouts, their gradients and `linearize`.
     ///
     /// A kernel is compiled when it is first needed, which takes seconds, and cached in a folder of the user's
     /// (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, or

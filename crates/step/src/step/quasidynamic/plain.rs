@@ -103,8 +103,8 @@ impl Quasidynamic {
         self.jacobians_to(Accuracy::Fine, [q, u, warm], forces)
     }
 
-    /// [`Quasidynamic::jacobians`] with a given accuracy of the solve. With the forces' derivatives, the tensor program and
-    /// Coulomb's law it is always full.
+    /// [`Quasidynamic::jacobians`] with a given accuracy of the solve. With the forces' derivatives, the tensor program
+    /// and Coulomb's law it is always full.
     ///
     /// # Errors
     /// As [`Quasidynamic::hold`].

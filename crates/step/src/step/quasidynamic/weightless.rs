@@ -1,4 +1,5 @@
-//! Checks for motions that no command holds and that move no mass: the step of a model with such a motion has no answer.
+//! Checks for motions that no command holds and that move no mass: the step of a model with such a motion has no
+//! answer.
 
 use candle_core::{DType, Device, Result, bail};
 
@@ -6,7 +7,8 @@ use crate::dynamics::Dynamics;
 use crate::kinematics::Coordinate;
 use crate::model::Model;
 
-/// Checks that each motion without a command, spring, damping or armature moves some mass that the others do not; otherwise the step has no answer.
+/// Checks that each motion without a command, spring, damping or armature moves some mass that the others do not;
+/// otherwise the step has no answer.
 pub(super) fn check_inertias(model: &Model) -> Result<()> {
     let tree = &model.tree;
     // A rigid object's inertia has been validated by itself.

@@ -1,4 +1,5 @@
-//! Operations on a GPU: their programs, recorded once for their structure, on the device's tensors. They compute in double precision.
+//! Operations on a GPU: their programs, recorded once for their structure, on the device's tensors. They compute in
+//! double precision.
 
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDevice;

@@ -20,8 +20,8 @@ impl<const N: usize> Signature<N> {
     }
 }
 
-/// An operand that gets no gradient: the phrase for messages that says what is expected, its columns, and its rows if there are any. On a
-/// GPU zeros take the place of missing rows.
+/// An operand that gets no gradient: the phrase for messages that says what is expected, its columns, and its rows if
+/// there are any. On a GPU zeros take the place of missing rows.
 pub(crate) struct Given<'a> {
     pub(crate) expected: &'static str,
     pub(crate) width: usize,
@@ -51,7 +51,8 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
     fn adjoint<'a>(&'a self, operands: [Rows<'a>; N], result: Rows<'a>, grad: Rows<'a>) -> Box<dyn Program + 'a>;
 }
 
-/// A function of one world's operands that is one kernel, as is its adjoint. Implementations of both are `#[inline(always)]`.
+/// A function of one world's operands that is one kernel, as is its adjoint. Implementations of both are
+/// `#[inline(always)]`.
 pub(crate) trait Function<const N: usize>: Send + Sync {
     /// Names and columns of the function's operands and result.
     fn signature(&self) -> Signature<N>;
@@ -64,8 +65,8 @@ pub(crate) trait Function<const N: usize>: Send + Sync {
     /// Fills in the result.
     fn value<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], out: &mut [R]);
 
-    /// The vector-Jacobian product: fills in the gradients `to` of all operands, which are zero on entry, given the gradient of the
-    /// result.
+    /// The vector-Jacobian product: fills in the gradients `to` of all operands, which are zero on entry, given the
+    /// gradient of the result.
     fn vjp<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], grad: &[R], to: [&mut [R]; N]);
 }
 

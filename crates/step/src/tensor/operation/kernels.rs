@@ -9,8 +9,8 @@ use candle_core::{Result, backend::BackendDevice, cuda_backend::CudaDevice};
 #[cfg(feature = "cuda")]
 use crate::cuda::Gpu;
 
-/// GPU kernels of a family of operations, recorded and compiled when they are first asked for. The owner of the tables that the
-/// operations read has one and hands it to all of them. Copies share the same kernels.
+/// GPU kernels of a family of operations, recorded and compiled when they are first asked for. The owner of the tables
+/// that the operations read has one and hands it to all of them. Copies share the same kernels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernels {
     #[cfg(feature = "cuda")]

@@ -1,8 +1,9 @@
-//! The features by which two boxes are closest, or by which they part on the shortest way, and the normal, in A's frame.
+//! The features by which two boxes are closest, or by which they part on the shortest way, and the normal, in A's
+//! frame.
 //!
-//! The separation along a face's normal or across two edges is largest along one of fifteen axes (Gottschalk, Lin, Manocha,
-//! *OBBTree*, 1996). Overlapping boxes part along that axis. So do boxes that are apart, unless a vertex is nearest to an edge or a
-//! vertex. Then the closest of the sixteen vertices to the other box decides.
+//! The separation along a face's normal or across two edges is largest along one of fifteen axes (Gottschalk, Lin,
+//! Manocha, *OBBTree*, 1996). Overlapping boxes part along that axis. So do boxes that are apart, unless a vertex is
+//! nearest to an edge or a vertex. Then the closest of the sixteen vertices to the other box decides.
 
 use super::super::scalar::{Scalar, V3, choose, combined, cross, dot, scale, times};
 use super::super::total::{indicator, limited, sign};
@@ -10,7 +11,8 @@ use super::pair::Boxes;
 use fingertip_lanes::lane::{Mask, Precision, Real};
 use fingertip_lanes::vector::{self, Vec3};
 
-/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis of their own.
+/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis
+/// of their own.
 #[inline(always)]
 fn parallel<R: Real>() -> f64 {
     match R::precision() {
@@ -28,7 +30,8 @@ fn beaten<R: Real>() -> f64 {
     }
 }
 
-/// The normal is along the separating axis if the closest points are less than this beside it, as a part of the boxes' size.
+/// The normal is along the separating axis if the closest points are less than this beside it, as a part of the boxes'
+/// size.
 #[inline(always)]
 fn aside<R: Real>() -> f64 {
     match R::precision() {
@@ -47,7 +50,8 @@ pub(super) struct Features<R: Real> {
     corner_a: Vec3<R>,
     /// The signs of B's vertex, or of the middle of B's edge (0 along the edge).
     corner_b: Vec3<R>,
-    /// The feature next to the vertex: the signs of the sides that it is on, 0 for axes along which the vertex is over the box.
+    /// The feature next to the vertex: the signs of the sides that it is on, 0 for axes along which the vertex is over
+    /// the box.
     sides: Vec3<R>,
     /// Is the feature next to the vertex a face?
     is_face: R::Mask,
@@ -63,7 +67,8 @@ pub(super) struct Features<R: Real> {
 struct Axis<R> {
     /// The separation along the axis, m; negative if the boxes overlap.
     separation: R,
-    /// The index of the axis: 0 to 2 for faces of A, 3 to 5 for faces of B, then 6 + 3 i + j for edges along axes i of A and j of B.
+    /// The index of the axis: 0 to 2 for faces of A, 3 to 5 for faces of B, then 6 + 3 i + j for edges along axes i of
+    /// A and j of B.
     index: R,
     /// The sign of the axis, so that it points from A to B.
     sense: R,

@@ -1,5 +1,6 @@
-//! Boxes A and B (rounded or not): up to twenty contacts, see `docs/contact_points.md`. First come the corners of the side that
-//! each box shows, then each box's far corners, then the points where A's edges cross the border of B's side, on the way in and out.
+//! Boxes A and B (rounded or not): up to twenty contacts, see `docs/contact_points.md`. First come the corners of the
+//! side that each box shows, then each box's far corners, then the points where A's edges cross the border of B's side,
+//! on the way in and out.
 
 mod closest;
 mod pair;

@@ -1,8 +1,8 @@
-//! Contacts with weights, as a formula over [`Scalar`]. It runs on plain lanes for values, and on a tape for derivatives: the
-//! Jacobian by a motion of B, and vector-Jacobian products.
+//! Contacts with weights, as a formula over [`Scalar`]. It runs on plain lanes for values, and on a tape for
+//! derivatives: the Jacobian by a motion of B, and vector-Jacobian products.
 //!
-//! A formula works in A's frame. A common motion of both shapes carries all contacts along, so a motion of A is a common motion
-//! minus one of B.
+//! A formula works in A's frame. A common motion of both shapes carries all contacts along, so a motion of A is a
+//! common motion minus one of B.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,8 @@ const LIGHT: f64 = 0.02;
 pub(super) trait Formula<const CONTACTS: usize, const NUMBERS: usize> {
     /// The features in contact, found beforehand on plain lanes and not differentiated.
     type Features<R: Real>;
-    /// Are both shapes of one type? Then A is the smaller one, by sizes and then position, whichever the caller named A.
+    /// Are both shapes of one type? Then A is the smaller one, by sizes and then position, whichever the caller named
+    /// A.
     const ARE_ALIKE: bool;
 
     /// Finds the features in contact.
@@ -119,7 +120,8 @@ impl<S: Scalar> Spot<S> {
         Self::new(Contact { normal, point_a: axpy(-phi, normal, point_b), point_b, phi }, weight, width)
     }
 
-    /// A contact with this weight, standing back if the weight is small. If the weight is next to none, the contact is unused.
+    /// A contact with this weight, standing back if the weight is small. If the weight is next to none, the contact is
+    /// unused.
     #[inline(always)]
     pub(super) fn new(mut contact: Contact<S>, weight: S, width: S) -> Self {
         let constant = inlined(
@@ -132,9 +134,9 @@ impl<S: Scalar> Spot<S> {
     }
 }
 
-/// How far a contact of a small weight w stands back, in widths of the weights' rims: by (`LIGHT` − w)²/(w `LIGHT`). A hard contact
-/// carries load however small its weight is, and one with next to none makes Newton's steps short. So contacts stand back before
-/// they vanish, where heavier ones beside them have almost the same gap.
+/// How far a contact of a small weight w stands back, in widths of the weights' rims: by (`LIGHT` − w)²/(w `LIGHT`). A
+/// hard contact carries load however small its weight is, and one with next to none makes Newton's steps short. So
+/// contacts stand back before they vanish, where heavier ones beside them have almost the same gap.
 #[inline(always)]
 fn stand_back<S: Scalar>(weight: S) -> S {
     let light = S::Lane::splat(LIGHT);
@@ -235,7 +237,8 @@ fn exchanged<R: Real>(mask: R::Mask, contact: Contact<R>) -> Contact<R> {
     }
 }
 
-/// Computes the contacts of two shapes in the world, and their weights. `swapped` says whether A and B are the formula's B and A.
+/// Computes the contacts of two shapes in the world, and their weights. `swapped` says whether A and B are the
+/// formula's B and A.
 #[inline(always)]
 pub(super) fn witness<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -325,8 +328,8 @@ impl Places {
     }
 }
 
-/// Vector-Jacobian product of [`witness`]: adds to the reactions on A and B, given the gradients of the contacts and their weights,
-/// in worlds where it is needed.
+/// Vector-Jacobian product of [`witness`]: adds to the reactions on A and B, given the gradients of the contacts and
+/// their weights, in worlds where it is needed.
 #[inline(always)]
 pub(super) fn vjp<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -349,8 +352,8 @@ pub(super) fn vjp<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize,
 }
 
 /// Jacobian of [`witness`] by the motion of one shape while the other stays, in the layout of
-/// [`ConvexPair::rates`](crate::contact::convex::ConvexPair::rates). Worlds where it is not needed, and contacts without weight, get
-/// zeros.
+/// [`ConvexPair::rates`](crate::contact::convex::ConvexPair::rates). Worlds where it is not needed, and contacts
+/// without weight, get zeros.
 #[inline(always)]
 pub(super) fn rates<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
     sides: &[Side<R>; 2],
@@ -422,7 +425,8 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
                 let fixed = (&fixed, &there);
                 vjp_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
-            // Each partial derivative is read once for all motions that go together. That is half of them where all take too much memory.
+            // Each partial derivative is read once for all motions that go together. That is half of them where all
+            // take too much memory.
             Task::Push { rates } => {
                 let (tape, there) = ((&tape, F::places(), wanted(&there)), (is_needed, &there[..]));
                 if size_of::<R>() > 32 {
@@ -445,8 +449,8 @@ fn wanted<R: Real>(numbers: &[R]) -> Results {
     wanted
 }
 
-/// The vector-Jacobian product of [`Derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for contacts
-/// that have weight.
+/// The vector-Jacobian product of [`Derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for
+/// contacts that have weight.
 #[inline(always)]
 fn vjp_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
     (tape, places, wanted): (&Tape<R>, &Places, Results),

@@ -1,5 +1,5 @@
-//! Tests of contacts with weights: against the specification in `docs/contact_points.md`, computed here in plain numbers in other
-//! ways, and against finite differences.
+//! Tests of contacts with weights: against the specification in `docs/contact_points.md`, computed here in plain
+//! numbers in other ways, and against finite differences.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -16,9 +16,11 @@ use fingertip_scene::Shape;
 use fingertip_shapes::collision::{Collider, Detail};
 use support::pairs::{Body, COORDINATES, Random, V3, add, aligned, cross, dot, moved, norm, unit};
 
-/// The tolerance of values: coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at which crossings begin.
+/// The tolerance of values: coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at
+/// which crossings begin.
 const VALUE: f64 = 1e-11;
-/// The tolerance of pulls against pushes, which compute the same numbers in different ways, relative to the largest number of a pair.
+/// The tolerance of pulls against pushes, which compute the same numbers in different ways, relative to the largest
+/// number of a pair.
 const GRADIENT: f64 = 1e-9;
 /// The step of finite differences over five points, which are of fourth order.
 const STEP: f64 = 1e-5;
@@ -141,8 +143,8 @@ fn vector(from: &[f64]) -> V3 {
     [from[0], from[1], from[2]]
 }
 
-/// A body that lies on a box: turned about their common normal, tilted by up to `tilt`, shifted aside, with a gap. `low` is the
-/// height of the body's origin above its lowest point.
+/// A body that lies on a box: turned about their common normal, tilted by up to `tilt`, shifted aside, with a gap.
+/// `low` is the height of the body's origin above its lowest point.
 fn stacked(random: &mut Random, (upper, low): (Body, f64), tilt: f64, gap: f64, rounding: f64) -> Pair {
     let half_extents = [0; 3].map(|_| random.between(0.05, 0.15));
     let lower = Body::at(Shape::Box { half_extents, rounding }, [0.0; 3]);
@@ -566,7 +568,8 @@ fn contacts_are_those_of_the_specification() {
                     vectors.iter().fold(numbers, |off, (x, y)| off.max(norm(add(*x, -1.0, *y))))
                 };
                 let least = all.iter().map(off).fold(f64::INFINITY, f64::min);
-                // Where cores nearly meet their direction has few digits; the closest places of crossing lines have the sine's.
+                // Where cores nearly meet their direction has few digits; the closest places of crossing lines have the
+                // sine's.
                 let most = if name.starts_with("capsules") { 1e-6 } else { VALUE };
                 assert!(least < most, "{name}: off by {least}: {point:?}\n{all:?}\n{pair:?}");
             }
@@ -614,7 +617,8 @@ fn reactions_are_differences() {
                 let sum = |found: Found| -> f64 {
                     found.contacts.iter().chain(&found.weights).zip(grad).map(|(x, g)| x * g).sum()
                 };
-                // Where two steps disagree there is a kink between, or a jump; at a kink the slope's change does not depend on the step.
+                // Where two steps disagree there is a kink between, or a jump; at a kink the slope's change does not
+                // depend on the step.
                 let [(difference, bend), (other, other_bend)] = [STEP, STEP / 4.0].map(|step| {
                     let states: Vec<_> = (-2..=2).map(|s| moved(pair, k, f64::from(s) * step)).collect();
                     let pulled: Vec<f64> = kernel(&states, &vec![grad.clone(); 5]).into_iter().map(sum).collect();
@@ -784,8 +788,8 @@ fn ties_are_finite() {
 
 /// The gap, m, at which the test's force is half as large as at contact.
 const SOFT: f64 = 1e-3;
-/// Forces are at most one. A change by more than this that does not go away with shorter steps is a jump. At a gap of a tenth of
-/// [`SOFT`], which is more like that of a touching point, this is 1e-3 of its force.
+/// Forces are at most one. A change by more than this that does not go away with shorter steps is a jump. At a gap of a
+/// tenth of [`SOFT`], which is more like that of a touching point, this is 1e-3 of its force.
 const JUMP: f64 = 1e-2;
 
 /// A force that grows towards contact, its moment over 10 cm, and the least φ.
@@ -800,9 +804,9 @@ fn pushed(pair: &Pair) -> ([V3; 2], f64) {
     (sums, least)
 }
 
-/// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps: halving
-/// the step down to nothing leaves nothing. `FINGERTIP_PATHS` is how many paths there are of each kind, and `FINGERTIP_SEED` gives
-/// others.
+/// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
+/// halving the step down to nothing leaves nothing. `FINGERTIP_PATHS` is how many paths there are of each kind, and
+/// `FINGERTIP_SEED` gives others.
 #[test]
 fn forces_do_not_jump() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());

@@ -145,8 +145,9 @@ impl Plan {
         heaviest
     }
 
-    /// Derivatives of a convex pair's contacts, from `rates`, the rates by a motion of one of its two shapes. A motion of the other shape
-    /// is a common motion of both, which carries the normal and the points along, minus the same motion of the first shape.
+    /// Derivatives of a convex pair's contacts, from `rates`, the rates by a motion of one of its two shapes. A motion
+    /// of the other shape is a common motion of both, which carries the normal and the points along, minus the same
+    /// motion of the first shape.
     #[inline(always)]
     fn carry_pair<R: Lane>(
         &self,
@@ -195,7 +196,8 @@ struct OneMoves<R: Real> {
 }
 
 impl<R: Real> OneMoves<R> {
-    /// The rate of one number of the geometry, given its six derivatives by velocity and ω, and `common`, its rate if both shapes move.
+    /// The rate of one number of the geometry, given its six derivatives by velocity and ω, and `common`, its rate if
+    /// both shapes move.
     #[inline(always)]
     fn rate(&self, six: &[R], common: R) -> R {
         let rate = dot(vec3_at(six, 0), self.velocity) + dot(vec3_at(six, 3), self.omega);

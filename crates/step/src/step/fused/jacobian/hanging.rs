@@ -1,5 +1,5 @@
-//! The part of −∂r/∂q that comes from the stiffness M of what hangs, as the moment M ω. Its axes do not turn with the body, nor do those
-//! that the body turns about: only the sums over its contacts change.
+//! The part of −∂r/∂q that comes from the stiffness M of what hangs, as the moment M ω. Its axes do not turn with the
+//! body, nor do those that the body turns about: only the sums over its contacts change.
 
 use crate::contact::lanes::hanging::{self, BODY, SUMS};
 use crate::kinematics::spatial::Twist;
@@ -56,8 +56,8 @@ impl Plan {
         );
     }
 
-    /// Adds the part of one of its contacts, given the derivatives of M ω by the sums. `rates` are those of the contacts' geometry and
-    /// shares.
+    /// Adds the part of one of its contacts, given the derivatives of M ω by the sums. `rates` are those of the
+    /// contacts' geometry and shares.
     #[inline(always)]
     fn push_held<R: Lane>(
         &self,

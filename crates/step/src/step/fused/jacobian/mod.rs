@@ -1,15 +1,15 @@
 //! The step's Jacobians in lanes, forward and sparse: after the solve and with the factor of H, ∂δ/∂q = −H⁻¹ ∂r/∂q.
 //!
-//! With S_k the screw of coordinate k, (ω; m), × the product of motions, ×* that of a motion and a force, and "k carries
-//! j" for j below k on a path, everything that q moves is
+//! With S_k the screw of coordinate k, (ω; m), × the product of motions, ×* that of a motion and a force, and "k
+//! carries j" for j below k on a path, everything that q moves is
 //!
 //! ```text
 //! ∂S_j/∂q_k = S_k × S_j where k carries j, else 0        ∂Ī/∂q_k x = S_k ×* Ī x − Ī (S_k × x)
 //! ```
 //!
-//! and the contacts' geometry, whose change with a shape's motion is [`lanes::jvp`] or [`lanes::convex::rates`]. Sums over
-//! what k carries are taken once for each k: with V_k = Σ δ_j S_j over the j that k carries, ∂(J δ)/∂q_k = (S_k × V_k) at
-//! the witness point, plus ω × ∂p/∂q_k for the point's motion.
+//! and the contacts' geometry, whose change with a shape's motion is [`lanes::jvp`] or [`lanes::convex::rates`]. Sums
+//! over what k carries are taken once for each k: with V_k = Σ δ_j S_j over the j that k carries, ∂(J δ)/∂q_k = (S_k ×
+//! V_k) at the witness point, plus ω × ∂p/∂q_k for the point's motion.
 
 mod balance;
 mod connections;
@@ -38,8 +38,8 @@ use rolling::Rolling;
 /// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
 pub(super) const PARTS: usize = 6;
 
-/// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
-/// by how much more than solutions by P those by H amplify rounding.
+/// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row,
+/// then by how much more than solutions by P those by H amplify rounding.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
     let [q_rows, u_rows, par_rows] = [q, u, par].map(TensorGuard::new);
     let warm = warm.map(TensorGuard::new);

@@ -17,7 +17,8 @@ use super::super::plan::Plan;
 use super::super::stages::share;
 use super::balance::sum_up;
 
-/// Adds the part of −∂r/∂q of the stiffness against rolling and of what hangs; runs after [`Balance`](super::balance::Balance).
+/// Adds the part of −∂r/∂q of the stiffness against rolling and of what hangs; runs after
+/// [`Balance`](super::balance::Balance).
 pub(super) struct Rolling<'a>(pub(super) &'a Plan);
 
 impl Stage for Rolling<'_> {
@@ -110,8 +111,8 @@ impl Plan {
         }
     }
 
-    /// Rates of the operands of a contact's stiffness by one of its degrees of freedom. The operands begin with the normal out of the
-    /// body, the point on it, φ, weight, and the body's centre of mass; others' rates are left 0.
+    /// Rates of the operands of a contact's stiffness by one of its degrees of freedom. The operands begin with the
+    /// normal out of the body, the point on it, φ, weight, and the body's centre of mass; others' rates are left 0.
     #[inline(always)]
     pub(super) fn rates_of<R: Lane, const N: usize>(
         &self,

@@ -160,7 +160,8 @@ impl Stage for Recover<'_> {
     }
 }
 
-/// Corrects δ where a body may have turned by half a turn or more, which two states cannot tell: there δ follows from the forces.
+/// Corrects δ where a body may have turned by half a turn or more, which two states cannot tell: there δ follows from
+/// the forces.
 struct Unwind<'a>(&'a Plan);
 
 /// Turns that two states tell for certain, rad: rounding may take what is nearer to π the other way round.
@@ -184,8 +185,8 @@ impl Stage for Unwind<'_> {
     }
 }
 
-/// Writes the gradient of u at step t and sums those of the parameters. The gradient of q is carried to the step before, or written as a
-/// result.
+/// Writes the gradient of u at step t and sums those of the parameters. The gradient of q is carried to the step
+/// before, or written as a result.
 struct Collect<'a> {
     backward: &'a Backward<'a>,
     t: usize,

@@ -1,7 +1,7 @@
 //! Rollouts on lanes: all steps of a world follow each other in the lane's working memory; the adjoint sweeps back.
 //!
-//! Forward keeps nothing but the states and the forces: a step's δ is the difference of two states, where no body turns by
-//! half a turn and more, its η follows from the forces.
+//! Forward keeps nothing but the states and the forces: a step's δ is the difference of two states, where no body turns
+//! by half a turn and more, its η follows from the forces.
 
 pub(super) mod backward;
 pub(super) mod forward;
@@ -20,8 +20,8 @@ use super::stages::Operands;
 use backward::{Backward, Cost};
 use forward::Forward;
 
-/// Results of a rollout. First, as storage that becomes results of tensor operations: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T
-/// n_forces). Then, as tensors: limit forces (B, T nl) and reports (B, T INFO).
+/// Results of a rollout. First, as storage that becomes results of tensor operations: q₀ … q_T (B, (T + 1) nq) and
+/// contact forces (B, T n_forces). Then, as tensors: limit forces (B, T nl) and reports (B, T INFO).
 pub(super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
 
 /// Runs the forward sweep.
@@ -58,8 +58,8 @@ pub(super) fn rows(
     solve_all(plan.arithmetic(dtype), b, operands, widths, program, solved)
 }
 
-/// Gradients of q₀ (of each state where the cost is of forces), u and the parameters, a row each for every world, from a rollout's
-/// rows and the gradient of its states or forces.
+/// Gradients of q₀ (of each state where the cost is of forces), u and the parameters, a row each for every world, from
+/// a rollout's rows and the gradient of its states or forces.
 pub(super) fn adjoint(
     cost: Cost,
     forward: Forward,
@@ -78,7 +78,8 @@ pub(super) fn adjoint(
     Ok([q, u, par])
 }
 
-/// The gradients of a rollout's operands, of those that are asked for, from its states, forces, limit forces, reports and a gradient.
+/// The gradients of a rollout's operands, of those that are asked for, from its states, forces, limit forces, reports
+/// and a gradient.
 pub(super) fn vjp(
     plan: &Plan,
     (cost, n_steps): (Cost, usize),

@@ -14,8 +14,8 @@ use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
 use super::stages::{Of, allowed};
 
-/// The assembled problem: matrices with one row for each world. Worlds that cannot be used have the numbers of the home configuration at
-/// rest.
+/// The assembled problem: matrices with one row for each world. Worlds that cannot be used have the numbers of the home
+/// configuration at rest.
 pub(in super::super::super) struct Assembly {
     /// 1 where the world can be used.
     pub(in super::super::super) usable: Rows<'static>,

@@ -4,10 +4,9 @@
 //! P = M/h² + D/h + S        g = −(M v/h + S (r − q) + τ − b)        −h l in place of φ        v₊ = δ/h
 //! ```
 //!
-//! S stands for the joints' springs and the connections.
-//! The command's place is taken by v and τ, side by side. Kinematics have a frame on each body with mass behind those of the
-//! shapes, so that the dynamics walk the same poses and screws as the contacts. Everything else, from contacts to forces, is the
-//! quasi-dynamic step's own.
+//! S stands for the joints' springs and the connections. The command's place is taken by v and τ, side by side.
+//! Kinematics have a frame on each body with mass behind those of the shapes, so that the dynamics walk the same poses
+//! and screws as the contacts. Everything else, from contacts to forces, is the quasi-dynamic step's own.
 
 mod assembly;
 mod stages;

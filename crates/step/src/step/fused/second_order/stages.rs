@@ -26,8 +26,8 @@ impl Plan {
     }
 }
 
-/// Prepares a world: if its q, v, τ or h cannot be used, puts the home configuration at rest with the model's own parameters in its
-/// place. Then fills in the offsets, gravity and inertias that kinematics and dynamics read.
+/// Prepares a world: if its q, v, τ or h cannot be used, puts the home configuration at rest with the model's own
+/// parameters in its place. Then fills in the offsets, gravity and inertias that kinematics and dynamics read.
 pub(super) struct SetUp<'a>(pub(super) Of<'a>);
 
 impl Stage for SetUp<'_> {
@@ -81,7 +81,8 @@ impl Stage for SetUp<'_> {
     }
 }
 
-/// The part of a gap that the step may close, and its slope by the gap: `open` for gaps ≥ 0, `closed` for negative ones.
+/// The part of a gap that the step may close, and its slope by the gap: `open` for gaps ≥ 0, `closed` for negative
+/// ones.
 #[inline(always)]
 pub(super) fn allowed<R: Real>(gap: R, [open, closed]: [f64; 2]) -> (R, R) {
     let slope = R::select(gap.lt(R::zero()), R::splat(closed), R::splat(open));
@@ -107,11 +108,13 @@ pub(super) struct Dry<R> {
 }
 
 impl SecondOrder {
-    /// Dry friction as a damping d = c/x̃ that a smooth step can take, given the stiction speed s: −c sign(v₊) as −d v₊.
+    /// Dry friction as a damping d = c/x̃ that a smooth step can take, given the stiction speed s: −c sign(v₊) as −d
+    /// v₊.
     ///
-    /// For a single joint of inertia m that would reach the velocity v_f in this step without friction, v₊ = v_f (1 − h c/(m |v_f|)). So
-    /// d = c/x with x = |v_f| − h c/m. Where x ≤ 0 the joint sticks. To make this smooth, the stiction speed s replaces |v_f| by √(v_f² +
-    /// s²) and x by x̃ = ½ (x + √(x² + 4 s²)). A joint that sticks with x ≪ −s then moves at about v₊ = v_f s²/(h c/m)².
+    /// For a single joint of inertia m that would reach the velocity v_f in this step without friction, v₊ = v_f (1 − h
+    /// c/(m |v_f|)). So d = c/x with x = |v_f| − h c/m. Where x ≤ 0 the joint sticks. To make this smooth, the stiction
+    /// speed s replaces |v_f| by √(v_f² + s²) and x by x̃ = ½ (x + √(x² + 4 s²)). A joint that sticks with x ≪ −s then
+    /// moves at about v₊ = v_f s²/(h c/m)².
     #[inline(always)]
     pub(super) fn dry<R: Real>(&self, c: f64, h: R, mass: R, momentum: R, force: R) -> Dry<R> {
         let s = self.stiction_speed;
@@ -205,7 +208,8 @@ impl Stage for Problem<'_> {
     }
 }
 
-/// v₊ from δ. Worlds with a number that cannot be used, or with a result that is none, are at home, at rest and without forces.
+/// v₊ from δ. Worlds with a number that cannot be used, or with a result that is none, are at home, at rest and without
+/// forces.
 pub(super) struct Finish<'a>(pub(super) Of<'a>);
 
 impl Stage for Finish<'_> {
