@@ -107,9 +107,9 @@ class Coordinate:
 
 @final
 class Model:
-    """A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as the
-    scene's text and folder, so files that the scene names must be there where it is unpickled. A scene that comes with the package
-    is there wherever the package is.
+    """A scene compiled for simulation, from a TOML file or text, a URDF or an MJCF. It does not change, and it pickles: as
+    the scene's text and folder, so files that the scene names must be there where it is unpickled. A scene that comes
+    with the package is there wherever the package is.
 
     `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
     "friction": "coulomb"}, "mass": {"ball": 0.3}, "mu": {"ball/hand": 0.4}, "stiffness": {"hand": 1.0}, "size":
@@ -117,8 +117,8 @@ class Model:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], overrides: _Overrides | str | None = None) -> Model:
-        """Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package, as
-        `"hand_ball"`."""
+        """Reads a scene file: TOML, or MuJoCo's MJCF. What is no file is the name of a scene that comes with the package,
+        as `"hand_ball"`."""
     @staticmethod
     def names() -> list[str]:
         """The names of the scenes that come with the package."""
@@ -126,9 +126,9 @@ class Model:
     def from_toml(
         cls, text: str, folder: str | os.PathLike[str] | None = None, overrides: _Overrides | str | None = None
     ) -> Model:
-        """Reads a scene's text (TOML). The files that it names are relative to `folder`; without one, as the scenes name theirs that
-        come with the package, whose files those are, or else relative to where the program runs. So the `text` of any model with
-        its `folder` is the scene again."""
+        """Reads a scene's text (TOML). The files that it names are relative to `folder`; without one, as the scenes name
+        theirs that come with the package, whose files those are, or else relative to where the program runs. So the
+        `text` of any model with its `folder` is the scene again."""
     @classmethod
     def from_mjcf(
         cls, text: str, folder: str | os.PathLike[str] = ..., overrides: _Overrides | str | None = None
@@ -195,8 +195,8 @@ class Model:
     def sites(self) -> list[str]:
         """The names of the sites, points with axes that are fixed to bodies: `"hand/tip"`."""
     def site_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
-        """Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's axes, in the
-        world; of all `sites`, or of those with these names. One world may be without its axis."""
+        """Where sites are at q (B, nq): positions (B, n, 3), m, and rotations (B, n, 3, 3), whose columns are the site's
+        axes, in the world; of all `sites`, or of those with these names. One world may be without its axis."""
     def site_poses_vjp(
         self,
         q: ArrayLike,
@@ -205,14 +205,15 @@ class Model:
         position_bar: ArrayLike | None = None,
         rotation_bar: ArrayLike | None = None,
     ) -> _Array:
-        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `site_poses` are
-        given; what is left out is 0."""
+        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of
+        `site_poses` are given; what is left out is 0."""
     @property
     def body_names(self) -> list[str]:
         """The names of the bodies but for the world: `"hand/palm"`, `"ball"`."""
     def body_poses(self, q: ArrayLike, names: Sequence[str] | None = None) -> tuple[_Array, _Array]:
-        """Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3), whose columns are
-        the body's axes, in the world; of all `body_names`, or of those with these names. One world may be without its axis."""
+        """Where bodies are at q (B, nq): positions (B, n, 3) of their frames' origins, m, and rotations (B, n, 3, 3),
+        whose columns are the body's axes, in the world; of all `body_names`, or of those with these names. One world
+        may be without its axis."""
     def body_poses_vjp(
         self,
         q: ArrayLike,
@@ -221,11 +222,11 @@ class Model:
         position_bar: ArrayLike | None = None,
         rotation_bar: ArrayLike | None = None,
     ) -> _Array:
-        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of `body_poses` are
-        given; what is left out is 0."""
+        """The gradient by q (B, nq) of a cost whose gradients by the positions (B, n, 3) and rotations (B, n, 3, 3) of
+        `body_poses` are given; what is left out is 0."""
     def jacobian(self, q: ArrayLike, name: str, point: ArrayLike | None = None) -> _Array:
-        """The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out: the point's
-        velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m."""
+        """The Jacobian (B, 6, nv) of a body's or a site's `point` (3,), m in its own axes, its origin if it is left out:
+        the point's velocity, then the angular velocity, both in world axes, are J v. m/rad, m/m, rad/rad, rad/m."""
     def jacobian_vjp(self, q: ArrayLike, name: str, bar: ArrayLike, point: ArrayLike | None = None) -> _Array:
         """The gradient by q (B, nq) of a cost whose gradient by the Jacobian of `jacobian` is `bar` (B, 6, nv)."""
     @property
@@ -238,8 +239,9 @@ class Model:
         `overrides={"params": {"joint_friction": True}}`."""
     @property
     def notes(self) -> list[str]:
-        """Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic step does not
-        have as the scene sets it: the weight of links that commands carry, damping of commanded joints, limits and so on."""
+        """Notes, one line each, on what was left out of the scene's files and moves nothing, and on what the quasi-dynamic
+        step does not have as the scene sets it: the weight of links that commands carry, damping of commanded joints,
+        limits and so on."""
     @property
     def warnings(self) -> list[str]:
         """Warnings for the scene's author, one line each: what the model lacks of the scene's files and so moves or
@@ -248,9 +250,10 @@ class Model:
     @property
     def params(self) -> dict[str, _Array]:
         """The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
-        `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of joints that have
-        them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for
-        each), sizes m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`)."""
+        `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of
+        joints that have them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), connection N/m, mass kg
+        (`inertial_names`), inertia kg·m² (six for each), sizes m (four for each of `shape_names`), offsets m, tau N or
+        N·m (`v_names`)."""
     @property
     def text(self) -> str:
         """The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`."""
@@ -305,8 +308,8 @@ class Step(Solves):
         """Torque on B about its normal of each contact with torsional friction (B, n), N·m."""
     @property
     def limit_force(self) -> _Array:
-        """Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of its degrees of freedom
-        with."""
+        """Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of
+        its degrees of freedom with."""
     @property
     def normal(self) -> _Array:
         """Unit normal of each contact from A to B (B, nc, 3), in world axes."""
@@ -324,8 +327,8 @@ class Step(Solves):
         """The solver's forces (B, `n_warm`): a start for steps nearby."""
     @property
     def contacts(self) -> list[Contact]:
-        """The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry force. A step from
-        a pickle has lost their names: an error."""
+        """The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry
+        force. A step from a pickle has lost their names: an error."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final
@@ -412,8 +415,8 @@ class Linearization:
 
 @final
 class DynamicLinearization:
-    """First derivatives of a second-order step of B worlds. The state is (q, v), changes of q are tangent, so that it has 2 nv
-    numbers. Without the first axis if one world was given without it."""
+    """First derivatives of a second-order step of B worlds. The state is (q, v), changes of q are tangent, so that it has
+    2 nv numbers. Without the first axis if one world was given without it."""
 
     @property
     def A(self) -> _Array:
@@ -464,11 +467,13 @@ class DynamicGradient:
 
 @final
 class OnDevice:
-    """The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on the device.
+    """The quasi-dynamic step on a device: what `Quasidynamic.on` makes. It has that object's calls, on arrays that stay on
+    the device.
 
-    Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of torch, JAX and CuPy;
-    or anything that `Quasidynamic` takes, which is then copied there. They are copied on the device, once. q and u have as many worlds.
-    Results are `DeviceArray`s in double precision, complete when a call returns; how solves went comes to the host."""
+    Arguments are arrays of double or single precision, row after row, with `__dlpack__` on this device, as those of
+    torch, JAX and CuPy; or anything that `Quasidynamic` takes, which is then copied there. They are copied on the
+    device, once. q and u have as many worlds. Results are `DeviceArray`s in double precision, complete when a call
+    returns; how solves went comes to the host."""
 
     def with_params(self, **params: Any) -> OnDevice:
         """This step with some parameters replaced, by arrays as those of `Quasidynamic.with_params`, on the device or not."""
@@ -476,7 +481,8 @@ class OnDevice:
     def device_name(self) -> str:
         """The device's name."""
     def step(self, q: Any, u: Any, warm: Any | None = None) -> DeviceStep:
-        """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm`, a step's nearby, or cold."""
+        """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm`, a step's nearby, or
+        cold."""
     def vjp(
         self,
         q: Any,
@@ -487,22 +493,24 @@ class OnDevice:
         torque_bar: Any | None = None,
         phi_bar: Any | None = None,
     ) -> DeviceGradient:
-        """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given, as `Quasidynamic.vjp`. The step is
-        computed again."""
+        """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given, as
+        `Quasidynamic.vjp`. The step is computed again."""
     def rollout(self, q0: Any, u: Any) -> DeviceRollout:
         """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu)."""
     def rollout_vjp(
         self, u: Any, rollout: DeviceRollout, *, q_bar: Any | None = None, force_bar: Any | None = None
     ) -> DeviceGradient:
-        """Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1, nq) and `force`
-        (B, T, nc, 3) are given, as `Quasidynamic.rollout_vjp`. `rollout` is this object's rollout under this u; it is computed again."""
+        """Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
+        nq) and `force` (B, T, nc, 3) are given, as `Quasidynamic.rollout_vjp`. `rollout` is this object's rollout under
+        this u; it is computed again."""
     def linearize(self, q: Any, u: Any) -> DeviceLinearization:
         """All derivatives of one step in tangent coordinates: A, B, C and D."""
 
 @final
 class DeviceArray:
-    """An array on a device, in double precision, row after row. What has `from_dlpack` reads it without a copy: `torch.from_dlpack(array)`,
-    `jax.numpy.from_dlpack(array)`; on the CPU numpy's, too. It is complete: no stream has to wait for it."""
+    """An array on a device, in double precision, row after row. What has `from_dlpack` reads it without a copy:
+    `torch.from_dlpack(array)`, `jax.numpy.from_dlpack(array)`; on the CPU numpy's, too. It is complete: no stream has
+    to wait for it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -592,20 +600,21 @@ class Quasidynamic:
     """The quasi-dynamic step of a model: a balance of forces, without velocities. Springs pull commanded joints to u, and
     objects have regularised inertia.
 
-    `params` replace the model's by name (see `Model.params`): each an array (n,) for all worlds, (B, n) for B worlds, or
-    one number for all columns. `threads` is the number of threads that calls use, None as many as there are processors;
-    results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
+    `params` replace the model's by name (see `Model.params`): each an array (n,) for all worlds, (B, n) for B worlds,
+    or one number for all columns. `threads` is the number of threads that calls use, None as many as there are
+    processors; results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by
+    many threads.
 
-    Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
-    the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all; gradients are each
-    world's."""
+    Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be
+    without the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all;
+    gradients are each world's."""
 
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:
         """This step with some parameters replaced. It uses the same threads."""
     def on(self, device: str) -> OnDevice:
-        """The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the feature `cuda`
-        (docs/cuda.md); `"cpu"` takes and makes the same arrays."""
+        """The same step on a device, for arrays that stay there: `"cuda:0"` is the first GPU, for a package built with the
+        feature `cuda` (docs/cuda.md); `"cpu"` takes and makes the same arrays."""
     @property
     def model(self) -> Model:
         """The model."""
@@ -621,9 +630,9 @@ class Quasidynamic:
     def step(
         self, q: ArrayLike, u: ArrayLike, warm: ArrayLike | None = None, *, out: dict[str, _Array] | None = None
     ) -> Step:
-        """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a step's
-        or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written to, double
-        precision, row after row; they are then those of the result. `q` itself may be one."""
+        """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a
+        step's or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written
+        to, double precision, row after row; they are then those of the result. `q` itself may be one."""
     def vjp(
         self,
         q: ArrayLike,
@@ -637,12 +646,13 @@ class Quasidynamic:
         step: Step | None = None,
     ) -> Gradient:
         """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the gradient by what
-        each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is this object's step at q and u;
-        without it, it is computed again. Where what is given of a world is not finite, its gradients are NaN."""
+        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the
+        gradient by what each feels: `[(wrenches, bar)]`, with `bar` of the shape of `wrenches.at(q, step)`. `step` is
+        this object's step at q and u; without it, it is computed again. Where what is given of a world is not finite,
+        its gradients are NaN."""
     def rollout(self, q0: ArrayLike, u: ArrayLike, *, out: dict[str, _Array] | None = None) -> Rollout:
-        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T, nu). `out` has arrays by name that the results `q`
-        and `force` are written to, as for `step`."""
+        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu); u for all worlds of q0 is (1, T,
+        nu). `out` has arrays by name that the results `q` and `force` are written to, as for `step`."""
     def rollout_vjp(
         self,
         u: ArrayLike,
@@ -666,11 +676,11 @@ class Quasidynamic:
         """n steps from q (B, nq) under one command u (B, nu). Each solve starts from the forces of the step before, the
         first from `warm` (B, n_warm), or cold."""
     def command_forces(self, q_next: ArrayLike, u: ArrayLike) -> _Array:
-        """The forces of the commands' springs where a step ended at `q_next` (B, nq) under u (B, nu): (B, nu), N·m or N. What a controller
-        adds against weight is not in them."""
+        """The forces of the commands' springs where a step ended at `q_next` (B, nq) under u (B, nu): (B, nu), N·m or N.
+        What a controller adds against weight is not in them."""
     def beyond_efforts(self, q_next: ArrayLike, u: ArrayLike) -> list[tuple[int, int, float, float]]:
-        """The commands whose springs pull harder where a step ended at `q_next` (B, nq) under u (B, nu) than their joints' largest efforts
-        allow, which the step does not bound: (world, index in u, force, largest effort) each, N·m or N."""
+        """The commands whose springs pull harder where a step ended at `q_next` (B, nq) under u (B, nu) than their joints'
+        largest efforts allow, which the step does not bound: (world, index in u, force, largest effort) each, N·m or N."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
 
 @final
@@ -679,8 +689,8 @@ class Dynamic:
     joints move by inertia; stiffness and ε have no effect.
 
     `beta`, from 0 to 1, is the share of an overlap that a step may take back; `stiction_speed`, rad/s or m/s, the speed
-    below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is (B,
-    nq), v and tau are (B, nv)."""
+    below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is
+    (B, nq), v and tau are (B, nv)."""
 
     def __new__(
         cls,
@@ -721,15 +731,15 @@ class Dynamic:
         touch: Sequence[tuple[Wrenches | Taxels, ArrayLike]] | None = None,
         step: DynamicStep | None = None,
     ) -> DynamicGradient:
-        """Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-        nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch` has sensors with the
-        gradient by what each feels, as in `Quasidynamic.vjp`. `step` is this object's step at q, v and tau; without it, it is computed
-        again."""
+        """Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next`
+        (B, nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `touch`
+        has sensors with the gradient by what each feels, as in `Quasidynamic.vjp`. `step` is this object's step at q, v
+        and tau; without it, it is computed again."""
     def linearize(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, warm: ArrayLike | None = None
     ) -> DynamicLinearization:
-        """All derivatives of one step by the state (q, v) and by `tau`. They are vector-Jacobian products: as costly as 2 nv + 3
-        nc gradients."""
+        """All derivatives of one step by the state (q, v) and by `tau`. They are vector-Jacobian products: as costly as 2
+        nv + 3 nc gradients."""
     def rollout(self, q0: ArrayLike, v0: ArrayLike, tau: ArrayLike) -> DynamicRollout:
         """T steps from q0 (B, nq) and v0 (B, nv) under `tau` (B, T, nv), or one world's, (nq,), (nv,) and (T, nv)."""
     def rollout_vjp(
@@ -741,19 +751,19 @@ class Dynamic:
         v_bar: ArrayLike | None = None,
         force_bar: ArrayLike | None = None,
     ) -> DynamicGradient:
-        """Gradients by q0, v0, `tau` (B, T, nv) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
-        nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout
-        under this `tau`."""
+        """Gradients by q0, v0, `tau` (B, T, nv) and all parameters of a cost whose gradients by a rollout's states `q` (B,
+        T + 1, nq), `v` (B, T + 1, nv) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this
+        object's rollout under this `tau`."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
 
 @final
 class Wrenches:
-    """Net contact forces and torques on things, by name: a body (`"hand/tip"`, `"ball"`), or all of a robot or an articulated object
-    (`"hand"`). A pair of names is what the second does to the first alone. Without names: for each body that can move and may touch
-    something, everything on it, and then what each body does that it may touch.
+    """Net contact forces and torques on things, by name: a body (`"hand/tip"`, `"ball"`), or all of a robot or an
+    articulated object (`"hand"`). A pair of names is what the second does to the first alone. Without names: for each
+    body that can move and may touch something, everything on it, and then what each body does that it may touch.
 
-    `axes` are `"world"` or `"link"`, those of the thing's first link, about whose origin torques are. `params` replace the model's by
-    name, as in `Quasidynamic`; offsets count. For gradients see `touch` of `Quasidynamic.vjp`."""
+    `axes` are `"world"` or `"link"`, those of the thing's first link, about whose origin torques are. `params` replace
+    the model's by name, as in `Quasidynamic`; offsets count. For gradients see `touch` of `Quasidynamic.vjp`."""
 
     def __new__(
         cls,
@@ -774,9 +784,11 @@ class Wrenches:
 
 @final
 class Taxels:
-    """The taxels of a scene's pads, `[[taxels]]`: those with these names, or all. Their numbers follow each other pad by pad, N in all.
+    """The taxels of a scene's pads, `[[taxels]]`: those with these names, or all. Their numbers follow each other pad by
+    pad, N in all.
 
-    `params` replace the model's by name, as in `Quasidynamic`; offsets and sizes count. For gradients see `touch` of `Quasidynamic.vjp`."""
+    `params` replace the model's by name, as in `Quasidynamic`; offsets and sizes count. For gradients see `touch` of
+    `Quasidynamic.vjp`."""
 
     def __new__(cls, model: Model, names: Sequence[str] | None = None, **params: ArrayLike) -> Taxels: ...
     @property
@@ -791,8 +803,8 @@ class Taxels:
     def at(self, q: ArrayLike, step: Step) -> _Array:
         """The normal force (B, N), N, that each taxel feels during a step from q (B, nq)."""
     def distances(self, q: ArrayLike) -> _Array:
-        """The signed distance (B, N), m, of each taxel from the nearest shape that its body may touch, at q (B, nq): negative inside, 1000
-        where there is none."""
+        """The signed distance (B, N), m, of each taxel from the nearest shape that its body may touch, at q (B, nq):
+        negative inside, 1000 where there is none."""
     def distances_vjp(self, q: ArrayLike, bar: ArrayLike) -> _Array:
         """The gradient by q (B, nq) of a cost whose gradient by the distances is `bar` (B, N)."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model, list[str]], dict[str, Any]]: ...
@@ -823,12 +835,13 @@ def inverse_kinematics(
     damping: float = 1e-4,
     max_iterations: int = 200,
 ) -> Reached:
-    """Searches from q (nq,) for positions of the commanded joints that bring points to their goals, all at once. A target is
-    (body, point, goal): `"hand/tip"`, (3,) in the body's frame, (3,) in the world, m. `tolerance` is in m, `damping` in
-    m². The search is local."""
+    """Searches from q (nq,) for positions of the commanded joints that bring points to their goals, all at once. A target
+    is (body, point, goal): `"hand/tip"`, (3,) in the body's frame, (3,) in the world, m. `tolerance` is in m, `damping`
+    in m². The search is local."""
 @final
 class Errors:
-    """Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has none."""
+    """Distances of an object from its goal, or the largest of several objects. A part that the goal leaves free has
+    none."""
 
     def __new__(
         cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None
@@ -849,10 +862,10 @@ class Errors:
 
 @final
 class Goal:
-    """Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored for
-    planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an articulated
-    object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and robots by name, all of which
-    are to be reached at once."""
+    """Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored
+    for planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an
+    articulated object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and
+    robots by name, all of which are to be reached at once."""
 
     def __new__(
         cls,
@@ -941,8 +954,8 @@ class Plan:
         """The number of iterations."""
     @property
     def log(self) -> _Array:
-        """A row for each iteration (n, 4): the objective, the decrease that the local model predicted (NaN without one), the
-        share of the step that was taken, and the time since the search began, s."""
+        """A row for each iteration (n, 4): the objective, the decrease that the local model predicted (NaN without
+        one), the share of the step that was taken, and the time since the search began, s."""
     def __getnewargs__(self) -> tuple[Any, ...]: ...
 
 @final
@@ -975,7 +988,8 @@ class Answer:
         """The state that was planned from (nq,): the measured one, advanced to when the command takes effect."""
     @property
     def outcome(self) -> str:
-        """Why the search ended, as `Plan.outcome`; or `"bad input"` or `"silent"`, where the rest of the last plan is followed."""
+        """Why the search ended, as `Plan.outcome`; or `"bad input"` or `"silent"`, where the rest of the last plan is
+        followed."""
     @property
     def seconds(self) -> float:
         """Time taken, s."""
@@ -996,8 +1010,8 @@ class Answer:
         """Is it over: by success, if the task stops there, or by its cap?"""
     @property
     def doing(self) -> str:
-        """What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`, `"nudge"`,
-        `"sample"` or `"retreat"`."""
+        """What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`,
+        `"nudge"`, `"sample"` or `"retreat"`."""
     @property
     def stall(self) -> str | None:
         """Why the plans before have stalled, where it is one of the last three; none otherwise."""
@@ -1005,13 +1019,14 @@ class Answer:
 
 @final
 class Task:
-    """What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a controller
-    looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does not change, and it
-    pickles: as its path or text and folder, so files that it names must be there where it is unpickled.
+    """What to do in a scene: where things start, where an object is to go, what plans are rated by, and how far a
+    controller looks ahead. It is a TOML file; `crates/plan/docs/tasks.md` of the repository has its keys. A task does
+    not change, and it pickles: as its path or text and folder, so files that it names must be there where it is
+    unpickled.
 
-    `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one that comes with the package;
-    `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values numbers, strings, lists, arrays and
-    dictionaries. Files are relative to `folder`, or as in `Model.from_toml`."""
+    `Task(scene, **keys)` is one written in Python: `scene` is a `Scene`, a `Model`, a scene's file, or the name of one
+    that comes with the package; `keys` are those of a task's file, `goal`, `command`, `weights` and so on, their values
+    numbers, strings, lists, arrays and dictionaries. Files are relative to `folder`, or as in `Model.from_toml`."""
 
     def __new__(
         cls,
@@ -1024,7 +1039,8 @@ class Task:
         """Reads a task's file. What is no file is the name of a task that comes with the package, as `"hand_turn"`."""
     @classmethod
     def from_toml(cls, text: str, folder: str | os.PathLike[str] | None = None) -> Task:
-        """Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in `Model.from_toml`."""
+        """Reads a task's text (TOML). The files that it names are relative to `folder`; without one they are as in
+        `Model.from_toml`."""
     @staticmethod
     def names() -> list[str]:
         """The names of the tasks that come with the package."""
@@ -1044,12 +1060,13 @@ class Task:
     ) -> Task:
         """This task with other settings: the `method` (`"ilqr"`, `"hybrid"`, `"mppi"`, `"cem"`, `"lbfgs"`, `"sqp"`,
         `"rctr"` or `"ctr"`), its `iterations` in each control period, the most of them where a command has a limit, the
-        `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon with,
-        s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is believed of the
-        plant.
+        `tolerance` of its search, the `cap` on an episode's control periods, the `latency` and `lead` that plans reckon
+        with, s, the `seed` of samples, and `overrides`, parameters of the model as `Model.load` takes them: what is
+        believed of the plant.
 
-        Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are replaced that are
-        given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object. The task is read again with them, which takes as long as it took at first."""
+        Other `keys` are those of the task's file: `horizon=8`, `weights={"reach": 0.0}`. Of a table those keys are
+        replaced that are given; None leaves a key out, and a `Goal` takes the place of all of a goal but its object.
+        The task is read again with them, which takes as long as it took at first."""
     @property
     def title(self) -> str:
         """Description in one line."""
@@ -1081,10 +1098,11 @@ class Task:
     def model(self) -> Model:
         """The model that plans are made with: the scene with the task's h, κ, ε and friction."""
     def episode(self, number: int = 0, seed: int = 0) -> Episode:
-        """Episode `number`: a start and a goal. With a list of goals it takes the goal of that number, and starts again at the
-        end of the list. Draws depend only on the seed and the number."""
+        """Episode `number`: a start and a goal. With a list of goals it takes the goal of that number, and starts again at
+        the end of the list. Draws depend only on the seed and the number."""
     def errors(self, goal: Goal, q: ArrayLike) -> Errors:
-        """The errors relative to a goal at q (nq,), of several objects the largest. They are NaN if a number of q is not finite."""
+        """The errors relative to a goal at q (nq,), of several objects the largest. They are NaN if a number of q is not
+        finite."""
     def is_small(self, errors: Errors) -> bool:
         """Are these errors small by the task's measure of success?"""
     @classmethod
@@ -1114,10 +1132,11 @@ class Progress:
 
 @final
 class Cost:
-    """A term of the objective, weight · ‖r(q)‖², of the state after each command. `residual` takes q (nq,) to r (m,), `jacobian`
-    takes q to ∂r/∂q: (m, nv) in tangent coordinates, or (m, nq) by q's own numbers, as JAX and torch give it. Their weights are
-    `running` at every state but the last and `terminal` at the last, per squared unit of r; `terminal` is `running` if it is
-    left out. A term that is part of the task's `purpose` counts in the check whether plans come nearer to their goal.
+    """A term of the objective, weight · ‖r(q)‖², of the state after each command. `residual` takes q (nq,) to r (m,),
+    `jacobian` takes q to ∂r/∂q: (m, nv) in tangent coordinates, or (m, nq) by q's own numbers, as JAX and torch give
+    it. Their weights are `running` at every state but the last and `terminal` at the last, per squared unit of r;
+    `terminal` is `running` if it is left out. A term that is part of the task's `purpose` counts in the check whether
+    plans come nearer to their goal.
 
     Both functions are called many times for a command, one state at a time, and must not call the controller."""
 
@@ -1135,10 +1154,10 @@ class Cost:
 class Plant:
     """One of the library's steps as the plant of a task, unlike what the planner believes where that is asked for.
 
-    `kind` is `"quasi-dynamic"`, the planner's step with harder contacts, or `"second-order"`, where objects have momentum.
-    `kappa` is the plant's κ, 1/J; `latency` the time until a command takes effect, s; `noise` the standard deviations of
-    measured positions and rotations of objects, m and rad; `overrides` parameters of the plant that the planner does not know,
-    as `Model.load` takes them."""
+    `kind` is `"quasi-dynamic"`, the planner's step with harder contacts, or `"second-order"`, where objects have
+    momentum. `kappa` is the plant's κ, 1/J; `latency` the time until a command takes effect, s; `noise` the standard
+    deviations of measured positions and rotations of objects, m and rad; `overrides` parameters of the plant that the
+    planner does not know, as `Model.load` takes them."""
 
     def __new__(
         cls,
@@ -1161,15 +1180,15 @@ class Plant:
     def measure(self) -> tuple[_Array, _Array | None]:
         """Measures q (nq,), with noise, and the velocity (nv,), m/s and rad/s, of a plant that has one."""
     def advance(self, u: ArrayLike) -> tuple[_Array, _Array]:
-        """One control period after a controller's command u (nu,), rad and m: the states (hold, nq) and the contact forces (hold,
-        nc, 3), N, after each step in it."""
+        """One control period after a controller's command u (nu,), rad and m: the states (hold, nq) and the contact forces
+        (hold, nc, 3), N, after each step in it."""
     def __getnewargs_ex__(self) -> tuple[tuple[Task, str], dict[str, Any]]: ...
 
 @final
 class Controller:
-    """Model-predictive control of one episode of a task: measured states in, commands out, one for each control period. `episode`
-    is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start; `costs` are added
-    to the task's objective. One roll-out is made at once to measure how long it takes.
+    """Model-predictive control of one episode of a task: measured states in, commands out, one for each control period.
+    `episode` is the episode or its number, drawn with the `seed`; `goal` and `q` (nq,) replace its goal and its start;
+    `costs` are added to the task's objective. One roll-out is made at once to measure how long it takes.
 
     A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
     `supervised=False` the goal itself is always planned for.
@@ -1205,16 +1224,16 @@ class Controller:
         latency: float | None = None,
         applied: ArrayLike | None = None,
     ) -> Answer:
-        """The command for the coming period at the measured state q (nq,), within the time `limit`, s, if one is given; None for q
-        says that nothing was measured. `velocity` (nv,) is that of the plant, m/s and rad/s, if it is measured; `latency` the
-        time, s, until the command takes effect, in place of the task's; `applied` (nu,) the command that was in effect at the
-        end of the period before, if it was another than the one given. Numbers of q that were not measured are NaN; then, and
-        where there is too little time, the rest of the last plan is followed."""
+        """The command for the coming period at the measured state q (nq,), within the time `limit`, s, if one is given;
+        None for q says that nothing was measured. `velocity` (nv,) is that of the plant, m/s and rad/s, if it is
+        measured; `latency` the time, s, until the command takes effect, in place of the task's; `applied` (nu,) the
+        command that was in effect at the end of the period before, if it was another than the one given. Numbers of q
+        that were not measured are NaN; then, and where there is too little time, the rest of the last plan is followed."""
     def set_goal(self, goal: Goal) -> None:
         """Another goal from now on. The plan so far stays and is improved; progress begins again."""
     def set_parameters(self, overrides: _Overrides | str) -> None:
-        """Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`, `mass`
-        and `size` count."""
+        """Other parameters of the model from now on, by name: what was found out about the plant. Only `mu`, `stiffness`,
+        `mass` and `size` count."""
     @property
     def task(self) -> Task:
         """The task."""
@@ -1229,20 +1248,20 @@ class Controller:
         """The number of commands that are planned, T."""
     @property
     def friction(self) -> tuple[float, float] | None:
-        """The estimate of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs, and the
-        standard deviation of its logarithm."""
+        """The estimate of the plant's friction, if the task estimates it: a factor on the friction of the object's pairs,
+        and the standard deviation of its logarithm."""
     def standing(self, q: ArrayLike) -> list[tuple[str, float, bool]]:
-        """What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its cost, and
-        whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may gain more from it
-        than from the goal."""
+        """What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its
+        cost, and whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may
+        gain more from it than from the goal."""
 
 @final
 class Dynamics:
-    """The rigid-body dynamics M(q) a + b(q, v) = τ of a model's bodies, without contacts, springs and dampers. `params` replace the
-    model's by name, as in `Quasidynamic`; gravity, masses, inertias and offsets count.
+    """The rigid-body dynamics M(q) a + b(q, v) = τ of a model's bodies, without contacts, springs and dampers. `params`
+    replace the model's by name, as in `Quasidynamic`; gravity, masses, inertias and offsets count.
 
-    Arguments are arrays or lists: q (B, nq), v, a and tau (B, nv), or one world's without the first axis. Units are SI; a free
-    body's v is (v, ω) along the world's axes. Quaternions are normalised on reading."""
+    Arguments are arrays or lists: q (B, nq), v, a and tau (B, nv), or one world's without the first axis. Units are SI;
+    a free body's v is (v, ω) along the world's axes. Quaternions are normalised on reading."""
 
     def __new__(cls, model: Model, **params: ArrayLike) -> Dynamics: ...
     @property
@@ -1284,11 +1303,11 @@ class Grasp:
     def least_gap(self) -> float:
         """The smallest gap of all contacts, m."""
     def least_effort(self, reserve: float = 0.0) -> Effort | None:
-        """The least effort ½ ‖τ‖² that holds the object, with every normal force at least `reserve`, N, above what its friction
-        needs: f_n ≥ ‖f_t‖/μ + reserve. None if no forces balance."""
+        """The least effort ½ ‖τ‖² that holds the object, with every normal force at least `reserve`, N, above what its
+        friction needs: f_n ≥ ‖f_t‖/μ + reserve. None if no forces balance."""
     def margin(self) -> float | None:
-        """The largest reserve that all contacts can have, N: infinite under force closure, and it may be negative. None if no forces
-        balance."""
+        """The largest reserve that all contacts can have, N: infinite under force closure, and it may be negative. None if
+        no forces balance."""
 
 @final
 class Effort:
@@ -1336,11 +1355,11 @@ def close(
     steps: tuple[int, int] | None = None,
     touching: float | None = None,
 ) -> Grasp:
-    """Closes the model's robots around its movable objects, from a random configuration around home. `joints` is the largest random
-    offset of each joint from home at the start, rad or m; `object` that of the object in each direction, m and rad; `force` that
-    with which each joint pulls its nearest part towards the object, N; `reach` the length over which parts attract it, m;
-    `alpha` the time scale of a motion, s²; `steps` their number while the object is held still, and while it settles; gaps up
-    to `touching`, m, count as contacts. What is left out is the library's choice."""
+    """Closes the model's robots around its movable objects, from a random configuration around home. `joints` is the
+    largest random offset of each joint from home at the start, rad or m; `object` that of the object in each direction,
+    m and rad; `force` that with which each joint pulls its nearest part towards the object, N; `reach` the length over
+    which parts attract it, m; `alpha` the time scale of a motion, s²; `steps` their number while the object is held
+    still, and while it settles; gaps up to `touching`, m, count as contacts. What is left out is the library's choice."""
 def trial(
     model: Model,
     q: ArrayLike,
@@ -1354,11 +1373,12 @@ def trial(
     push: float | None = None,
     pushing: float | None = None,
 ) -> list[Outcome]:
-    """Simulated trials of grasps by the second-order step, side by side: some time at rest, then pushes along ±x, ±y and ±z of the
-    world, each followed by a rest. q (B, nq) are the grasps and `torque` (B, nu) the torques of the commanded joints, or one of each
-    without the first axis. `h` is the time step, s; `kappa` κ, 1/J; `kp` and `kv` the joints' gains, N·m/rad and N·m·s/rad; `rest`
-    the time at rest, s; `push` the force of each push in weights of the object; `pushing` its time, s. What is left out is the
-    library's choice. The scene counts as it was read: overrides but for its params do not."""
+    """Simulated trials of grasps by the second-order step, side by side: some time at rest, then pushes along ±x, ±y and
+    ±z of the world, each followed by a rest. q (B, nq) are the grasps and `torque` (B, nu) the torques of the commanded
+    joints, or one of each without the first axis. `h` is the time step, s; `kappa` κ, 1/J; `kp` and `kv` the joints'
+    gains, N·m/rad and N·m·s/rad; `rest` the time at rest, s; `push` the force of each push in weights of the object;
+    `pushing` its time, s. What is left out is the library's choice. The scene counts as it was read: overrides but for
+    its params do not."""
 @final
 class Shape:
     """A convex shape in its own frame, centred at the frame's origin; lengths in m."""
@@ -1406,17 +1426,18 @@ def distance(shape_a: Shape, pose_a: ArrayLike, shape_b: Shape, pose_b: ArrayLik
     """Signed distance of two shapes at poses (x, y, z, qw, qx, qy, qz) in the world, m: each (7,), or (N, 7) for N pairs."""
 @final
 class Replay:
-    """States over time as a page that plays them: `fingertip.show` makes it. A notebook shows it where it is a cell's value."""
+    """States over time as a page that plays them: `fingertip.show` makes it. A notebook shows it where it is a cell's
+    value."""
 
     @property
     def n_steps(self) -> int:
         """The number of steps."""
     def html(self, size: int | None = None) -> str:
-        """The page with everything in it: HTML that needs no network. With a `size`, bytes, it is about so long at most, with fewer
-        steps, evenly left out."""
+        """The page with everything in it: HTML that needs no network. With a `size`, bytes, it is about so long at most,
+        with fewer steps, evenly left out."""
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and `fingertip
-        export` converts to tables."""
+        """Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and
+        `fingertip export` converts to tables."""
     def _repr_html_(self) -> str: ...
 
 def _replay(
@@ -1429,7 +1450,8 @@ def _replay(
     size: int,
     height: int,
 ) -> Replay:
-    """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and plans."""
+    """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and
+    plans."""
 def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _thing(text: str, place: str) -> str:
@@ -1437,8 +1459,8 @@ def _thing(text: str, place: str) -> str:
 def _restore(class_: str, arrays: list[_Array], reports: Any) -> Any:
     """A result from a pickle."""
 def _xla_function(sim: Quasidynamic, kind: str, names: Sequence[str], device: OnDevice | None = None) -> int:
-    """A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long as the process, as a
-    compiled program may."""
+    """A function that JAX's programs can call, on a device if it is given: the number by which they do. It stays as long
+    as the process, as a compiled program may."""
 def _xla_handler() -> Any:
     """The handler, as JAX takes it."""
 def _run(arguments: Sequence[str]) -> int:
