@@ -6,7 +6,7 @@ use super::hull::Hull;
 use super::{Shape, quickhull};
 use crate::collision::Collider;
 use crate::error::{Error, Result};
-use crate::largest::largest;
+use crate::largest::{larger, largest};
 
 /// A hull of some of another one's vertices.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Hull {
                     Some((normal, normal.dot(&points[i])))
                 })
                 .collect();
-            let outside = |i: usize| planes.iter().map(|(normal, at)| normal.dot(&all[i]) - at).fold(0.0, f64::max);
+            let outside = |i: usize| planes.iter().map(|(normal, at)| normal.dot(&all[i]) - at).fold(0.0, larger);
             let others = (0..all.len()).filter(|i| !chosen.contains(i)).map(|i| (outside(i), i));
             let Some((height, next)) = others.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))) else { break };
             if height <= 0.0 {
