@@ -4,7 +4,11 @@
 //! ancestors, from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern
 //! (Featherstone, ch. 6, tables 6.3 and 6.5).
 
-use super::lane::{Real, Zip, clear};
+use super::lane::{Mask, Real, Zip, clear};
+
+/// In rows with at least so many ancestors, elimination passes over numbers that are zero in every world of a lane: of
+/// all the bodies that may touch each other, few do.
+const WIDE: usize = 32;
 
 /// The sparsity pattern of a matrix over a forest, and the operations on matrices with that pattern.
 #[derive(Clone, Debug)]
@@ -23,6 +27,25 @@ struct Row {
     first: usize,
     /// The number of ancestors of the row. The diagonal entry is at `first + depth`.
     depth: usize,
+}
+
+/// Are these numbers zero in every world of a lane?
+#[inline(always)]
+fn are_nowhere<R: Real>(numbers: [R; 2]) -> bool {
+    let sum = numbers[0].abs() + numbers[1].abs();
+    R::is_nowhere(sum.gt(R::zero()).or(sum.is_finite().not()))
+}
+
+/// The first place at which not both rows are zero in every world of a lane; 0 for rows that are not [`WIDE`].
+#[inline(always)]
+fn first_somewhere<R: Real>(row: &[R], other: &[R]) -> usize {
+    let mut first = 0;
+    if row.len() >= WIDE {
+        while first + 1 < row.len() && are_nowhere([row[first], other[first]]) {
+            first += 1;
+        }
+    }
+    first
 }
 
 impl Pattern {
@@ -108,10 +131,11 @@ impl Pattern {
             let ancestors = &self.columns[first..first + depth];
             let Some((&parent, ancestors)) = ancestors.split_last() else { continue };
             // The entries up to d are still those of M: the ancestors come from the leaf up.
-            self.take(above, (&mut *row, pivot), parent, depth - 1);
+            self.take(above, (&mut *row, pivot), parent, (0, depth - 1));
             if parent + 1 < left {
-                for (d, &i) in ancestors.iter().enumerate().rev() {
-                    self.take(above, (&mut *row, pivot), i, d);
+                let start = first_somewhere(&row[..depth - 1], &row[..depth - 1]);
+                for (d, &i) in ancestors[start.min(depth - 1)..].iter().enumerate().rev() {
+                    self.take(above, (&mut *row, pivot), i, (start, start + d));
                 }
                 continue;
             }
@@ -120,11 +144,16 @@ impl Pattern {
             let (above, next) = above.split_at_mut(self.rows[parent].first);
             let next_pivot = R::one() / next[depth - 1];
             next[depth - 1] = next_pivot;
-            for (d, &i) in ancestors.iter().enumerate().rev() {
+            let start = first_somewhere(&row[..depth - 1], &next[..depth - 1]);
+            for (d, &i) in ancestors[start..].iter().enumerate().rev() {
+                let d = start + d;
+                if depth > WIDE && are_nowhere([row[d], next[d]]) {
+                    continue;
+                }
                 let (l, next_l) = (row[d] * pivot, next[d] * next_pivot);
                 let other = self.rows[i].first;
-                let both = row[..=d].iter().zip_inline(&next[..=d]);
-                for (to, (&x, &y)) in above[other..=other + d].iter_mut().zip_inline(both) {
+                let both = row[start..=d].iter().zip_inline(&next[start..=d]);
+                for (to, (&x, &y)) in above[other + start..=other + d].iter_mut().zip_inline(both) {
                     *to = (-next_l).mul_add(y, (-l).mul_add(x, *to));
                 }
                 (row[d], next[d]) = (l, next_l);
@@ -134,12 +163,15 @@ impl Pattern {
     }
 
     /// One elimination step: subtracts a row's contribution from the row of its ancestor `i`, which is the d-th of its
-    /// ancestors.
+    /// ancestors. What is before `start` is zero.
     #[inline(always)]
-    fn take<R: Real>(&self, above: &mut [R], (row, pivot): (&mut [R], R), i: usize, d: usize) {
+    fn take<R: Real>(&self, above: &mut [R], (row, pivot): (&mut [R], R), i: usize, (start, d): (usize, usize)) {
+        if d >= WIDE && are_nowhere([row[d], row[d]]) {
+            return;
+        }
         let l = row[d] * pivot;
         let other = self.rows[i].first;
-        for (to, &x) in above[other..=other + d].iter_mut().zip_inline(&row[..=d]) {
+        for (to, &x) in above[other + start..=other + d].iter_mut().zip_inline(&row[start..=d]) {
             *to = (-l).mul_add(x, *to);
         }
         row[d] = l;
@@ -158,13 +190,18 @@ impl Pattern {
             lower[depth] = pivot;
             upper[depth] = pivot;
             let ancestors = &self.columns[first..first + depth];
-            for (d, &i) in ancestors.iter().enumerate().rev() {
+            let start = first_somewhere(&lower[..depth], &upper[..depth]);
+            for (d, &i) in ancestors[start..].iter().enumerate().rev() {
+                let d = start + d;
+                if depth > WIDE && are_nowhere([lower[d], upper[d]]) {
+                    continue;
+                }
                 let (l, u) = (lower[d] * pivot, upper[d] * pivot);
                 let other = self.rows[i].first;
-                for (to, &x) in lower_above[other..=other + d].iter_mut().zip_inline(&lower[..=d]) {
+                for (to, &x) in lower_above[other + start..=other + d].iter_mut().zip_inline(&lower[start..=d]) {
                     *to = (-u).mul_add(x, *to);
                 }
-                for (to, &x) in upper_above[other..=other + d].iter_mut().zip_inline(&upper[..=d]) {
+                for (to, &x) in upper_above[other + start..=other + d].iter_mut().zip_inline(&upper[start..=d]) {
                     *to = (-l).mul_add(x, *to);
                 }
                 lower[d] = l;
@@ -373,5 +410,75 @@ impl Pattern {
             self.eliminate(factor, column, i + 1);
             self.substitute(factor, column, n);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lane::{Packed, Single};
+    use super::*;
+
+    type R = Single<f64, true>;
+
+    const N: usize = 70;
+
+    /// A matrix of blocks on the diagonal and a few entries far from it, row by row; the lower triangle has `tilt` more
+    /// than the upper one.
+    fn matrix(tilt: f64) -> Vec<[f64; N]> {
+        let mut m = vec![[0.0; N]; N];
+        for i in 0..N {
+            m[i][i] = 9.0 + i as f64 / 7.0;
+            for j in 0..i {
+                if i / 6 == j / 6 || (i * j + i + j) % 97 == 0 {
+                    m[j][i] = ((i * 31 + j * 17) % 13) as f64 / 13.0 - 0.4;
+                    m[i][j] = m[j][i] + tilt;
+                }
+            }
+        }
+        m
+    }
+
+    /// The entries of a triangle in the order of a pattern.
+    fn entries(pattern: &Pattern, entry: impl Fn(usize, usize) -> f64) -> Vec<R> {
+        let mut all = vec![R::zero(); pattern.n_entries()];
+        for i in 0..N {
+            for j in 0..=i {
+                all[pattern.at(i, j)] = R::splat(entry(i, j));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn wide_matrices_with_few_numbers_are_solved_as_any_other() {
+        let pattern = Pattern::new((0..N).map(|i| (i.checked_sub(1), i)));
+        let b: Vec<f64> = (0..N).map(|i| (i * i % 11) as f64 - 5.0).collect();
+        let worst = |m: &[[f64; N]], x: &[R]| {
+            let row = |i: usize| m[i].iter().zip(x).map(|(m, x)| m * x.get(0)).sum::<f64>();
+            (0..N).map(|i| (row(i) - b[i]).abs()).fold(0.0, f64::max)
+        };
+        let right = || b.iter().map(|&b| R::splat(b)).collect::<Vec<_>>();
+
+        let m = matrix(0.0);
+        let (mut factor, mut x) = (entries(&pattern, |i, j| m[i][j]), right());
+        pattern.factor(&mut factor);
+        pattern.solve(&factor, &mut x);
+        assert!(worst(&m, &x) < 1e-13, "{}", worst(&m, &x));
+
+        let m = matrix(0.3);
+        let [mut lower, mut upper] = [entries(&pattern, |i, j| m[i][j]), entries(&pattern, |i, j| m[j][i])];
+        let mut x = right();
+        pattern.factor_pair_leading(&mut lower, &mut upper, N);
+        pattern.solve_leading([&upper, &lower], &mut x, N);
+        assert!(worst(&m, &x) < 1e-13, "{}", worst(&m, &x));
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_passed_over() {
+        let pattern = Pattern::new((0..N).map(|i| (i.checked_sub(1), i)));
+        let mut factor = entries(&pattern, |i, j| if i == j { 1.0 } else { 0.0 });
+        factor[pattern.at(N - 1, 3)] = R::splat(f64::NAN);
+        pattern.factor(&mut factor);
+        assert!(factor[pattern.at(3, 3)].get(0).is_nan());
     }
 }
