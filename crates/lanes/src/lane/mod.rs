@@ -340,6 +340,9 @@ const PART: usize = 48;
 /// Sets all numbers to zero in worlds where the mask is not set.
 #[inline(always)]
 pub fn zero_unless<R: Real>(mask: R::Mask, numbers: &mut [R]) {
+    if R::is_nowhere(mask.not()) {
+        return;
+    }
     for part in R::parts(numbers.chunks_mut(PART)) {
         for x in part {
             *x = R::select(mask, *x, R::zero());

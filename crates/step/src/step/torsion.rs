@@ -26,7 +26,7 @@ use crate::model::Model;
 use crate::solve::{CONTACT_OPERAND, Cone, Law, MU, Report, Slip, Solution, Status, WEIGHT};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
-use fingertip_lanes::lane::{Lane, Real, Zip, copy};
+use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy};
 use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, select, vec3_at, zero};
 
 /// Factor on the barrier weight: each of two twins has half of the contact's weight.
@@ -120,18 +120,23 @@ impl Torsion {
         }
     }
 
-    /// A step's forces on B, given the solver's contacts and their η.
+    /// A step's forces on B, given the solver's contacts and their η. Those that are not `present` have none.
     #[inline(always)]
-    pub(super) fn forces<R: Real>(&self, contacts: &[R], eta: &[R], forces: &mut [R]) {
+    pub(super) fn forces<R: Real>(
+        &self,
+        present: impl Iterator<Item = usize>,
+        contacts: &[R],
+        eta: &[R],
+        forces: &mut [R],
+    ) {
         let (forces, turning) = forces.split_at_mut(3 * self.nc);
         // No −0 of contacts without weight: lanes pass over those that are nowhere.
-        for c in R::parts(0..self.nc) {
-            let mut force = zero();
+        clear(forces);
+        for c in present {
             if !is_nowhere(contacts, c) {
                 let cone = Cone::read(contacts, c);
-                force = select(cone.is_there(), cone.scaled(vec3_at(eta, 3 * c)), force);
+                put_vec3(forces, 3 * c, select(cone.is_there(), cone.scaled(vec3_at(eta, 3 * c)), zero()));
             }
-            put_vec3(forces, 3 * c, force);
         }
         for ((twin, Turning { contact, .. }), of) in self.twins().zip(turning.as_chunks_mut::<TURNING>().0) {
             let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
@@ -229,7 +234,7 @@ impl Function<3> for Totals {
 
     #[inline(always)]
     fn value<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
-        self.0.forces(contacts, eta, out);
+        self.0.forces(R::parts(0..self.0.nc), contacts, eta, out);
     }
 
     #[inline(always)]

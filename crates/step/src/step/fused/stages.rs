@@ -218,7 +218,7 @@ impl Stage for Finish<'_> {
         );
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        plan.contacts.torsion.forces(m.contacts, work.eta, m.force);
+        plan.contacts.torsion.forces(present(s, m.near, 0..plan.nc), m.contacts, work.eta, m.force);
         zero_unless(solved, m.force);
     }
 }
