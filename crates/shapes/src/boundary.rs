@@ -19,8 +19,6 @@ pub(super) struct Boundary<'a> {
     pub(super) mesh: &'a Triangles,
     /// The triangles in a tree, for distances and cuts.
     tree: TriMesh,
-    pub(super) points: Vec<Vector>,
-    pub(super) faces: Vec<[u32; 3]>,
     /// The diagonal of its box, m.
     pub(super) size: f64,
 }
@@ -41,9 +39,9 @@ impl<'a> Boundary<'a> {
         let index = |i: usize| u32::try_from(i).ok().filter(|_| i < n).ok_or_else(|| missing(i));
         let face = |&[a, b, c]: &[usize; 3]| Ok([index(a)?, index(b)?, index(c)?]);
         let faces = mesh.faces.iter().map(face).collect::<Result<Vec<_>>>()?;
-        let tree = TriMesh::new(points.clone(), faces.clone()).map_err(|_| empty())?;
+        let tree = TriMesh::new(points, faces).map_err(|_| empty())?;
         let size = extent(&mesh.vertices.iter().map(|&vertex| vertex.into()).collect::<Vec<_>>());
-        Ok(Self { mesh, tree, points, faces, size })
+        Ok(Self { mesh, tree, size })
     }
 
     /// Distance of a point from the surface, m.

@@ -1,21 +1,19 @@
-//! Convex parts of a mesh that is not convex. V-HACD (Mamou 2016, as in `parry`) cuts it; how far the parts then differ
-//! from the mesh is measured here.
+//! Convex parts of a mesh that is not convex, and how far they differ from it.
 
 use std::path::Path;
 
 use nalgebra::{Point3, Vector3};
-use parry3d_f64::transformation::vhacd::{VHACD, VHACDParameters};
 
 use super::boundary::{Boundary, samples};
+use super::cut::SPACING;
 use super::mesh::{MeshFile, Triangles, hulls};
 use super::{Hull, Shape, check};
 use crate::error::{Error, Result};
 use crate::largest::largest;
 
-/// V-HACD's resolution (voxels along the longest side) and concavity, from the quickest to the finest that is tried.
-const SETTINGS: [(u32, f64); 4] = [(64, 0.01), (100, 0.005), (128, 0.0025), (200, 0.001)];
-/// Distances are measured at points no farther apart than this on the surface of a part, relative to the mesh's size.
-const SPACING: f64 = 0.02;
+/// Parts of the tolerance by which hulls may stick out as they are cut, from the first that is tried. What they then
+/// stick out by is measured at more points.
+const SETTINGS: [f64; 2] = [0.9, 0.6];
 
 /// Settings of decomposing a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,9 +60,9 @@ impl Decompose {
 }
 
 impl Triangles {
-    /// Cuts the mesh into convex parts that differ from it by no more than the tolerance. It is tried with finer and
-    /// finer voxels. What is inside is decided by winding numbers, so that small holes and overlaps do no harm.
-    /// Coordinates are rounded to single precision, as mesh files have them.
+    /// Cuts the mesh along planes into convex parts that differ from it by no more than the tolerance. What is inside is
+    /// decided by winding numbers, so that small holes and overlaps do no harm. Coordinates are rounded to single
+    /// precision, as mesh files have them.
     ///
     /// # Errors
     /// If a number of `how` is out of its range, if the mesh is empty or flat, or if no attempt keeps to the tolerance;
@@ -74,7 +72,7 @@ impl Triangles {
         let surface = Boundary::new(self)?;
         let mut best: Option<Parts> = None;
         let whole = std::iter::once_with(|| vec![self.vertices.clone()]);
-        let cut = SETTINGS.iter().map(|&(resolution, concavity)| surface.cut(how, resolution, concavity));
+        let cut = SETTINGS.iter().map(|part| surface.cut(part * how.tolerance, how.parts));
         for points in whole.chain(cut) {
             let parts = surface.parts(&points, how)?;
             if parts.error() <= how.tolerance && parts.hulls.len() <= how.parts {
@@ -147,22 +145,6 @@ fn obj<'a>(hulls: impl Iterator<Item = &'a Hull>) -> String {
 }
 
 impl Boundary<'_> {
-    /// The points of the mesh's convex parts as V-HACD cuts them. It takes its number of parts for a depth of cuts, and
-    /// may make more.
-    fn cut(&self, how: &Decompose, resolution: u32, concavity: f64) -> Vec<Vec<[f64; 3]>> {
-        let mut most = u32::try_from(how.parts).unwrap_or(u32::MAX);
-        loop {
-            let settings =
-                VHACDParameters { resolution, concavity, max_convex_hulls: most, ..VHACDParameters::default() };
-            let cut = VHACD::decompose(&settings, &self.points, &self.faces, true);
-            if cut.voxel_parts().len() <= how.parts || most == 1 {
-                let hulls = cut.compute_exact_convex_hulls(&self.points, &self.faces).into_iter();
-                return hulls.map(|(points, _)| points.iter().map(|p| [p.x, p.y, p.z]).collect()).collect();
-            }
-            most /= 2;
-        }
-    }
-
     /// Makes hulls of points, and measures them. Flat parts are left out: they hold nothing.
     fn parts(&self, of: &[Vec<[f64; 3]>], how: &Decompose) -> Result<Parts> {
         let mut hulls = Vec::new();

@@ -11,6 +11,7 @@ mod cache;
 pub mod check;
 mod collada;
 pub mod collision;
+mod cut;
 mod decompose;
 mod error;
 pub mod file;
