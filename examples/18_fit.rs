@@ -1,8 +1,9 @@
 //! Parameters from a log: the stiffness and damping of each joint of a LEAP hand that MuJoCo moved.
 //!
 //! `assets/recorded/leap_hand.csv` has three seconds of commands and encoders with 1 mrad of noise
-//! (`benches/peers/fit.py --write`). The search starts at 1 N·m/rad and 0.05 N·m·s/rad everywhere. Each number comes with
-//! a standard error, which is what it is off by; the encoder of one joint, whose offset is looked for too, has none.
+//! (`benches/peers/fit.py --write`). The search starts at 1 N·m/rad and 0.05 N·m·s/rad everywhere. Each number comes
+//! with a standard error, which is what it is off by; the encoder of one joint, whose offset is looked for too, has
+//! none.
 //!
 //! ```text
 //! cargo run --release --example 18_fit

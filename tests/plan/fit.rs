@@ -100,8 +100,8 @@ fn standard_errors_are_the_spread_over_noise() {
     }
 }
 
-/// Without contact a joint is where its command is, so that a sensor's offset is the mean of what is left, σ/√n sure; the
-/// first row tells the start.
+/// Without contact a joint is where its command is, so that a sensor's offset is the mean of what is left, σ/√n sure;
+/// the first row tells the start.
 #[test]
 fn an_offset_is_a_mean() {
     let (model, mut columns) = carried("{}");
@@ -291,12 +291,12 @@ fn tables_and_their_errors() {
     ];
     for (text, expected) in cases {
         let error = Log::from_csv(&model, "a.csv", &text).unwrap_err();
-        assert_eq!(fingertip::message(&error), expected);
+        assert_eq!(error.to_string(), expected);
     }
     let only = |names: &[&str]| {
         let own = columns.iter().filter(|(name, _)| names.iter().any(|one| name.starts_with(one)));
         let own: Vec<(&str, &[f64])> = own.map(|(name, of)| (name.as_str(), &of[..])).collect();
-        fingertip::message(&Log::new(&model, "b", &own).unwrap_err())
+        Log::new(&model, "b", &own).unwrap_err().to_string()
     };
     assert!(only(&["time", "u:"]).starts_with("b: expected columns of what was measured, as \"disc.x\""));
 }

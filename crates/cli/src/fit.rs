@@ -17,9 +17,9 @@ const ALIKE: f64 = 0.3;
 /// Fits parameters of a scene to logs of commands and measurements.
 ///
 /// A log is a table (CSV) with columns `time` in s, `u:JOINT` for commands, and for what was measured the names of
-/// numbers in q, as `hand/index_0` or `ball.x`, or `force:THING.z`; or a recording (MCAP). It prints each number with its
-/// standard error, and combinations of numbers that the logs do not tell. The exit status is 1 if the search did not
-/// come to an end or a step had no solution.
+/// numbers in q, as `hand/index_0` or `ball.x`, or `force:THING.z`; or a recording (MCAP). It prints each number with
+/// its standard error, and combinations of numbers that the logs do not tell. The exit status is 1 if the search did
+/// not come to an end or a step had no solution.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Outcome {
         };
         options.noise.insert(kind, numbers[0]);
     }
-    let logs = args.logs.iter().map(|path| show::read_log(model, path)).collect::<candle_core::Result<Vec<_>>>()?;
+    let logs = args.logs.iter().map(|path| show::read_log(model, path)).collect::<fingertip::Result<Vec<_>>>()?;
     for log in logs.iter().filter(|log| !log.ignored.is_empty()) {
         eprintln!("note: {}: columns that mean nothing here: {}", log.name, log.ignored.join(", "));
     }

@@ -20,7 +20,7 @@ const HEIGHT: f64 = 260.0;
 ///
 /// # Errors
 /// If the file cannot be read, or as [`Log::from_csv`].
-pub fn read_log(model: &Model, path: impl AsRef<Path>) -> candle_core::Result<Log> {
+pub fn read_log(model: &Model, path: impl AsRef<Path>) -> Result<Log> {
     let (path, name) = (path.as_ref(), path.as_ref().display().to_string());
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mcap")) {
         return Recording::read(path)?.log(model, &name);
@@ -36,7 +36,7 @@ impl Recording {
     ///
     /// # Errors
     /// If it is of another model, or too short: see [`Log::new`].
-    pub fn log(&self, model: &Model, name: &str) -> candle_core::Result<Log> {
+    pub fn log(&self, model: &Model, name: &str) -> Result<Log> {
         let commands: Vec<String> = self.u_names.iter().map(|name| format!("u:{name}")).collect();
         let names = std::iter::once("time").chain(self.q_names.iter().map(String::as_str));
         let names: Vec<&str> = names.chain(commands.iter().map(String::as_str)).collect();

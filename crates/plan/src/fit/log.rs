@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 
-use candle_core::Result;
-
 use fingertip_scene::unknown;
-use fingertip_shapes::Error;
+use fingertip_shapes::{Error, Result};
 use fingertip_step::model::Model;
 
 /// The prefix of the columns of commands, and of those of net forces.
@@ -105,20 +103,21 @@ impl Log {
     /// A log of columns by name, each with a number for every row; NaN where there is none.
     ///
     /// `time` is needed, s. `u:JOINT` are commands, of which no row may lack one; without a column a joint is commanded
-    /// to stay at home. Names of numbers in q, as `hand/index_0` or `ball.x`, are what was measured; of a quaternion all
-    /// four are needed. `force:THING.x`, `.y` and `.z` are net contact forces on a body or a thing along world axes, N.
-    /// A joint's name may do without its robot's if no other has the same. Where the first row has no commands, as in
-    /// tables of `export`, those of a row acted until its time, and not from it on.
+    /// to stay at home. Names of numbers in q, as `hand/index_0` or `ball.x`, are what was measured; of a quaternion
+    /// all four are needed. `force:THING.x`, `.y` and `.z` are net contact forces on a body or a thing along world
+    /// axes, N. A joint's name may do without its robot's if no other has the same. Where the first row has no
+    /// commands, as in tables of `export`, those of a row acted until its time, and not from it on.
     ///
     /// # Errors
-    /// If a column is missing or has another length, a joint or a thing is not known, a number is infinite, times do not
-    /// increase, there are fewer than three rows, or nothing was measured. The message gives the log, row and column.
+    /// If a column is missing or has another length, a joint or a thing is not known, a number is infinite, times do
+    /// not increase, there are fewer than three rows, or nothing was measured. The message gives the log, row and
+    /// column.
     pub fn new(model: &Model, name: &str, columns: &[(&str, &[f64])]) -> Result<Self> {
-        Ok(Self::of(model, name, columns, |row| format!("row {row}"))?)
+        Self::of(model, name, columns, |row| format!("row {row}"))
     }
 
-    /// A log from the text of a CSV file: a line of names, then a line of numbers for each row. Cells of measurements may
-    /// be empty. Names and meanings are those of [`Log::new`]; other columns are left out.
+    /// A log from the text of a CSV file: a line of names, then a line of numbers for each row. Cells of measurements
+    /// may be empty. Names and meanings are those of [`Log::new`]; other columns are left out.
     ///
     /// # Errors
     /// As [`Log::new`], or a cell that is no finite number; the message gives line and column.
@@ -127,7 +126,7 @@ impl Log {
         let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
         let mut lines = lines.by_ref().filter(|(_, line)| !line.trim().is_empty());
         let Some((_, header)) = lines.next() else {
-            return Err(Error::invalid(name, "expected a line of column names, got an empty file").into());
+            return Err(Error::invalid(name, "expected a line of column names, got an empty file"));
         };
         let names = cells(header);
         let means = names.iter().map(|name| Ok(meaning(model, name).map_err(within)?.is_some()));
@@ -137,7 +136,7 @@ impl Log {
             let (place, row) = (format!("line {}", i + 1), cells(line));
             if row.len() != names.len() {
                 let message = format!("expected {} cells as in the first line, got {}", names.len(), row.len());
-                return Err(Error::invalid(format!("{name}: {place}"), message).into());
+                return Err(Error::invalid(format!("{name}: {place}"), message));
             }
             for (k, cell) in row.iter().enumerate().filter(|&(k, _)| is_read[k]) {
                 columns[k].push(match cell.parse::<f64>() {
@@ -145,7 +144,7 @@ impl Log {
                     Ok(x) if x.is_finite() => x,
                     _ => {
                         let place = format!("{name}: {place}: column \"{}\"", names[k]);
-                        return Err(Error::invalid(place, format!("expected a finite number, got \"{cell}\"")).into());
+                        return Err(Error::invalid(place, format!("expected a finite number, got \"{cell}\"")));
                     }
                 });
             }
@@ -156,15 +155,10 @@ impl Log {
         let all: Vec<(&str, &[f64])> = all
             .map(|((name, column), &is_read)| (name.as_str(), if is_read { &column[..] } else { &ignored }))
             .collect();
-        Ok(Self::of(model, name, &all, |row| places[row].clone())?)
+        Self::of(model, name, &all, |row| places[row].clone())
     }
 
-    fn of(
-        model: &Model,
-        name: &str,
-        columns: &[(&str, &[f64])],
-        place: impl Fn(usize) -> String,
-    ) -> fingertip_shapes::Result<Self> {
+    fn of(model: &Model, name: &str, columns: &[(&str, &[f64])], place: impl Fn(usize) -> String) -> Result<Self> {
         let wrong = |at: String, message: String| Error::invalid(format!("{name}: {at}"), message);
         let column = |name: &str| format!("column \"{name}\"");
         let Some(&(_, time)) = columns.iter().find(|(own, _)| *own == "time") else {
@@ -263,7 +257,7 @@ impl Log {
         told: &[(usize, &str)],
         nu: usize,
         place: impl Fn(usize, &str) -> String,
-    ) -> fingertip_shapes::Result<()> {
+    ) -> Result<()> {
         let lacks = |row: usize, &&(u, _): &&(usize, &str)| self.commands[row * nu + u].is_nan();
         let is_late = !told.is_empty() && told.iter().all(|one| lacks(0, &one));
         for row in usize::from(is_late)..self.time.len() {
@@ -294,7 +288,7 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 /// What a column means; none if nothing here.
-fn meaning(model: &Model, column: &str) -> fingertip_shapes::Result<Option<Column>> {
+fn meaning(model: &Model, column: &str) -> Result<Option<Column>> {
     if column == "time" {
         return Ok(Some(Column::Time));
     }

@@ -199,7 +199,8 @@ impl Segment {
         now.world.run(now.world.manifold.plus(&self.q, &x[..nv])?, x[nv..].to_vec(), u, self.n_steps)
     }
 
-    /// The residuals of a rollout, and for each where it is: the degrees of freedom that it is of, or the sum of forces.
+    /// The residuals of a rollout, and for each where it is: the degrees of freedom that it is of, or the sum of
+    /// forces.
     fn residuals(&self, log: &Log, now: &Now, run: &Run) -> Result<Vec<Residual>> {
         let (nq, nc) = (now.world.manifold.nq(), run.force.len() / self.n_steps);
         let mut all = Vec::new();

@@ -37,7 +37,7 @@ pub struct Unknown {
 }
 
 /// What a number changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     /// Places in the row of all parameters side by side.
     Parameters(Vec<usize>),
@@ -47,6 +47,16 @@ pub(super) enum Part {
     Sensor(usize),
     /// What is added to a command, a place in u.
     Command(usize),
+}
+
+impl Part {
+    /// Is the other one all or some of this one?
+    fn has(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Parameters(all), Self::Parameters(some)) => some.iter().all(|at| all.contains(at)),
+            _ => self == other,
+        }
+    }
 }
 
 /// The coordinate in which the search moves a number.
@@ -218,7 +228,8 @@ pub fn meant<'a>(
     name: &str,
 ) -> Result<Vec<&'a mut Unknown>> {
     let meant = unknowns(model, parameters, &[name])?;
-    let own: Vec<&mut Unknown> = all.iter_mut().filter(|own| meant.iter().any(|one| one.name == own.name)).collect();
+    let is_meant = |own: &Unknown| meant.iter().any(|one| one.part.has(&own.part));
+    let own: Vec<&mut Unknown> = all.iter_mut().filter(|own| is_meant(own)).collect();
     if own.is_empty() {
         return Err(Error::invalid(name, "expected one of the numbers that are looked for").into());
     }

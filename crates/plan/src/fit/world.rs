@@ -40,8 +40,8 @@ enum Step {
     SecondOrder(Box<Dynamic>),
 }
 
-/// The springs of commands, τ = Rᵀ K (u − R q): for each its stiffness, N·m/rad or N/m, and the degree of freedom, place
-/// in q and ratio of each joint that it pulls.
+/// The springs of commands, τ = Rᵀ K (u − R q): for each its stiffness, N·m/rad or N/m, and the degree of freedom,
+/// place in q and ratio of each joint that it pulls.
 #[derive(Clone, Debug)]
 struct Drives(Vec<(f64, Vec<(usize, usize, f64)>)>);
 

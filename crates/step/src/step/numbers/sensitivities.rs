@@ -143,8 +143,8 @@ impl Quasidynamic {
     /// solution have zeros.
     ///
     /// # Errors
-    /// As [`Quasidynamic::vjp`], if the step has no fused form on the CPU, its parameters differ from world to world, or
-    /// a place does not exist.
+    /// As [`Quasidynamic::vjp`], if the step has no fused form on the CPU, its parameters differ from world to world,
+    /// or a place does not exist.
     pub fn sensitivities(
         &self,
         [q, u]: [&[f64]; 2],
