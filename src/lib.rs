@@ -58,6 +58,7 @@
 //! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
 //! | s, r | `spring`, `spring_rest` | (1 or B, joints that have it) | N·m/rad, N/m; rad, m | springs of joints themselves |
 //! | d, a | `damping`, `armature` | (1 or B, joints that have it) | N·m·s/rad, N·s/m; kg·m², kg | d/h and ε a/h² in P |
+//! | F | `dry_friction` | (1 or B, joints that have it) | N·m, N | largest force of dry friction |
 //! | k | `connection` | (1 or B, connections) | N/m | springs that hold points of links together |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!
@@ -81,7 +82,7 @@
 //! | | [`touch`] | net contact forces and torques by name, taxels and their distances, with gradients |
 //! | | [`device()`], [`math::tensor`] | devices by name; small vectors as tensors |
 //! | `fingertip-codegen` | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
-//! | `fingertip-plan` | [`mpc`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; closing a hand on an object, the least effort that holds it |
+//! | `fingertip-plan` | [`mpc`], [`fit`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; parameters from logs; closing a hand on an object, the least effort that holds it |
 //! | `fingertip-show` | [`show`] | recordings, plots, and checks whether an object is held; with the feature `show` files, the page and the live server |
 //! | `fingertip` itself | [`shipped`] | the scenes, tasks and robots that come with the crate, by name |
 //!
@@ -103,7 +104,7 @@
 #[doc(inline)]
 pub use fingertip_codegen as codegen;
 #[doc(inline)]
-pub use fingertip_plan::{grasp, mpc};
+pub use fingertip_plan::{fit, grasp, mpc};
 #[doc(inline)]
 pub use fingertip_scene::{self as description, scenes};
 #[doc(inline)]

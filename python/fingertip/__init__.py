@@ -34,6 +34,7 @@ from ._fingertip import (
     DynamicRollout,
     DynamicStep,
     Error,
+    Fit,
     Gradient,
     Hold,
     Linearization,
@@ -54,6 +55,7 @@ from ._fingertip import (
 )
 
 from ._contact import Contact
+from ._fit import fit
 from ._scene import Scene
 from ._show import show
 
@@ -74,6 +76,7 @@ __all__ = [
     "DynamicRollout",
     "DynamicStep",
     "Error",
+    "Fit",
     "Gradient",
     "Hold",
     "Linearization",
@@ -94,6 +97,7 @@ __all__ = [
     "__version__",
     "collision",
     "dynamics",
+    "fit",
     "grasp",
     "inverse_kinematics",
     "mpc",

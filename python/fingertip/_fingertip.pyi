@@ -31,6 +31,7 @@ __all__ = [
     "Episode",
     "Error",
     "Errors",
+    "Fit",
     "Goal",
     "Gradient",
     "Grasp",
@@ -57,6 +58,7 @@ __all__ = [
     "Wrenches",
     "_CUDA",
     "__version__",
+    "_fit",
     "_panic",
     "_parts",
     "_replay",
@@ -251,9 +253,9 @@ class Model:
     def params(self) -> dict[str, _Array]:
         """The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
         `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of
-        joints that have them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), connection N/m, mass kg
-        (`inertial_names`), inertia kg·m² (six for each), sizes m (four for each of `shape_names`), offsets m, tau N or
-        N·m (`v_names`)."""
+        joints that have them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), dry_friction N·m or N,
+        connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for each), sizes m (four for each of
+        `shape_names`), offsets m, tau N or N·m (`v_names`)."""
     @property
     def text(self) -> str:
         """The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`."""
@@ -1452,6 +1454,76 @@ def _replay(
 ) -> Replay:
     """A replay of states (n + 1, nq) at times (n + 1,) of a model, with what else is known; of a `Run` also its goal and
     plans."""
+@final
+class Fit:
+    """What `fingertip.fit` found."""
+
+    @property
+    def names(self) -> list[str]:
+        """The numbers' names (n), as `mass.ball`."""
+    @property
+    def units(self) -> list[str]:
+        """Their units (n); empty for numbers without one, and for common factors of parameters that differ."""
+    @property
+    def start(self) -> _Array:
+        """Where the search began (n,)."""
+    @property
+    def values(self) -> _Array:
+        """What was found (n,)."""
+    @property
+    def errors(self) -> _Array:
+        """The standard errors (n,): infinite where neither the logs nor a prior tell a number, NaN where it is at a bound."""
+    @property
+    def told(self) -> list[bool]:
+        """Do the logs tell each number (n)? Else it is part of a combination of `blind`."""
+    @property
+    def params(self) -> dict[str, _Array]:
+        """The parameters by name with these numbers, as new arrays (1, n): `Quasidynamic(model, **fit.params)`."""
+    @property
+    def blind(self) -> list[tuple[str, float]]:
+        """Combinations of numbers that the logs do not tell, `"mass.ball × 2.000 with stiffness × 1.970"`, each with its
+        standard error as a part of itself."""
+    @property
+    def noise(self) -> dict[str, tuple[int, float, float]]:
+        """For each kind that was measured, `joint`, `position`, `rotation` or `force`: the number of residuals, their root
+        mean square, and the standard deviation of noise that was reckoned with."""
+    @property
+    def cost(self) -> tuple[float, float]:
+        """Half the sum of squares of residuals over noise, and of what is off from priors: before and after."""
+    @property
+    def correlation(self) -> float:
+        """How alike residuals are that follow each other in time: about 0 for noise alone. Where they are alike, from 0.3
+        on, the model cannot do all that was measured, and standard errors are too small."""
+    @property
+    def iterations(self) -> int:
+        """Steps of Gauss and Newton."""
+    @property
+    def converged(self) -> bool:
+        """Did the search end because there was nothing more to gain?"""
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Steps of the last rollouts, and how many of them had no solution."""
+    @property
+    def predictions(self) -> dict[tuple[int, str], tuple[_Array, _Array, _Array]]:
+        """What was measured and predicted: for each log and channel that has numbers, by the log's place and the channel's
+        name, the times (n,), what was measured and what was predicted there (n,). For rotations these are zeros (n, 3),
+        and the rotation vectors from what was measured to what was predicted, rad."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes fit and residuals as a figure (`*.svg`), or what was measured and predicted as a table (`*.csv`)."""
+
+def _fit(
+    model: Model,
+    logs: Sequence[tuple[str, dict[str, Any] | None]],
+    by: Sequence[str],
+    start: Sequence[tuple[str, float]],
+    bounds: Sequence[tuple[str, tuple[float, float]]],
+    prior: Sequence[tuple[str, tuple[float, float]]],
+    noise: Sequence[tuple[str, float]],
+    window: float | None,
+    second_order: bool,
+    max_iterations: int,
+) -> Fit:
+    """What `fingertip.fit` calls: logs are names of files, or names with columns by name."""
 def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _thing(text: str, place: str) -> str:

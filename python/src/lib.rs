@@ -9,6 +9,7 @@ mod command_line;
 mod device;
 mod dynamic;
 mod error;
+mod fit;
 mod grasp;
 mod kinematics;
 mod model;
@@ -45,6 +46,8 @@ mod _fingertip {
     use super::dynamic::Dynamic;
     #[pymodule_export]
     use super::error::{_panic, Error, Unsolved};
+    #[pymodule_export]
+    use super::fit::{_fit, Fit};
     #[pymodule_export]
     use super::grasp::{Effort, Grasp, Outcome, close, trial};
     #[pymodule_export]

@@ -20,6 +20,10 @@ def test_identification():
     assert len(lines("identify.py")) == 3
 
 
+def test_fit():
+    assert "alike" in lines("fit.py")[-1]
+
+
 def test_policy_gradients():
     pytest.importorskip("torch")
     (line,) = lines("policy_gradient.py", "gradient", "--seconds", "60")

@@ -216,6 +216,10 @@ fn dry_friction_of_commanded_joints() -> Result<()> {
             // The force depends on κ δ.
             assert!(relative(of("kappa") * kappa, -slope * expected / (stiffness + slope)), "{place}: {}", of("kappa"));
             assert!(relative(of("stiffness"), (load / stiffness - expected) / (stiffness + slope)), "{place}");
+            // −1/K where it slides.
+            let a: f64 = kappa * most * expected;
+            let by_most = -(a / a.hypot(1.0)) / (stiffness + slope);
+            assert!(relative(of("dry_friction"), by_most), "{place}: {}, {by_most}", of("dry_friction"));
         }
         // Hard: what the load is beyond F moves it.
         if kappa > 1e11 {

@@ -1,4 +1,5 @@
-//! Planning and grasping.
+//! Planning, fits and grasping.
 
+mod fit;
 mod grasp;
 mod mpc;

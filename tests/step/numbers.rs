@@ -5,7 +5,7 @@ use fingertip::description::{Object, Scene, Shape};
 use fingertip::kinematics::Manifold;
 use fingertip::math::tensor::numbers;
 use fingertip::rollout::rollout;
-use fingertip::step::{Dynamic, DynamicParams, Quasidynamic, StepCotangent};
+use fingertip::step::{Dynamic, DynamicParams, Outputs, Quasidynamic, StepCotangent};
 use fingertip::{Model, Parameters};
 use support::differences::{SHRINK, extrapolate};
 use support::states::{Batch, Random, model};
@@ -251,6 +251,87 @@ fn second_order_jacobians_are_differences() {
         }
         assert!(sure > 9 * all / 10, "{name}: {sure} of {all}");
     }
+}
+
+/// Sensitivities are rows of Jacobians, and along a direction of the parameters the sum of gradients.
+#[test]
+fn sensitivities_are_jacobians_and_gradients() {
+    for name in ["three_bodies", "hand_ball"] {
+        let model = model(name);
+        let (nq, nv, nu, nc) = (model.nq(), model.nv(), model.nu(), model.nc());
+        let manifold = Manifold::new(&model.tree, &Device::Cpu).unwrap();
+        let both = |x: &[f64]| [x, x].concat();
+        let [q, u] = [both(&model.tree.home()), both(&model.tree.home_command())];
+        let all: Vec<Vec<usize>> = (0..nv).map(|dof| vec![dof]).collect();
+        let sum: Vec<(usize, f64)> = weights(3 * nc).into_iter().enumerate().collect();
+        let forces = [sum.clone()];
+        let n_par: usize = model.parameters.tensors().iter().map(|t| t.dims()[1]).sum();
+        let way: Vec<(usize, f64)> = (0..n_par).zip(weights(n_par)).collect();
+        let along = |parameters: &[Vec<f64>]| -> f64 {
+            parameters.concat().iter().zip(&way).map(|(x, (_, rate))| x * rate).sum()
+        };
+        let tangent = |q: &[f64], k: usize| -> Vec<f64> {
+            let unit: Vec<f64> = (0..nv).map(|i| f64::from(u8::from(i == k))).collect();
+            let tensor = |x: &[f64]| Tensor::from_slice(x, (1, x.len()), &Device::Cpu).unwrap();
+            numbers(&manifold.from_tangent(&tensor(q), &tensor(&unit)).unwrap()).unwrap()
+        };
+
+        let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+        let (outputs, ways) = (Outputs { q_next: &all, force: &forces, ..Outputs::default() }, [way.clone()]);
+        let solved = step.step_numbers(&q, &u, &[]).unwrap();
+        let of = step.sensitivities([&q, &u], &solved, &outputs, &ways).unwrap();
+        let jacobians = step.jacobians(&q[..nq], &u[..nu], &[], true).unwrap();
+        let world = (nv + 1) * nv;
+        assert_eq!(
+            [of.q.len(), of.u.len(), of.parameters.len()],
+            [2 * world, 2 * (nv + 1) * nu, 2 * (nv + 1)],
+            "{name}"
+        );
+        roughly(&of.q[..nv * nv], &jacobians.a, name);
+        roughly(&of.u[..nv * nu], &jacobians.b, name);
+        assert_eq!(bits(&of.q[..world]), bits(&of.q[world..]), "{name}");
+        let alone = step.step_numbers(&q[..nq], &u[..nu], &[]).unwrap();
+        for k in (0..nv).step_by(3) {
+            let q_next = tangent(&alone.q_next, k);
+            let by = StepCotangent { q_next: &q_next, ..StepCotangent::default() };
+            let gradient = step.vjp(&q[..nq], &u[..nu], &alone, &by).unwrap();
+            near(&[of.parameters[k]], &[along(&gradient.parameters)], name);
+        }
+        let force: Vec<f64> = sum.iter().map(|(_, weight)| *weight).collect();
+        let gradient =
+            step.vjp(&q[..nq], &u[..nu], &alone, &StepCotangent { force: &force, ..StepCotangent::default() });
+        near(&[of.parameters[nv]], &[along(&gradient.unwrap().parameters)], name);
+
+        let step = Dynamic::new(&model, &model.parameters, DynamicParams::default()).unwrap();
+        let [v, tau] = [0.01, 0.001].map(|scale| weights(nv).into_iter().map(|x| scale * x).collect::<Vec<_>>());
+        let outputs = Outputs { q_next: &all, v_next: &all, force: &forces };
+        let solved = step.step_numbers(&q, &both(&v), &both(&tau), &[]).unwrap();
+        let of = step.sensitivities([&q, &both(&v), &both(&tau)], &solved, &outputs, &ways).unwrap();
+        let jacobians = step.linearize_numbers(&q[..nq], &v, &tau, &[]).unwrap();
+        for row in 0..2 * nv {
+            let (by_q, by_motion) = (&of.q[row * nv..(row + 1) * nv], &of.u[row * 2 * nv..(row + 1) * 2 * nv]);
+            roughly(&[by_q, &by_motion[..nv]].concat(), &jacobians.a[row * 2 * nv..(row + 1) * 2 * nv], name);
+            roughly(&by_motion[nv..], &jacobians.b[row * nv..(row + 1) * nv], name);
+        }
+        let bad = step.sensitivities(
+            [&q, &both(&v), &both(&tau)],
+            &solved,
+            &Outputs { v_next: &[vec![nv]], ..outputs },
+            &ways,
+        );
+        assert_eq!(
+            fingertip::message(&bad.unwrap_err()),
+            format!("sensitivities: v_next: expected places below {nv}, got {nv}")
+        );
+    }
+}
+
+/// Jacobians that are pushed forward have other rounding.
+#[track_caller]
+fn roughly(a: &[f64], b: &[f64], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    let scale = b.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+    a.iter().zip(b).for_each(|(x, y)| assert!((x - y).abs() <= EXACT * scale, "{what}: {x} {y}"));
 }
 
 #[test]

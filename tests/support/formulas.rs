@@ -139,8 +139,10 @@ impl Formulas<'_> {
             parts.extend([at.affine(1.0, -limits.lower)?, at.affine(-1.0, limits.upper)?]);
         }
         let commanded = self.model.params.joint_friction;
-        for c in tree.coordinates.iter().filter(|c| c.friction > 0.0 && tree.is_resisted(c, commanded)) {
-            parts.extend(c.dofs().map(|_| q.narrow(1, 0, 1)?.affine(0.0, c.friction)).collect::<Result<Vec<_>>>()?);
+        let rough = tree.coordinates.iter().filter(|c| c.friction > 0.0).enumerate();
+        for (k, c) in rough.filter(|(_, c)| tree.is_resisted(c, commanded)) {
+            let most = wide(&parameters.dry_friction.narrow(1, k, 1)?)?;
+            parts.extend(c.dofs().map(|_| most.clone()));
         }
         Tensor::cat(&parts, 1)
     }

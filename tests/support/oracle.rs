@@ -429,8 +429,9 @@ impl Problem {
             .filter_map(|c| c.limits.map(|l| (c, l)))
             .flat_map(|(c, l)| [(world.q[c.q] - l.lower, c.v, 1.0), (l.upper - world.q[c.q], c.v, -1.0)])
             .collect();
-        let rubs = |c: &&Coordinate| c.friction > 0.0 && tree.is_resisted(c, model.params.joint_friction);
-        let dry = tree.coordinates.iter().filter(rubs).flat_map(|c| c.dofs().map(|dof| (dof, c.friction))).collect();
+        let rough = tree.coordinates.iter().filter(|c| c.friction > 0.0).zip(parameter("dry_friction"));
+        let acts = |(c, _): &(&Coordinate, f64)| tree.is_resisted(c, model.params.joint_friction);
+        let dry = rough.filter(acts).flat_map(|(c, most)| c.dofs().map(move |dof| (dof, most))).collect();
         let (kappa, impratio) = (parameter("kappa")[0], model.params.impratio);
         Self { p, g: -force, contacts, limits, dry, kappa, impratio }
     }

@@ -13,6 +13,7 @@ mod controls;
 mod decompose;
 mod demo;
 mod export;
+mod fit;
 mod inspect;
 mod lines;
 mod made;
@@ -76,6 +77,7 @@ enum Command {
     Rollout(rollout::Args),
     View(view::Args),
     Export(export::Args),
+    Fit(fit::Args),
     Decompose(decompose::Args),
     Audit(audit::Args),
     Bench(bench::Args),
@@ -96,6 +98,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Rollout(args) => rollout::run(&args),
         Command::View(args) => view::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Fit(args) => fit::run(&args),
         Command::Decompose(args) => decompose::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),

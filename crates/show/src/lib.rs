@@ -18,6 +18,8 @@ mod export;
 #[cfg(feature = "full")]
 mod file;
 #[cfg(feature = "full")]
+mod fit;
+#[cfg(feature = "full")]
 mod foxglove;
 #[cfg(feature = "full")]
 mod frames;
@@ -55,6 +57,8 @@ pub use chart::{Chart, Panel};
 pub use contacts::{ContactRecord, StepContacts};
 #[cfg(feature = "full")]
 pub use export::{write_csv, write_npz};
+#[cfg(feature = "full")]
+pub use fit::{plot_fit, read_log, write_fit};
 #[cfg(feature = "full")]
 pub use live::{Entry, Gallery, LiveServer};
 #[cfg(feature = "full")]

@@ -81,6 +81,9 @@ parameters! {
     /// Armature of the joints that have some (·, n), kg·m² or kg, in the order of [`Tree::armoured`]; it acts where
     /// damping does.
     armature,
+    /// Largest force of dry friction F of the joints that have some (·, n), N·m or N, in the order of [`Tree::dry`]. In
+    /// the quasi-dynamic step it acts where [`Tree::dry_friction`] says.
+    dry_friction,
     /// Stiffness of the connections of links (·, n), N/m, in the order of [`Tree::connections`].
     connection,
     /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
@@ -126,6 +129,7 @@ impl Parameters {
             spring_rest: row(tree.sprung().map(|c| c.spring.rest).collect())?,
             damping: row(tree.damped().map(|c| c.damping).collect())?,
             armature: row(tree.armoured().map(|c| c.armature).collect())?,
+            dry_friction: row(tree.dry().map(|c| c.friction).collect())?,
             connection: row(tree.connections.iter().map(|connection| connection.stiffness).collect())?,
             mass: row(inertial.iter().filter_map(inertia).map(|i| i.mass).collect())?,
             inertia: row(inertial.iter().filter_map(inertia).flat_map(|i| six(&i.matrix)).collect())?,

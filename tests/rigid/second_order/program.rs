@@ -78,6 +78,17 @@ impl<'a> TensorProgram<'a> {
         self.model.tensor(&[&values])
     }
 
+    /// The largest dry friction of each degree of freedom (1 or B, nv).
+    fn dry_friction(&self) -> Result<Tensor> {
+        let (tree, own) = (&self.model.tree, &self.parameters.dry_friction);
+        let mut all = Tensor::zeros((own.dim(0)?, self.model.nv()), own.dtype(), own.device())?;
+        let rough = tree.coordinates.iter().filter(|c| c.friction > 0.0).enumerate();
+        for (k, dof) in rough.flat_map(|(k, c)| (c.v..c.v + c.kind.nv()).map(move |dof| (k, dof))) {
+            all = all.index_add(&index([dof].into_iter(), &all)?, &own.narrow(1, k, 1)?.contiguous()?, 1)?;
+        }
+        Ok(all)
+    }
+
     /// max(φ, 0) + β min(φ, 0), at 0 with the slope of the first.
     fn allowed(phi: &Tensor, beta: f64) -> Result<Tensor> {
         phi.detach().ge(0.0)?.where_cond(phi, &(phi * beta)?)
@@ -86,7 +97,7 @@ impl<'a> TensorProgram<'a> {
     /// Dry friction c as a damping: c over what is left of the speed |v*| after the friction has acted, smoothed by the
     /// stiction speed s.
     fn dry_damping(&self, free: &Tensor, per_inertia: &Tensor) -> Result<Tensor> {
-        let (c, s) = (self.joints(|c| c.friction)?, self.params.stiction_speed);
+        let (c, s) = (self.dry_friction()?, self.params.stiction_speed);
         let x = (free.sqr()?.affine(1.0, s * s)?.sqrt()? - per_inertia.broadcast_mul(&c)?)?;
         let root = x.sqr()?.affine(1.0, 4.0 * s * s)?.sqrt()?;
         let larger = ((x.abs()? + root)? * 0.5)?;

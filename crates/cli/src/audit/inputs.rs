@@ -155,6 +155,7 @@ impl<'a> Inputs<'a> {
             "spring_rest" => joint("rest of the spring", tree.sprung().nth(k)),
             "damping" => joint(name, tree.damped().nth(k)),
             "armature" => joint(name, tree.armoured().nth(k)),
+            "dry_friction" => joint("dry friction", tree.dry().nth(k)),
             "connection" => format!("stiffness of connection \"{}\"", tree.connections[k].name),
             "gravity" => format!("gravity's {}", AXES[k]),
             "mu" => pair(k),

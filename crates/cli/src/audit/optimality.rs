@@ -239,9 +239,9 @@ fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(u
 /// The degrees of freedom with dry friction, their largest forces and what they have: the last of the limits' forces.
 fn dry_friction(step: &Quasidynamic, result: &Step) -> Result<Vec<((usize, f64), f64)>> {
     let all = step.model().tree.dry_friction(step.model().params.joint_friction);
-    let forces = numbers(&result.limit_force)?;
+    let (forces, most) = (numbers(&result.limit_force)?, numbers(&step.parameters().dry_friction)?);
     let first = forces.len() - all.len();
-    Ok(all.into_iter().zip(forces[first..].iter().copied()).collect())
+    Ok(all.into_iter().map(|(dof, k)| (dof, most[k])).zip(forces[first..].iter().copied()).collect())
 }
 
 /// The gap with what the law adds to it for a slip times μ: nothing, or what makes the relaxed law that of Coulomb,

@@ -13,14 +13,14 @@ const HALVINGS: i32 = 12;
 const ZERO: f64 = 1e-10;
 
 /// The minimiser, which of its numbers are free, and the factor of H for those.
-pub(super) struct BoxMinimum {
-    pub(super) x: DVector<f64>,
+pub(crate) struct BoxMinimum {
+    pub(crate) x: DVector<f64>,
     pub(super) free: Vec<usize>,
     pub(super) factor: Option<Cholesky<f64, Dyn>>,
 }
 
 /// Minimises ½ kᵀH k + gᵀk in a box. None if H is not positive definite on the free numbers.
-pub(super) fn minimise(
+pub(crate) fn minimise(
     h: &DMatrix<f64>,
     g: &DVector<f64>,
     range: &[(f64, f64)],

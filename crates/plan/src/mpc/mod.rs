@@ -8,7 +8,7 @@
 //! step, because geometry is frozen within a step, and because the friction of the convex step opens a gap of μ times
 //! the slip in each step.
 
-mod box_qp;
+pub(crate) mod box_qp;
 mod command;
 mod controller;
 pub mod cost;

@@ -13,8 +13,8 @@ pub(super) type LimitDofs = Vec<(usize, f64)>;
 #[derive(Clone, Debug)]
 pub(super) struct LimitTables {
     limits: Vec<Limit>,
-    /// The largest force of dry friction, N·m or N, in each degree of freedom that has some.
-    dry: Vec<f64>,
+    /// The place among the parameters of the largest force of dry friction in each degree of freedom that has some.
+    dry: Vec<usize>,
 }
 
 /// Gap = sign · q + offset.
@@ -48,22 +48,26 @@ impl LimitTables {
         (Arc::new(Self { limits: limits.limits.clone(), dry }), dofs, dry_dofs)
     }
 
-    /// Fills in the gaps, rad or m, and after them the dry friction.
+    /// Fills in the gaps, rad or m, and after them the largest forces of dry friction, `most` among the parameters.
     #[inline(always)]
-    pub(super) fn fill<R: Real>(&self, q: &[R], gaps: &mut [R]) {
+    pub(super) fn fill<R: Real>(&self, q: &[R], most: &[R], gaps: &mut [R]) {
         for (gap, &Limit { q: at, sign, offset }) in gaps.iter_mut().zip_inline(&self.limits) {
             *gap = q[at].scale(sign) + R::splat(offset);
         }
-        for (most, &dry) in gaps[self.limits.len()..].iter_mut().zip_inline(&self.dry) {
-            *most = R::splat(dry);
+        for (gap, &at) in gaps[self.limits.len()..].iter_mut().zip_inline(&self.dry) {
+            *gap = most[at];
         }
     }
 
-    /// The vector-Jacobian product of `fill`: adds to the gradient of q, given the gradient of the gaps.
+    /// The vector-Jacobian product of `fill`: adds to the gradients of q and of the largest forces, given that of the
+    /// gaps.
     #[inline(always)]
-    pub(super) fn vjp_fill<R: Real>(&self, grad: &[R], q: &mut [R]) {
+    pub(super) fn vjp_fill<R: Real>(&self, grad: &[R], q: &mut [R], most: &mut [R]) {
         for (&grad, &Limit { q: at, sign, .. }) in grad.iter().zip_inline(&self.limits) {
             q[at] += grad.scale(sign);
+        }
+        for (&grad, &at) in grad[self.limits.len()..].iter().zip_inline(&self.dry) {
+            most[at] += grad;
         }
     }
 }

@@ -31,7 +31,10 @@ pub use dynamic::{
 };
 pub use fingertip_lanes::record::{Row, Trace};
 pub use fused::Kernel;
-pub use numbers::{DynamicJacobians, DynamicRollout, GradientNumbers, RolloutNumbers, StepCotangent, StepNumbers};
+pub use numbers::{
+    Direction, DynamicJacobians, DynamicRollout, GradientNumbers, Outputs, RolloutNumbers, Sensitivities,
+    StepCotangent, StepNumbers,
+};
 pub(crate) use operands::usable;
 pub use programs::Programs;
 pub use quasidynamic::{BeyondEffort, Form, Geometry, Held, Iterate, Jacobians, Quasidynamic};

@@ -242,7 +242,7 @@ impl ProblemTables {
             #[inline(always)]
             |dof, force| g[place[dof]] -= force,
         );
-        self.limits.fill(q, gaps);
+        self.limits.fill(q, &par[at.dry_friction..], gaps);
     }
 
     /// After [`ProblemTables::fill`]: from the gradients of P, −g and the gaps to those of q, u, the kinematics'
@@ -267,7 +267,7 @@ impl ProblemTables {
             let of = [par[at.spring + k], par[at.spring_rest + k]];
             [to_par[at.spring + k], to_par[at.spring_rest + k]] = spring.vjp(place, of, q, [grad_p, y], to_q);
         }
-        self.limits.vjp_fill(grad_gaps, to_q);
+        self.limits.vjp_fill(grad_gaps, to_q, &mut to_par[at.dry_friction..]);
         let force = inlined(
             #[inline(always)]
             |dof: usize| y[place[dof]],

@@ -11,7 +11,7 @@ use crate::tensor::numbers;
 /// Largest magnitude of usable numbers; beyond it a world is bad input.
 const LARGEST: f64 = 1e30;
 /// Parameters that must be positive.
-const POSITIVE: [&str; 5] = ["h", "kappa", "epsilon", "stiffness", "mass"];
+const POSITIVE: [&str; 6] = ["h", "kappa", "epsilon", "stiffness", "dry_friction", "mass"];
 /// Parameters that may not be negative.
 const NOT_NEGATIVE: [&str; 6] = ["mu", "torsion", "spring", "damping", "armature", "connection"];
 

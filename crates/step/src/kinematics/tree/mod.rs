@@ -223,12 +223,17 @@ impl Tree {
         self.coordinates.iter().filter(|c| c.armature > 0.0)
     }
 
-    /// The degrees of freedom with dry friction in the quasi-dynamic step, and its largest force in each, N·m or N.
-    /// Joints with a command of their own have some only if `commanded` says so
-    /// ([`Params::joint_friction`](fingertip_scene::Params::joint_friction)).
-    pub fn dry_friction(&self, commanded: bool) -> Vec<(usize, f64)> {
-        let rubs = |c: &&Coordinate| c.friction > 0.0 && self.is_resisted(c, commanded);
-        self.coordinates.iter().filter(rubs).flat_map(|c| c.dofs().map(|dof| (dof, c.friction))).collect()
+    /// The joints with dry friction, in the order of [`Parameters::dry_friction`](crate::Parameters::dry_friction).
+    pub fn dry(&self) -> impl Iterator<Item = &Coordinate> {
+        self.coordinates.iter().filter(|c| c.friction > 0.0)
+    }
+
+    /// The degrees of freedom with dry friction in the quasi-dynamic step, each with the place of its largest force in
+    /// [`Parameters::dry_friction`](crate::Parameters::dry_friction). Joints with a command of their own have some only
+    /// if `commanded` says so ([`Params::joint_friction`](fingertip_scene::Params::joint_friction)).
+    pub fn dry_friction(&self, commanded: bool) -> Vec<(usize, usize)> {
+        let rubs = |(_, c): &(usize, &Coordinate)| self.is_resisted(c, commanded);
+        self.dry().enumerate().filter(rubs).flat_map(|(k, c)| c.dofs().map(move |dof| (dof, k))).collect()
     }
 
     /// Do damping and armature of this joint act in the quasi-dynamic step? Those of joints with a command do only if

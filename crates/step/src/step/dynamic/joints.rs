@@ -5,19 +5,15 @@ use crate::step::fused::JointForces;
 
 /// Springs, damping, armature, dry friction and effort of a model's joints.
 pub(super) fn joint_forces(tree: &Tree) -> JointForces {
-    let row = |of: fn(&Coordinate) -> f64, nothing: f64| {
-        let mut values = vec![nothing; tree.nv];
-        for coordinate in &tree.coordinates {
-            values[coordinate.dofs()].fill(of(coordinate));
-        }
-        values
-    };
+    let (mut effort, mut friction) = (vec![f64::INFINITY; tree.nv], vec![None; tree.nv]);
+    tree.coordinates.iter().for_each(|c| effort[c.dofs()].fill(c.effort));
+    tree.dry().enumerate().for_each(|(k, c)| friction[c.dofs()].fill(Some(k)));
     let dofs = |(k, c): (usize, &Coordinate)| c.dofs().map(move |dof| (k, dof));
     JointForces {
         springs: tree.sprung().enumerate().map(|(k, c)| (k, c.v, c.q)).collect(),
         damping: tree.damped().enumerate().flat_map(dofs).collect(),
         armature: tree.armoured().enumerate().flat_map(dofs).collect(),
-        friction: row(|c| c.friction, 0.0),
-        effort: row(|c| c.effort, f64::INFINITY),
+        friction,
+        effort,
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct RigidBatch<'a> {
     /// Mass matrices, momenta and contact geometry. Contacts of weight zero are left out of the problems.
     pub(super) of: Assembly,
     pub(super) joints: &'a JointForces,
+    /// Largest forces of dry friction, see [`Parameters::dry_friction`](crate::Parameters::dry_friction).
+    pub(super) dry_friction: Rows<'a>,
 }
 
 /// One side, A or B, of a contact.
@@ -154,8 +156,9 @@ impl RigidBatch<'_> {
         }
         let momentum = DVector::from_column_slice(of.momentum.row(world));
         let mut problem = Frictionless::of_momentum(mass, &momentum, jacobian, bounds)?;
-        if self.joints.friction.iter().any(|&c| c != 0.0) {
-            problem = problem.with_dry_friction(DVector::from_column_slice(&self.joints.friction) * h).ok()?;
+        if self.joints.friction.iter().any(Option::is_some) {
+            let most = |dof: usize, _| self.joints.friction[dof].map_or(0.0, |k| self.dry_friction.row(world)[k]);
+            problem = problem.with_dry_friction(DVector::from_fn(nv, most) * h).ok()?;
         }
         Some((problem, active))
     }

@@ -53,6 +53,7 @@ impl Dynamic {
             limits: &self.limit_dofs,
             of: self.tables.assembly(&self.plan, [rows(q)?, rows(motion)?, rows(&self.par)?])?,
             joints: &self.joints,
+            dry_friction: rows(&self.parameters.dry_friction)?,
         })
     }
 }

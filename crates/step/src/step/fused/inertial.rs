@@ -41,8 +41,8 @@ pub(super) enum Body {
     Described([f64; INERTIA]),
 }
 
-/// The joints' own forces: places of springs, damping and armature among the parameters; dry friction and effort limits
-/// as numbers, one for each degree of freedom.
+/// The joints' own forces: places of springs, damping, armature and dry friction among the parameters; effort limits as
+/// numbers, one for each degree of freedom.
 #[derive(Clone, Debug)]
 pub(in crate::step) struct JointForces {
     /// (parameter, degree of freedom, place in q) of each spring.
@@ -50,8 +50,8 @@ pub(in crate::step) struct JointForces {
     /// (parameter, degree of freedom) of viscous damping D, N·m·s/rad or N·s/m; `armature` is like it.
     pub(in crate::step) damping: Vec<(usize, usize)>,
     pub(in crate::step) armature: Vec<(usize, usize)>,
-    /// Dry friction c, N·m or N.
-    pub(in crate::step) friction: Vec<f64>,
+    /// For each degree of freedom the parameter of its dry friction c, N·m or N, if it has some.
+    pub(in crate::step) friction: Vec<Option<usize>>,
     /// Largest effort, N·m or N.
     pub(in crate::step) effort: Vec<f64>,
 }

@@ -186,7 +186,7 @@ impl Dynamic {
     }
 
     /// Checks the lengths of q, v and τ; returns the number of worlds, and v and τ side by side in each world's row.
-    fn motion(&self, q: &[f64], v: &[f64], tau: &[f64]) -> Result<(usize, Vec<f64>)> {
+    pub(super) fn motion(&self, q: &[f64], v: &[f64], tau: &[f64]) -> Result<(usize, Vec<f64>)> {
         self.programs(fused::Kernel::Step)?;
         self.on_cpu("plain numbers")?;
         let (nq, nv) = (self.model().nq(), self.model().nv());

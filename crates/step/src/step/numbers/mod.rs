@@ -4,6 +4,7 @@
 //! All numbers are `f64`, row after row. A batch has B worlds. A cotangent that is empty is zero.
 
 mod dynamic;
+mod sensitivities;
 
 use candle_core::{DType, Result, Tensor, Var, bail};
 
@@ -14,6 +15,7 @@ use crate::step::fused::{self, Plan};
 use crate::step::{Quasidynamic, Step};
 use crate::tensor::rows::TensorGuard;
 pub use dynamic::{DynamicJacobians, DynamicRollout};
+pub use sensitivities::{Direction, Outputs, Sensitivities};
 
 use super::rollout;
 use super::torsion::TURNING;

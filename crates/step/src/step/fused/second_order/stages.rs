@@ -116,11 +116,11 @@ impl SecondOrder {
     /// speed s replaces |v_f| by √(v_f² + s²) and x by x̃ = ½ (x + √(x² + 4 s²)). A joint that sticks with x ≪ −s then
     /// moves at about v₊ = v_f s²/(h c/m)².
     #[inline(always)]
-    pub(super) fn dry<R: Real>(&self, c: f64, h: R, mass: R, momentum: R, force: R) -> Dry<R> {
+    pub(super) fn dry<R: Real>(&self, c: R, h: R, mass: R, momentum: R, force: R) -> Dry<R> {
         let s = self.stiction_speed;
         let free = force.mul_add(h, momentum) / mass;
         let speed = free.mul_add(free, R::splat(s * s)).sqrt();
-        let x = speed - (h / mass).scale(c);
+        let x = speed - h / mass * c;
         let root = x.mul_add(x, R::splat(4.0 * s * s)).sqrt();
         // ½ (x + root) = s²/(½ (root − x)); the larger of both factors has no cancellation.
         let larger = (x.abs() + root).scale(0.5);
@@ -152,7 +152,7 @@ impl Stage for Problem<'_> {
             contact[GEOMETRY - 1] = allowed(contact[GEOMETRY - 1], slopes).0;
         }
         let slopes = more.bound.limit_slopes();
-        more.limits.fill(m.q, m.gaps);
+        more.limits.fill(m.q, m.par, m.gaps);
         for gap in m.gaps.iter_mut() {
             *gap = allowed(*gap, slopes).0;
         }
@@ -193,10 +193,10 @@ impl Stage for Problem<'_> {
             extra.force[dof] += within + m.par[plan.at.tau + dof] - mass.bias[dof];
             let (momentum, force) = (extra.momentum[dof], extra.force[dof]);
             m.g[s.place[dof]] = -(momentum * per_h + force);
-            let c = more.joints.friction[dof];
-            if c != 0.0 {
+            if let Some(k) = more.joints.friction[dof] {
+                let c = m.par[plan.at.dry_friction + k];
                 let dry = more.dry(c, h, mass.m[more.entries[dof].2], momentum, force);
-                m.p[dof] += R::splat(c) / dry.positive * per_h;
+                m.p[dof] += c / dry.positive * per_h;
             }
         }
         for &(k, dof) in &more.joints.damping {

@@ -49,11 +49,11 @@ impl Stage for PullProblem<'_> {
         }
         plan.vjp_contacts(&m, &mut to);
         let slopes = more.bound.limit_slopes();
-        more.limits.fill(m.q, m.gaps);
+        more.limits.fill(m.q, m.par, m.gaps);
         for (grad, &gap) in to.gaps.iter_mut().zip_inline(&*m.gaps) {
             *grad = *grad * allowed(gap, slopes).1;
         }
-        more.limits.vjp_fill(to.gaps, to.q);
+        more.limits.vjp_fill(to.gaps, to.q, to.par);
 
         let (extra, rest) = more.at.cut(m.extra);
         let mass = more.mass_at.cut(rest).0;
@@ -79,17 +79,19 @@ impl Stage for PullProblem<'_> {
             let y = to.y[s.place[dof]];
             let (mut grad_momentum, mut grad_force) = (y * per_h, y);
             grad_h -= y * momentum * per_h2;
-            let c = more.joints.friction[dof];
             let grad_damping = to.p[dof] * per_h;
-            if c != 0.0 {
+            if let Some(k) = more.joints.friction[dof] {
+                let c = m.par[at.dry_friction + k];
                 let m_ii = mass.m[more.entries[dof].2];
                 let dry = more.dry(c, h, m_ii, momentum, force);
-                let damping = R::splat(c) / dry.positive;
+                let damping = c / dry.positive;
                 grad_h -= grad_damping * damping * per_h;
                 // ∂x̃/∂x = x̃/root
                 let grad_x = -(grad_damping * damping / dry.root);
                 let grad_free = grad_x * dry.free / dry.speed;
-                let grad_per = grad_x.scale(-c);
+                let grad_per = -(grad_x * c);
+                // x falls by h/m for each unit of c.
+                to.par[at.dry_friction + k] += grad_damping / dry.positive - grad_x * h / m_ii;
                 grad_momentum += grad_free / m_ii;
                 grad_force += grad_free * h / m_ii;
                 grad_h += (grad_free * force + grad_per) / m_ii;
