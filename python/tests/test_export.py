@@ -60,6 +60,8 @@ def test_files_and_joints_that_slide(hand, sim, tmp_path):
     episode = export.read(path)
     assert episode.action.units == ("m",) + ("rad",) * 20 and np.array_equal(episode.action.rows, u)
     assert episode.observations["environment_state"].names == ("ball.x", "ball.y", "ball.z")
+    # A frame's command is the one that was given there, also where others came before the next frame.
+    assert np.array_equal(export.read(path, every=5).action.rows, u[::5])
     # What was read is what was written.
     again = ft.Replay.load(path)
     assert again.n_steps == 20 and again.html() == ft.Replay.load(path).html()
