@@ -8,8 +8,8 @@ two with any plant.
 
 `fingertip.torch` and `fingertip.jax` have the steps as functions that torch and JAX differentiate, `fingertip.gym`
 environments for gymnasium's trainers, `fingertip.mujoco` MuJoCo's models as scenes and as plants, `fingertip.cluster` many worlds on
-many processes or machines, `fingertip.dynamics` mass matrices and inverse dynamics, `fingertip.grasp` closed hands and
-least efforts, `fingertip.collision` the distances of two shapes.
+many processes or machines, `fingertip.export` recordings as data sets, `fingertip.dynamics` mass matrices and inverse dynamics,
+`fingertip.grasp` closed hands and least efforts, `fingertip.collision` the distances of two shapes.
 """
 
 import enum
@@ -124,9 +124,9 @@ class Status(enum.IntEnum):
 
 # They need what not everyone has, and take seconds to import: only for those who ask. Editors know them.
 if TYPE_CHECKING:
-    from . import cluster, gym, jax, mujoco, torch
+    from . import cluster, export, gym, jax, mujoco, torch
 
-_ON_DEMAND = ("cluster", "gym", "jax", "mujoco", "torch")
+_ON_DEMAND = ("cluster", "export", "gym", "jax", "mujoco", "torch")
 
 
 def __getattr__(name: str) -> types.ModuleType:

@@ -1437,9 +1437,13 @@ class Replay:
     def html(self, size: int | None = None) -> str:
         """The page with everything in it: HTML that needs no network. With a `size`, bytes, it is about so long at most,
         with fewer steps, evenly left out."""
+    @staticmethod
+    def load(path: str | os.PathLike[str], *, size: int = 2_000_000, height: int = 560) -> Replay:
+        """Reads a recording, `*.mcap`: what `save`, or `--record` on the command line, has written. `height` is that of a
+        notebook's frame, pixels."""
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and
-        `fingertip export` converts to tables."""
+        """Writes all steps to a file: `*.html`, the page; `*.mcap`, a recording, which `fingertip view` shows and
+        `fingertip export` converts to tables; or `*.npz`, arrays for `numpy.load`."""
     def _repr_html_(self) -> str: ...
 
 def _replay(

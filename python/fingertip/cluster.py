@@ -305,14 +305,21 @@ def _write(work: _Work, folder: Path, chunk: Chunk) -> None:
 
     columns = {"world": pyarrow.array(chunk.worlds)}
     for name, of in work(chunk).items():
-        rows = np.ascontiguousarray(of)
+        rows = np.asarray(of)
         if len(rows) != len(chunk):
             raise Error(f"{name}: expected {len(chunk)} rows, got {len(rows)}")
-        made = pyarrow.array(rows.ravel())
-        for length in reversed(rows.shape[1:]):
-            made = pyarrow.FixedSizeListArray.from_arrays(made, length)
-        columns[name] = made
+        columns[name] = arrow_column(rows)
     _written(_file(folder, chunk), lambda path: pyarrow.parquet.write_table(pyarrow.table(columns), path))
+
+
+def arrow_column(rows: NDArray[Any]) -> Any:
+    """Rows of an array as a column for Parquet: numbers, or lists of a fixed length."""
+    import pyarrow
+
+    made = pyarrow.array(np.ascontiguousarray(rows).ravel())
+    for length in reversed(rows.shape[1:]):
+        made = pyarrow.FixedSizeListArray.from_arrays(made, length)
+    return made
 
 
 def _written(path: Path, write: Callable[[Path], Any]) -> None:

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fingertip::mpc::task::Errors;
-use fingertip::show::{Expected, GoalRecord, Recording, States};
+use fingertip::show::{Expected, GoalRecord, Recording, States, write_npz};
 use fingertip::step::Quasidynamic;
 use pyo3::prelude::*;
 
@@ -36,16 +36,27 @@ impl Replay {
         detached(py, || fingertip::Result::Ok(size.map_or_else(|| self.of.html(), |size| self.of.html_within(size))))
     }
 
-    /// Writes all steps to a file: `*.html`, the page, or `*.mcap`, a recording, which `fingertip view` shows and
-    /// `fingertip export` converts to tables.
+    /// Reads a recording, `*.mcap`: what `save`, or `--record` on the command line, has written. `height` is that of a
+    /// notebook's frame, pixels.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, size=2_000_000, height=560))]
+    fn load(py: Python, path: PathBuf, size: usize, height: usize) -> PyResult<Self> {
+        Ok(Self { of: detached(py, || Recording::read(&path))?, size, height })
+    }
+
+    /// Writes all steps to a file: `*.html`, the page; `*.mcap`, a recording, which `fingertip view` shows and
+    /// `fingertip export` converts to tables; or `*.npz`, arrays for `numpy.load`.
     fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
         let is = |ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
         if is("mcap") {
             return detached(py, || self.of.write(&path));
         }
+        if is("npz") {
+            return detached(py, || write_npz(&self.of, &path));
+        }
         if !is("html") {
             let got = path.display();
-            return Err(Error::new_err(format!("path: expected a name that ends in .html or .mcap, got {got}")));
+            return Err(Error::new_err(format!("path: expected a name that ends in .html, .mcap or .npz, got {got}")));
         }
         detached(py, || std::fs::write(&path, self.of.html()).map_err(|error| fingertip::Error::file(&path, error)))
     }

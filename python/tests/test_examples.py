@@ -24,6 +24,12 @@ def test_fit():
     assert "alike" in lines("fit.py")[-1]
 
 
+def test_control_loop():
+    """With a plant in another process, a late plan and a planner that hangs; the program says itself what should be."""
+    *_, runs, ball = lines("control_loop.py")
+    assert " planned, " in runs and ball.startswith("the ball is ")
+
+
 def test_policy_gradients():
     pytest.importorskip("torch")
     (line,) = lines("policy_gradient.py", "gradient", "--seconds", "60")

@@ -52,6 +52,14 @@ def test_cluster(monkeypatch, capsys):
     assert line.startswith("{'height': ")
 
 
+def test_logs(monkeypatch, capsys, tmp_path):
+    for needed in ("h5py", "pyarrow"):
+        pytest.importorskip(needed)
+    (line,) = run(ROOT / "docs" / "logs.md", monkeypatch, capsys, folder=tmp_path)
+    assert line.startswith("10.0 (5, 16) {'state': (6, 16), 'environment_state': (6, 7), 'force': (6, ")
+    assert (tmp_path / "out" / "turn" / "meta" / "info.json").exists() and (tmp_path / "out" / "turn.hdf5").exists()
+
+
 def test_gymnasium(monkeypatch, capsys):
     pytest.importorskip("gymnasium", "1.1")
     assert run(README, monkeypatch, capsys, "import gymnasium") == ["(64, 72) (64,)"]

@@ -129,7 +129,7 @@ def test_what_cannot_be_shown(hand, rolled, run, tmp_path):
         (lambda: ft.show(hand, rolled, world=2), "world: expected one of 2, the first axis of q, got 2"),
         (lambda: ft.show(run, q), "expected a run alone"),
         (lambda: ft.show(rolled), "expected a run, a model or a scene, got Rollout"),
-        (lambda: ft.show(hand, rolled).save(tmp_path / "run.gif"), "path: expected a name that ends in .html or .mcap"),
+        (lambda: ft.show(hand, rolled).save(tmp_path / "run.gif"), "path: expected a name that ends in .html, .mcap or .npz"),
     ]:
         with pytest.raises(ft.Error) as caught:
             work()

@@ -1,9 +1,9 @@
 //! Cuts a mesh along planes into pieces whose hulls keep close to it.
 //!
-//! A piece is what of the mesh lies in a convex cell, as triangles cut at the cell's planes. The hull of what it encloses
-//! there is that of these triangles and of those corners of the cell that are inside. The piece whose hull sticks out
-//! most is cut next, by the plane that leaves the least volume in both hulls; of planes that leave as much, by one that
-//! halves it. At last, pieces that fit into one hull are joined.
+//! A piece is what of the mesh lies in a convex cell, as triangles cut at the cell's planes. The hull of what it
+//! encloses there is that of these triangles and of those corners of the cell that are inside. The piece whose hull
+//! sticks out most is cut next, by the plane that leaves the least volume in both hulls; of planes that leave as much,
+//! by one that halves it. At last, pieces that fit into one hull are joined.
 
 use nalgebra::{Matrix3, SymmetricEigen, Vector3};
 
@@ -195,8 +195,8 @@ impl Boundary<'_> {
         best.map(|(_, plane)| plane)
     }
 
-    /// Planes that may cut a piece: across its own axes and the frame's, and along the largest of its triangles that are
-    /// not on its hull.
+    /// Planes that may cut a piece: across its own axes and the frame's, and along the largest of its triangles that
+    /// are not on its hull.
     fn planes(&self, piece: &Piece) -> Vec<Plane> {
         let mut planes = Vec::new();
         let extent = |axis: &Vector3<f64>| {

@@ -60,8 +60,8 @@ impl Decompose {
 }
 
 impl Triangles {
-    /// Cuts the mesh along planes into convex parts that differ from it by no more than the tolerance. What is inside is
-    /// decided by winding numbers, so that small holes and overlaps do no harm. Coordinates are rounded to single
+    /// Cuts the mesh along planes into convex parts that differ from it by no more than the tolerance. What is inside
+    /// is decided by winding numbers, so that small holes and overlaps do no harm. Coordinates are rounded to single
     /// precision, as mesh files have them.
     ///
     /// # Errors

@@ -39,6 +39,10 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         let pair = &model.pairs.pairs[p];
         PairRecord { a: model.shapes[pair.a].body, b: model.shapes[pair.b].body, mu: mu[p] }
     });
+    let units = |has: &dyn Fn(&Coordinate) -> bool| {
+        let numbers = tree.coordinates.iter().filter(|&c| has(c)).flat_map(|c| c.kind.coordinates());
+        numbers.map(|(_, unit)| (*unit).to_owned()).collect()
+    };
     let (looks, left_out) = visuals(&source.scene, tree);
     Ok(Recording {
         version,
@@ -60,6 +64,8 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         },
         q_names: model.q_names(),
         u_names: model.u_names(),
+        q_units: units(&|_| true),
+        u_units: units(&|coordinate| coordinate.u.is_some()),
         bodies: (0..tree.bodies.len()).map(|body| body_record(tree, body)).collect(),
         shapes: collisions(model, &sizes).chain(looks).collect(),
         left_out,

@@ -54,9 +54,9 @@ pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
 
 /// Writes arrays with a row for the start and one for each step, n in all: `time` (n), `q` (n, nq), `poses` (n, bodies,
 /// 7), `u` (n, nu), `phi` (n, nc), `normal`, `point`, `force` (n, nc, 3), `iterations`, `residual`, `seconds` (n), and
-/// each scalar (n) as `scalar:name`. Texts are arrays of strings: `q_names`, `u_names`, `body_names`, `contact_names`
-/// (`B<A#i`) and `status` (n). What the start does not have is NaN or empty, and so is the distance of a contact that
-/// takes no part.
+/// each scalar (n) as `scalar:name`. Texts are arrays of strings: `q_names`, `u_names`, their `q_units` and `u_units`,
+/// `body_names`, `contact_names` (`B<A#i`) and `status` (n). What the start does not have is NaN or empty, and so is
+/// the distance of a contact that takes no part.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -87,6 +87,8 @@ pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
         ("seconds", rows(&[], None, &|s| vec![s.seconds])),
         ("q_names", Array::Texts(recording.q_names.clone())),
         ("u_names", Array::Texts(recording.u_names.clone())),
+        ("q_units", Array::Texts(recording.q_units.clone())),
+        ("u_units", Array::Texts(recording.u_units.clone())),
         ("body_names", Array::Texts(recording.bodies.iter().map(|body| body.name.clone()).collect())),
         ("contact_names", Array::Texts(recording.contact_names())),
         ("status", Array::Texts(status)),

@@ -33,6 +33,12 @@ pub struct Recording {
     pub q_names: Vec<String>,
     /// The joint that each number in u commands.
     pub u_names: Vec<String>,
+    /// The unit of each number in q: `"m"`, `"rad"`, or `"1"` in quaternions. Older files have none.
+    #[serde(default)]
+    pub q_units: Vec<String>,
+    /// The unit of each number in u: `"m"` or `"rad"`. Older files have none.
+    #[serde(default)]
+    pub u_units: Vec<String>,
     /// The bodies, the world first.
     pub bodies: Vec<BodyRecord>,
     /// Visual and collision shapes of the bodies.

@@ -375,6 +375,8 @@ fn arrays_open_in_numpy_without_decoding() {
     };
     assert_eq!(arrays["q_names"], json!(recording.q_names));
     assert_eq!(arrays["u_names"], json!(recording.u_names));
+    assert_eq!(arrays["q_units"], json!([vec!["m"; 4], vec!["rad"; 20]].concat()));
+    assert_eq!(arrays["u_units"], json!([vec!["m"; 1], vec!["rad"; 20]].concat()));
     let names: Vec<&str> = recording.bodies.iter().map(|body| body.name.as_str()).collect();
     assert_eq!(arrays["body_names"], json!(names));
     assert_eq!(arrays["contact_names"][0], json!("ball<table#0"));

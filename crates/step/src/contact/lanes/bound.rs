@@ -212,7 +212,8 @@ impl<R: Real> Bounds<R> {
     }
 
     /// Vector-Jacobian product of [`Bounds::put`]: adds to the reactions on both sides in worlds of the mask, given the
-    /// gradients of a pair's contacts. All have the normal and points of the bounds; the first has their distance if it counts.
+    /// gradients of a pair's contacts. All have the normal and points of the bounds; the first has their distance if it
+    /// counts.
     #[inline(always)]
     pub(super) fn vjp(
         &self,
