@@ -58,6 +58,31 @@ fn parts_of_a_torus_keep_to_the_tolerance_and_leave_its_hole_open() {
 }
 
 #[test]
+fn a_cup_of_many_sides_is_few_parts_that_leave_it_open() {
+    let (tolerance, [outer, inner, height, bottom]) = (1e-3, [0.04, 0.036, 0.09, 0.004]);
+    let outline = [[1e-5, 0.0], [outer, 0.0], [outer, height], [inner, height], [inner, bottom], [1e-5, bottom]];
+    let parts = revolved(&outline, 48).decompose(&Decompose::within(tolerance)).unwrap();
+    assert!(parts.hulls.len() <= 32 && parts.protrusion <= tolerance && parts.uncovered <= tolerance, "{parts:?}");
+    // The sides of a polygon of 48 corners are this much nearer than its corners.
+    let flat = outer * (1.0 - (std::f64::consts::PI / 48.0).cos());
+    let mut random = Random::new(1);
+    let [mut open, mut held] = [0; 2];
+    for _ in 0..20_000 {
+        let point = [outer, outer, height].map(|half| random.between(-half, half));
+        let (r, z) = (point[0].hypot(point[1]), point[2]);
+        let from_parts = parts.hulls.iter().map(|hull| outside(hull, point)).fold(f64::INFINITY, f64::min);
+        if r < inner - flat - tolerance && z > bottom + tolerance {
+            open += 1;
+            assert!(from_parts > 0.0, "{point:?} is in the cavity and in a part");
+        } else if z > 0.0 && r < outer - flat && (r > inner || z < bottom) {
+            held += 1;
+            assert!(from_parts < tolerance, "{point:?} is in the wall and {from_parts} from all parts");
+        }
+    }
+    assert!(open > 1000 && held > 1000, "{open} {held}");
+}
+
+#[test]
 fn a_convex_mesh_is_one_part() {
     let top = revolved(&[[1e-6, -0.05], [0.03, -0.03], [0.04, 0.0], [0.03, 0.03], [1e-6, 0.05]], 16);
     let parts = top.decompose(&Decompose::within(5e-4)).unwrap();
