@@ -48,14 +48,39 @@ impl Plane {
     }
 }
 
+/// A convex polyhedron: its corners, and the triangles of its surface.
+struct Polyhedron {
+    corners: Vec<Vector3<f64>>,
+    faces: Vec<[usize; 3]>,
+}
+
+impl Polyhedron {
+    /// The hull of points; none if they are flat.
+    fn hull(points: &[Vector3<f64>]) -> Option<Self> {
+        if points.is_empty() {
+            return None;
+        }
+        let faces = quickhull::triangles(points)?;
+        let mut used: Vec<usize> = faces.iter().flatten().copied().collect();
+        used.sort_unstable();
+        used.dedup();
+        let at = |i: usize| used.partition_point(|&other| other < i);
+        let faces = faces.iter().map(|face| face.map(at)).collect();
+        Some(Self { corners: used.iter().map(|&i| points[i]).collect(), faces })
+    }
+
+    fn volume(&self) -> f64 {
+        let from = self.corners[0];
+        let corner = |i: usize| self.corners[i] - from;
+        self.faces.iter().map(|&[a, b, c]| corner(a).dot(&corner(b).cross(&corner(c)))).sum::<f64>() / 6.0
+    }
+}
+
 /// What of a mesh lies in a convex cell.
 struct Piece {
     triangles: Vec<Triangle>,
     cell: Vec<Plane>,
-    /// Corners of its hull.
-    points: Vec<Vector3<f64>>,
-    /// Triangles of the hull's surface, by its corners.
-    surface: Vec<[usize; 3]>,
+    hull: Polyhedron,
     /// How far the hull sticks out of the mesh, m, if it is more than the tolerance; else 0.
     protrusion: f64,
 }
@@ -83,7 +108,7 @@ impl Boundary<'_> {
                 pieces.extend(self.piece(self.below(&triangles, &side), cell, tolerance));
             }
         }
-        let points = |piece: Piece| piece.points.iter().map(|point| (*point).into()).collect();
+        let points = |piece: Piece| piece.hull.corners.iter().map(|point| (*point).into()).collect();
         self.joined(pieces, tolerance).map(points).collect()
     }
 
@@ -107,9 +132,9 @@ impl Boundary<'_> {
         (triangles, cell): (Vec<Triangle>, Vec<Plane>),
         tolerance: f64,
     ) -> Option<Piece> {
-        let (points, surface) = hull(points)?;
-        let protrusion = self.sticks_out(&points, &surface, tolerance);
-        Some(Piece { triangles, cell, points, surface, protrusion })
+        let hull = Polyhedron::hull(points)?;
+        let protrusion = self.sticks_out(&hull, tolerance);
+        Some(Piece { triangles, cell, hull, protrusion })
     }
 
     /// Corners of a cell that are inside of the mesh. Those on its surface are corners of its triangles, or of others'.
@@ -132,8 +157,8 @@ impl Boundary<'_> {
     }
 
     /// How far a hull sticks out of the mesh if that is more than the tolerance, else 0.
-    fn sticks_out(&self, points: &[Vector3<f64>], surface: &[[usize; 3]], tolerance: f64) -> f64 {
-        let corners = surface.iter().map(|face| face.map(|i| points[i]));
+    fn sticks_out(&self, hull: &Polyhedron, tolerance: f64) -> f64 {
+        let corners = hull.faces.iter().map(|face| face.map(|i| hull.corners[i]));
         let far = corners.flat_map(|triangle| samples(triangle, SPACING * self.size));
         let mut far: Vec<(f64, Vector3<f64>)> =
             far.map(|point| (self.distance(&point), point)).filter(|(distance, _)| *distance > tolerance).collect();
@@ -178,12 +203,12 @@ impl Boundary<'_> {
     fn best_plane(&self, piece: &Piece) -> Option<Plane> {
         let step = piece.triangles.len().div_ceil(COMPARED);
         let triangles: Vec<Triangle> = piece.triangles.iter().step_by(step).copied().collect();
-        let whole = enclosed(&piece.points, &piece.surface);
+        let whole = piece.hull.volume();
         let mut best: Option<(f64, Plane)> = None;
         for plane in self.planes(piece) {
             let volume = |side: &Plane| {
                 let points: Vec<Vector3<f64>> = self.below(&triangles, side).into_iter().flatten().collect();
-                hull(&points).map_or(0.0, |(points, surface)| enclosed(&points, &surface))
+                Polyhedron::hull(&points).map_or(0.0, |hull| hull.volume())
             };
             let [below, above] = [plane, plane.flipped()].map(|side| volume(&side));
             let score = below + above + BALANCE * (below - above).abs();
@@ -200,7 +225,7 @@ impl Boundary<'_> {
     fn planes(&self, piece: &Piece) -> Vec<Plane> {
         let mut planes = Vec::new();
         let extent = |axis: &Vector3<f64>| {
-            let along = piece.points.iter().map(|point| axis.dot(point));
+            let along = piece.hull.corners.iter().map(|point| axis.dot(point));
             along.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(x), high.max(x)])
         };
         let axes = principal(&piece.triangles);
@@ -233,7 +258,7 @@ impl Boundary<'_> {
                 None => {}
             }
         }
-        let cuts = |plane: &Plane| piece.points.iter().any(|point| plane.height(point) > 1e-3 * self.size);
+        let cuts = |plane: &Plane| piece.hull.corners.iter().any(|point| plane.height(point) > 1e-3 * self.size);
         own.retain(|(_, plane)| cuts(plane));
         own.sort_by(|a, b| b.0.total_cmp(&a.0));
         planes.extend(own.into_iter().take(OWN).map(|(_, plane)| plane));
@@ -246,9 +271,8 @@ impl Boundary<'_> {
         let pair = |pieces: &[Option<Piece>], i: usize, j: usize| {
             let both = [pieces[i].as_ref()?, pieces[j].as_ref()?];
             let fits = both.iter().all(|piece| piece.protrusion == 0.0) && Self::are_near(both, tolerance);
-            let (points, surface) = hull(&together(both)).filter(|_| fits)?;
-            let own: f64 = both.iter().map(|piece| enclosed(&piece.points, &piece.surface)).sum();
-            Some((enclosed(&points, &surface) - own, i, j))
+            let hull = Polyhedron::hull(&together(both)).filter(|_| fits)?;
+            Some((hull.volume() - both.iter().map(|piece| piece.hull.volume()).sum::<f64>(), i, j))
         };
         let mut pairs: Vec<(f64, usize, usize)> = (0..pieces.len())
             .flat_map(|i| (0..i).map(move |j| (i, j)))
@@ -270,7 +294,11 @@ impl Boundary<'_> {
     /// Are the boxes around two pieces no farther apart than the tolerance?
     fn are_near([a, b]: [&Piece; 2], tolerance: f64) -> bool {
         let ends = |piece: &Piece| {
-            piece.points.iter().fold((piece.points[0], piece.points[0]), |(low, high), p| (low.inf(p), high.sup(p)))
+            piece
+                .hull
+                .corners
+                .iter()
+                .fold((piece.hull.corners[0], piece.hull.corners[0]), |(low, high), p| (low.inf(p), high.sup(p)))
         };
         let ((low_a, high_a), (low_b, high_b)) = (ends(a), ends(b));
         (0..3).all(|k| low_a[k] <= high_b[k] + tolerance && low_b[k] <= high_a[k] + tolerance)
@@ -279,28 +307,7 @@ impl Boundary<'_> {
 
 /// The corners of the hulls of two pieces.
 fn together(pieces: [&Piece; 2]) -> Vec<Vector3<f64>> {
-    pieces.iter().flat_map(|piece| &piece.points).copied().collect()
-}
-
-/// The corners and triangles of the hull of points; none if they are flat.
-fn hull(points: &[Vector3<f64>]) -> Option<(Vec<Vector3<f64>>, Vec<[usize; 3]>)> {
-    if points.is_empty() {
-        return None;
-    }
-    let faces = quickhull::triangles(points)?;
-    let mut used: Vec<usize> = faces.iter().flatten().copied().collect();
-    used.sort_unstable();
-    used.dedup();
-    let at = |i: usize| used.partition_point(|&other| other < i);
-    let faces = faces.iter().map(|face| face.map(at)).collect();
-    Some((used.iter().map(|&i| points[i]).collect(), faces))
-}
-
-/// The volume within a hull's surface.
-fn enclosed(points: &[Vector3<f64>], surface: &[[usize; 3]]) -> f64 {
-    let from = points[0];
-    let part = |&[a, b, c]: &[usize; 3]| (points[a] - from).dot(&(points[b] - from).cross(&(points[c] - from)));
-    surface.iter().map(part).sum::<f64>() / 6.0
+    pieces.iter().flat_map(|piece| &piece.hull.corners).copied().collect()
 }
 
 /// The principal axes of triangles' areas.
