@@ -36,14 +36,16 @@ pub(super) struct World {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Quasidynamic(Quasidynamic),
+    Quasidynamic(Box<Quasidynamic>),
     SecondOrder(Box<Dynamic>),
 }
 
-/// The springs of commands, τ = Rᵀ K (u − R q): for each its stiffness, N·m/rad or N/m, and the degree of freedom,
-/// place in q and ratio of each joint that it pulls.
+/// The springs of commands, τ = Rᵀ K (u − R q): for each its stiffness, N·m/rad or N/m, and what it pulls.
 #[derive(Clone, Debug)]
-struct Drives(Vec<(f64, Vec<(usize, usize, f64)>)>);
+struct Drives(Vec<(f64, Vec<Pull>)>);
+
+/// A joint that a spring pulls: its degree of freedom, its place in q and its ratio.
+type Pull = (usize, usize, f64);
 
 /// A rollout: states x, which are q, or q and v side by side in tangent coordinates.
 pub(super) struct Run {
@@ -100,7 +102,7 @@ impl World {
         let step = if second_order {
             Step::SecondOrder(Box::new(Dynamic::new(model, parameters, DynamicParams::default())?))
         } else {
-            Step::Quasidynamic(Quasidynamic::new(model, parameters)?)
+            Step::Quasidynamic(Box::new(Quasidynamic::new(model, parameters)?))
         };
         let turns = tree.coordinates.iter().filter_map(|c| Some(c.v + c.kind.quaternion()?));
         let world = Self {
@@ -120,7 +122,7 @@ impl World {
     /// This world with other parameters.
     pub(super) fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let step = match &self.step {
-            Step::Quasidynamic(step) => Step::Quasidynamic(step.with_parameters(parameters)?),
+            Step::Quasidynamic(step) => Step::Quasidynamic(Box::new(step.with_parameters(parameters)?)),
             Step::SecondOrder(step) => Step::SecondOrder(Box::new(step.with_parameters(parameters)?)),
         };
         let drives = Drives::new(&self.model().tree, numbers(&parameters.stiffness)?);
