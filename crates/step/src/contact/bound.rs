@@ -8,8 +8,8 @@ use fingertip_scene::Shape;
 pub(crate) enum Bound {
     /// A ball about the origin. Its radius follows from the sizes.
     Ball(Round),
-    /// A ball about this centre with this radius, and a box about it along the frame's axes with these half extents, m.
-    Fixed(Vec3<f64>, f64, Vec3<f64>),
+    /// A ball about this centre with this radius, m.
+    Fixed(Vec3<f64>, f64),
     /// The half-space itself.
     HalfSpace,
 }
@@ -35,16 +35,14 @@ impl Bound {
             Shape::HalfSpace => Self::HalfSpace,
             Shape::Hull(_) | Shape::Grid(_) => {
                 let points = shape.hulled().map_or(&[][..], |hull| hull.vertices());
-                let ends: Vec3<[f64; 2]> = std::array::from_fn(|k| {
+                let centre = std::array::from_fn(|k| {
                     let low = points.iter().map(|point| point[k]).fold(f64::INFINITY, f64::min);
                     let high = points.iter().map(|point| point[k]).fold(f64::NEG_INFINITY, f64::max);
-                    [low, high]
+                    (low + high) / 2.0
                 });
-                let (centre, half) =
-                    (ends.map(|[low, high]| (low + high) / 2.0), ends.map(|[low, high]| (high - low) / 2.0));
                 let from_centre =
                     |point: &Vec3<f64>| (0..3).map(|k| (point[k] - centre[k]).powi(2)).sum::<f64>().sqrt();
-                Self::Fixed(centre, points.iter().map(from_centre).fold(0.0, f64::max), half)
+                Self::Fixed(centre, points.iter().map(from_centre).fold(0.0, f64::max))
             }
         }
     }

@@ -97,9 +97,11 @@ impl ConvexPair {
         [a, b].iter().any(|shape| matches!(shape, Shape::Grid(_)))
     }
 
-    /// Volumes that the shapes lie within, if there is a reach from which on nothing nearer is computed.
-    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], &Detail)> {
-        (self.detail.reach < f64::INFINITY).then_some((&self.bounds, &self.detail))
+    /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is
+    /// one.
+    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
+        let Detail { reach, .. } = self.detail;
+        (reach < f64::INFINITY).then_some((&self.bounds, reach))
     }
 
     /// The number of contacts that the pair has room for.

@@ -1,11 +1,9 @@
-//! Balls and boxes around shapes, on lanes of worlds. Two shapes whose balls are farther apart than they
-//! [reach](fingertip_shapes::collision::Detail::reach) have one contact, that of the balls: nothing nearer is computed.
-//! Where no point counts beyond the reach, that contact is unused, and boxes tell more pairs apart.
+//! Balls around shapes, on lanes of worlds. Two shapes whose balls are farther apart than `contact_distance` have one
+//! contact, that of the balls: nothing nearer is computed.
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
-use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, rotate, rotate_back, scale, splat, sub};
+use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, rotate_back, scale, splat, sub};
 use fingertip_scene::Shape;
-use fingertip_shapes::collision::Detail;
 
 use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use crate::contact::bound::{Bound, Round};
@@ -17,7 +15,7 @@ impl Bound {
         let Side { pose, size } = side;
         match *self {
             Self::HalfSpace => Placed::HalfSpace { normal: pose.axes[2], origin: pose.p },
-            Self::Fixed(centre, radius, _) => {
+            Self::Fixed(centre, radius) => {
                 let arm = rotate_back(&pose.axes, splat(centre));
                 Placed::Ball { centre: add(pose.p, arm), radius: R::splat(radius), arm: Some(arm) }
             }
@@ -36,17 +34,6 @@ impl Round {
             Self::Cylinder => x.mul_add(x, y * y).sqrt(),
             Self::Box => dot([x, y, z], [x, y, z]).sqrt(),
             Self::Ellipsoid => x.max(y).max(z),
-        }
-    }
-
-    /// Half the extents along the axes of the frame of a shape with these sizes.
-    #[inline(always)]
-    fn half<R: Real>(self, &[x, y, z, _]: &[R; Shape::SIZES]) -> Vec3<R> {
-        match self {
-            Self::Sphere => [x, x, x],
-            Self::Capsule => [x, x, x + y],
-            Self::Cylinder => [x, x, y],
-            Self::Box | Self::Ellipsoid => [x, y, z],
         }
     }
 
@@ -70,52 +57,6 @@ impl Round {
     }
 }
 
-/// A box around a shape: its centre in the world and half its extents along the axes of the shape's frame.
-struct Block<R> {
-    centre: Vec3<R>,
-    half: Vec3<R>,
-}
-
-impl<R: Real> Block<R> {
-    /// The box of a bound, but of a half-space.
-    #[inline(always)]
-    fn new(bound: &Bound, side: &Side<R>) -> Option<Self> {
-        let Side { pose, size } = side;
-        match *bound {
-            Bound::HalfSpace => None,
-            Bound::Fixed(centre, _, half) => {
-                Some(Self { centre: add(pose.p, rotate_back(&pose.axes, splat(centre))), half: splat(half) })
-            }
-            Bound::Ball(round) => Some(Self { centre: pose.p, half: round.half(size) }),
-        }
-    }
-}
-
-/// The largest separation of boxes around two shapes along an axis of one of them, m: a lower bound of the shapes'
-/// distance (Gottschalk, Lin, Manocha, *OBBTree*, 1996). Minus infinity if there is a half-space.
-#[inline(always)]
-fn separation<R: Real>(bounds: &[Bound; 2], sides: &[Side<R>; 2]) -> R {
-    let mut most = R::splat(f64::NEG_INFINITY);
-    let (Some(a), Some(b)) = (Block::new(&bounds[0], &sides[0]), Block::new(&bounds[1], &sides[1])) else {
-        return most;
-    };
-    let between = sub(b.centre, a.centre);
-    let [axes_a, axes_b] = [&sides[0].pose.axes, &sides[1].pose.axes];
-    let mut reach_b = b.half;
-    for i in 0..3 {
-        let along = rotate(axes_b, axes_a[i]);
-        let along = [along[0].abs(), along[1].abs(), along[2].abs()];
-        most = most.max(dot(between, axes_a[i]).abs() - a.half[i] - dot(along, b.half));
-        for j in 0..3 {
-            reach_b[j] = along[j].mul_add(a.half[i], reach_b[j]);
-        }
-    }
-    for j in 0..3 {
-        most = most.max(dot(between, axes_b[j]).abs() - reach_b[j]);
-    }
-    most
-}
-
 /// The bound of one side of a pair in the world.
 #[derive(Clone, Copy)]
 enum Placed<R> {
@@ -135,13 +76,11 @@ enum Placed<R> {
 pub(super) struct Bounds<R> {
     sides: [Placed<R>; 2],
     contact: Contact<R>,
-    /// Does the contact of the bounds count?
-    counts: bool,
 }
 
 impl<R: Real> Bounds<R> {
     #[inline(always)]
-    pub(super) fn new(bounds: &[Bound; 2], sides: &[Side<R>; 2], counts: bool) -> Self {
+    pub(super) fn new(bounds: &[Bound; 2], sides: &[Side<R>; 2]) -> Self {
         let sides = [bounds[0].placed(&sides[0]), bounds[1].placed(&sides[1])];
         let (normal, [point_a, point_b]) = match sides {
             [Placed::Ball { centre: a, radius: r_a, .. }, Placed::Ball { centre: b, radius: r_b, .. }] => {
@@ -161,27 +100,18 @@ impl<R: Real> Bounds<R> {
             [Placed::HalfSpace { normal, origin: a }, Placed::HalfSpace { origin: b, .. }] => (normal, [a, b]),
         };
         let phi = dot(normal, sub(point_b, point_a));
-        Self { sides, contact: Contact { normal, point_a, point_b, phi }, counts }
+        Self { sides, contact: Contact { normal, point_a, point_b, phi } }
     }
 
-    /// The bounds of a pair of such detail, and the worlds in which they are farther apart than its reach. Numbers that
-    /// cannot be used are never far.
+    /// Worlds in which the bounds are farther apart than `reach`, m. Numbers that cannot be used are never far.
     #[inline(always)]
-    pub(super) fn of(bounds: &[Bound; 2], sides: &[Side<R>; 2], detail: &Detail) -> (Self, R::Mask) {
-        let reach = R::splat(detail.reach);
-        let placed = Self::new(bounds, sides, detail.beyond);
-        let phi = placed.contact.phi;
-        let is_usable = phi.doubt(R::zero()).is_finite();
-        let far = phi.gt(reach).and(is_usable);
-        if detail.beyond || R::is_nowhere(far.not()) {
-            return (placed, far);
-        }
-        let far = far.or(separation(bounds, sides).gt(reach).and(is_usable));
-        (placed, far)
+    pub(super) fn are_far(&self, reach: f64) -> R::Mask {
+        let phi = self.contact.phi;
+        phi.gt(R::splat(reach)).and(phi.doubt(R::zero()).is_finite())
     }
 
     /// In worlds of the mask, puts the contact of the bounds in place of all contacts of a pair: the first has its
-    /// distance if it counts, the others are unused.
+    /// distance, the others are unused.
     #[inline(always)]
     pub(super) fn put(&self, far: R::Mask, contacts: &mut [R], weights: &mut [R]) {
         self.each(contacts, weights, |to, number| *to = R::select(far, number, *to));
@@ -199,9 +129,6 @@ impl<R: Real> Bounds<R> {
         let mut numbers = [R::zero(); GEOMETRY];
         Contacts { numbers: &mut numbers, swapped: false }.set(0, self.contact);
         let mut weight = R::one();
-        if !self.counts {
-            (numbers[PHI], weight) = (R::splat(UNUSED), R::zero());
-        }
         for (contact, to) in contacts.as_chunks_mut::<GEOMETRY>().0.iter_mut().zip_inline(weights) {
             for (to, &number) in contact.iter_mut().zip_inline(&numbers) {
                 set(to, number);
@@ -212,8 +139,7 @@ impl<R: Real> Bounds<R> {
     }
 
     /// Vector-Jacobian product of [`Bounds::put`]: adds to the reactions on both sides in worlds of the mask, given the
-    /// gradients of a pair's contacts. All have the normal and points of the bounds; the first has their distance if it
-    /// counts.
+    /// gradients of a pair's contacts. All have the normal and points of the bounds; the first has their distance.
     #[inline(always)]
     pub(super) fn vjp(
         &self,
@@ -224,9 +150,6 @@ impl<R: Real> Bounds<R> {
     ) {
         let gradients = Gradients { numbers: gradients, swapped: false };
         let mut sum = gradients.get(0);
-        if !self.counts {
-            sum.phi = R::zero();
-        }
         for k in 1..gradients.numbers.len() / GEOMETRY {
             let Contact { normal, point_a, point_b, .. } = gradients.get(k);
             sum.normal = add(sum.normal, normal);
@@ -452,44 +375,5 @@ mod tests {
             }
         }
         assert!(far > 200, "{far}");
-    }
-
-    #[test]
-    fn boxes_tell_pairs_apart_that_balls_do_not_and_none_that_is_near() {
-        let plank = Shape::hull(&[[0.0; 3], [0.2, 0.0, 0.0], [0.0, 0.03, 0.0], [0.0, 0.0, 0.02], [0.2, 0.03, 0.02]]);
-        let shapes = [
-            plank.unwrap(),
-            Shape::capsule(0.01, 0.1),
-            Shape::cylinder(0.02, 0.08),
-            Shape::cuboid([0.02, 0.03, 0.1]),
-            Shape::ellipsoid([0.02, 0.1, 0.03]),
-        ];
-        let (mut random, mut by_boxes) = (ChaCha8Rng::seed_from_u64(4), 0);
-        let reach = 0.02;
-        for (a, b) in shapes.iter().flat_map(|a| shapes.iter().map(move |b| (a, b))) {
-            let with = |reach: f64, beyond: bool| ConvexPair::new(a, b, Detail { reach, beyond, ..Detail::ALL });
-            let [exact, by_balls, cut] = [with(f64::INFINITY, true), with(reach, true), with(reach, false)];
-            for _ in 0..40 {
-                let mut vector = |most: f64| -> Vec3<f64> { std::array::from_fn(|_| random.random_range(-most..most)) };
-                let mut place = |shape: &Shape| {
-                    let (at, turn) = (vector(0.1), vector(2.0));
-                    (Isometry3::new(at.into(), Vector3::from(turn)), shape.sizes())
-                };
-                let at = [place(a), place(b)];
-                let [exact, by_balls, cut] = [&exact, &by_balls, &cut].map(|pair| witness(pair, &at));
-                let distance = |of: &[Vec<R>; 3]| {
-                    let phi = plain(&of[0]).into_iter().skip(9).step_by(GEOMETRY);
-                    phi.zip(plain(&of[1])).filter(|(_, w)| *w > 0.0).map(|(phi, _)| phi).fold(f64::INFINITY, f64::min)
-                };
-                let near = |of: &[Vec<R>; 3]| distance(of) < reach;
-                assert_eq!(near(&cut), near(&exact), "{a:?} {b:?} {}", distance(&exact));
-                if near(&cut) {
-                    assert_eq!(distance(&cut).to_bits(), distance(&exact).to_bits(), "{a:?} {b:?}");
-                }
-                let unused = |of: &[Vec<R>; 3]| plain(&of[2]).iter().all(|x| *x == 0.0);
-                by_boxes += usize::from(unused(&cut) && !unused(&by_balls));
-            }
-        }
-        assert!(by_boxes > 100, "{by_boxes}");
     }
 }

@@ -52,11 +52,12 @@ pub(crate) fn witness<R: Lane>(
     weights: &mut [R],
     nearest: &mut [R],
 ) -> bool {
-    let Some((bounds, detail)) = pair.bounds() else {
+    let Some((bounds, reach)) = pair.bounds() else {
         near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
         return false;
     };
-    let (bounds, far) = Bounds::of(bounds, &sides(places), detail);
+    let bounds = Bounds::new(bounds, &sides(places));
+    let far = bounds.are_far(reach);
     let near = far.not();
     if R::is_nowhere(near) {
         bounds.fill(contacts, weights);
@@ -128,10 +129,10 @@ pub(crate) fn vjp<R: Lane>(
     }
     let mut needed = all.gt(R::zero());
     let mut reactions = (Reaction::none(), Reaction::none());
-    if let Some((bounds, detail)) = pair.bounds() {
+    if let Some((bounds, reach)) = pair.bounds() {
         let sides = &sides(places);
-        let (placed, far) = Bounds::of(bounds, sides, detail);
-        let far = far.and(needed);
+        let placed = Bounds::new(bounds, sides);
+        let far = placed.are_far(reach).and(needed);
         R::when(
             far,
             &mut reactions,
