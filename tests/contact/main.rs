@@ -3,6 +3,7 @@
 mod collision;
 mod concave;
 mod convex;
+mod flat;
 mod frame;
 mod geometry;
 mod grid;

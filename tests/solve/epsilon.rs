@@ -159,7 +159,7 @@ fn the_table() {
     }
     println!("fall of 10 cm, s: {:.2?}", columns.iter().map(|(_, fall)| fall).collect::<Vec<_>>());
     // The documentation's numbers, to the digits that stand there.
-    let documented: [[f64; 3]; 4] = [[6.45, 2.85, 2.49], [3.45, 2.02, 1.87], [1.98, 1.08, 0.99], [1.02, 0.11, 0.02]];
+    let documented: [[f64; 3]; 4] = [[6.45, 2.85, 2.49], [3.46, 2.02, 1.88], [1.98, 1.08, 0.99], [1.02, 0.11, 0.02]];
     for (i, (forces, fall)) in columns.iter().enumerate() {
         for (row, value) in documented.iter().zip([forces[0], forces[1], forces[2], *fall]) {
             assert!((row[i] - value).abs() < 0.0051, "ε = {}: {value} for {}", EPSILONS[i], row[i]);

@@ -5,8 +5,7 @@
 //!
 //! φ = 2 S/(κ w), or S/(κ w).
 //!
-//! The contacts of a pair have S = 1 together; but on a half-space each contact of a box, a capsule or a cylinder has a
-//! share of 1.
+//! The contacts of a pair have S = 1 together.
 
 use nalgebra::Vector3;
 
@@ -23,7 +22,8 @@ pub struct Rest {
     pub mass: f64,
     /// The most contacts that all its shapes together can have with one plane.
     pub contacts: usize,
-    /// κ w φ for its weight w and the height φ at which it rests if all its shapes carry: 2 S, or S by Coulomb's law.
+    /// κ w φ for its weight w and the height φ at which it rests if all its shapes carry: 2 for each of them, or 1 by
+    /// Coulomb's law.
     pub softness: f64,
     /// The smallest extent, m; for an articulation, that of its largest link.
     pub size: f64,
@@ -45,8 +45,8 @@ impl Rest {
         self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
     }
 
-    /// The height, m, at which it rests on something flat, a half-space if there is one, if all its contacts share its
-    /// weight. On fewer contacts it rests lower. Infinite without a weight.
+    /// The height, m, at which it rests on something flat if all its shapes share its weight. On fewer contacts it
+    /// rests lower. Infinite without a weight.
     pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
         self.softness / (kappa * self.weight(gravity))
     }
@@ -90,26 +90,20 @@ impl Scene {
     /// All bodies that gravity can press onto contacts: movable objects and robots with a movable root link, if they
     /// have mass and shapes.
     pub fn rests(&self) -> Vec<Rest> {
-        let is_plane = |collision: &Collision| collision.shape == Shape::HalfSpace;
-        let has_plane = self.objects.iter().any(|object| match &object.body {
-            ObjectBody::Rigid { collisions, .. } => collisions.iter().any(is_plane),
-            ObjectBody::Articulated { .. } => false,
-        });
-        let of_weight = if self.params.friction == Friction::Coulomb { 1.0 } else { 2.0 };
-        let on = Support { has_plane, of_weight };
+        let softness = if self.params.friction == Friction::Coulomb { 1.0 } else { 2.0 };
         let objects = self.objects.iter().filter_map(|object| match &object.body {
             ObjectBody::Rigid { inertia, collisions } => {
                 let mass = inertia.as_ref().map_or(0.0, |inertia| inertia.mass);
-                on.rest(&object.name, mass, &[collisions.as_slice()], object.freedom)
+                Rest::of(softness, &object.name, mass, &[collisions.as_slice()], object.freedom)
             }
             ObjectBody::Articulated { articulation, .. } => {
                 let links: Vec<&Link> = articulation.links.iter().collect();
-                on.of_links(&object.name, &links, object.freedom)
+                Rest::of_links(softness, &object.name, &links, object.freedom)
             }
         });
         let robots = self.robots.iter().map(|robot| {
             let links: Vec<&Link> = self.carried(robot).flat_map(|robot| &robot.articulation.links).collect();
-            on.of_links(&robot.name, &links, robot.freedom)
+            Rest::of_links(softness, &robot.name, &links, robot.freedom)
         });
         objects.chain(robots.flatten()).collect()
     }
@@ -127,8 +121,8 @@ impl Scene {
 
 impl Scene {
     /// With the κ of a scene that says nothing of it: the one that it has, or, if something could rest higher than by a
-    /// twentieth of its size, whatever it rests on and by either law of friction, the smallest with which nothing does,
-    /// 1e8 at most. A note says so.
+    /// twentieth of its size, by either law of friction and with the share of the weight that each of its contacts
+    /// carries on any one of them, the smallest with which nothing does, 1e8 at most. A note says so.
     pub(crate) fn with_kappa_by_default(mut self) -> Self {
         let (kappa, gravity) = (self.params.kappa, self.gravity);
         let things = self.rests();
@@ -146,40 +140,22 @@ impl Scene {
     }
 }
 
-/// What things rest on.
-struct Support {
-    /// Is there a half-space?
-    has_plane: bool,
-    /// κ w φ of a contact with a share of 1.
-    of_weight: f64,
-}
-
-impl Support {
-    fn of_links(&self, name: &str, links: &[&Link], freedom: Freedom) -> Option<Rest> {
+impl Rest {
+    /// Of a body with these links, if it can rest. `softness` is that of one shape.
+    fn of_links(softness: f64, name: &str, links: &[&Link], freedom: Freedom) -> Option<Self> {
         let mass = links.iter().filter_map(|link| link.inertia.as_ref()).map(|inertia| inertia.mass).sum();
         let collisions: Vec<&[Collision]> = links.iter().map(|link| link.collisions.as_slice()).collect();
-        self.rest(name, mass, &collisions, freedom)
+        Self::of(softness, name, mass, &collisions, freedom)
     }
 
-    /// `bodies` are the shapes of each link.
-    fn rest(&self, name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Rest> {
+    /// [`Rest::of_links`] from the shapes of each link.
+    fn of(softness: f64, name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Self> {
         let shapes = || bodies.iter().copied().flatten().map(|collision| &collision.shape);
         let contacts = shapes().map(Shape::contacts_on_plane).sum();
-        let softness = self.of_weight * shapes().map(|shape| self.shares(shape)).sum::<f64>();
+        let softness = softness * shapes().filter(|shape| **shape != Shape::HalfSpace).count() as f64;
         let size = largest(bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)));
         let can_rest = freedom != Freedom::Fixed && mass > 0.0 && contacts > 0;
-        can_rest.then(|| Rest { name: name.to_owned(), mass, contacts, softness, size, freedom })
-    }
-
-    /// The shares of a shape's contacts with what it rests on.
-    fn shares(&self, shape: &Shape) -> f64 {
-        match shape {
-            Shape::HalfSpace => 0.0,
-            Shape::Box { .. } | Shape::Capsule { .. } | Shape::Cylinder { .. } if self.has_plane => {
-                shape.contacts_on_plane() as f64
-            }
-            _ => 1.0,
-        }
+        can_rest.then(|| Self { name: name.to_owned(), mass, contacts, softness, size, freedom })
     }
 }
 

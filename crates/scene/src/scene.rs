@@ -59,7 +59,7 @@ pub struct Params {
     /// | | exact | ε = 1 | 0.1 | 0.01 |
     /// |---|---|---|---|---|
     /// | a tip pushes a box of 0.5 kg at 8 cm/s, μ = 0.5: N | 2.45 | 6.45 | 2.85 | 2.49 |
-    /// | a tip drags a plate of 0.2 kg under it at 8 cm/s, pressing with 4.2 N, μ = 0.3: N | 1.86 | 3.45 | 2.02 | 1.87 |
+    /// | a tip drags a plate of 0.2 kg under it at 8 cm/s, pressing with 4.2 N, μ = 0.3: N | 1.86 | 3.46 | 2.02 | 1.88 |
     /// | two tips lift 0.1 kg at 10 cm/s, pressing three times as hard as they must: N | 0.98 | 1.98 | 1.08 | 0.99 |
     /// | a ball falls by 10 cm: s | 0.14 | 1.02 | 0.11 | 0.02 |
     /// | Newton iterations of the push | | 19 | 19 | 19 |
@@ -73,7 +73,7 @@ pub struct Params {
     /// (h in s) does the same.
     pub epsilon: f64,
     /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest hovers at 2/(κ m g),
-    /// on n contacts with a half-space at 2 n/(κ m g); half of that with Coulomb's law. [`Scene::with_hover`], or
+    /// or half of that with Coulomb's law. [`Scene::with_hover`], or
     /// `hover` instead of `kappa` in a scene file, chooses κ by that height. A scene file that has neither gets 1e4, or
     /// as much more as it takes for nothing to rest higher than a twentieth of its size.
     ///

@@ -1,4 +1,4 @@
-//! Pairs of shapes whose contacts have weights. Some have a formula. The others go through
+//! Pairs of shapes whose contacts have weights that vary. Some have a formula. The others go through
 //! [`fingertip_shapes::collision`], world by world in double precision, see [`super::lanes::convex`].
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use super::kind::WeightedKind;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
 
-/// A pair of shapes whose contacts have weights.
+/// A pair of shapes whose contacts have weights that vary.
 #[derive(Clone, Debug)]
 pub(crate) struct ConvexPair {
     sides: [Side; 2],

@@ -97,9 +97,9 @@ impl GridPair {
         self.places.len()
     }
 
-    /// The weight of each contact. Those of a capsule add up to 2, as on a half-space.
+    /// The weight of each contact. They add up to 1.
     fn weight(&self) -> f64 {
-        (2.0 / self.places.len() as f64).min(1.0)
+        1.0 / self.places.len() as f64
     }
 
     /// The normal out of A, given the one out of the mesh.

@@ -30,8 +30,10 @@ pub(crate) struct PairKernels {
     pub(crate) pairs: Vec<PairKernel>,
     pub(crate) n_shapes: usize,
     pub(crate) n_contacts: usize,
-    /// The number of pairs of [`Method::Convex`]. If there are any, all contacts have weights.
+    /// The number of pairs of [`Method::Convex`].
     pub(crate) n_convex: usize,
+    /// The number of weights: one for each contact, or none if all weights are 1.
+    pub(crate) n_weights: usize,
 }
 
 /// A pair of shapes and its contacts.
@@ -52,10 +54,10 @@ pub(crate) struct PairKernel {
 /// The way in which a pair's contacts are computed.
 #[derive(Clone, Debug)]
 pub(crate) enum Method {
-    /// A formula whose contacts all have weight 1.
+    /// A formula whose contacts have constant weights.
     Formula(PairFunction),
-    /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs
-    /// of this method.
+    /// Contacts with weights that vary, by a formula or by a query in each world. The number is the pair's index among
+    /// all pairs of this method.
     Convex(Box<ConvexPair>, usize),
 }
 
@@ -110,17 +112,15 @@ impl PairKernels {
 
     /// The kernels for pairs, each given by A, B, method, number of contacts, and whether it may be absent.
     fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize, bool)>, n_shapes: usize) -> Self {
-        let mut n_contacts = 0;
+        let (mut n_contacts, mut are_weighted) = (0, false);
         let pairs = pairs.map(|(a, b, method, contacts, may_be_absent)| {
             n_contacts += contacts;
+            are_weighted |= !matches!(&method, Method::Formula(formula) if formula.kind.weight() == 1.0);
             PairKernel { method, a, b, first: n_contacts - contacts, contacts, may_be_absent }
         });
-        Self { pairs: pairs.collect(), n_shapes, n_contacts, n_convex: 0, kernels: Kernels::default() }
-    }
-
-    /// The number of weights: one for each contact, or none if all weights are 1.
-    pub(crate) fn n_weights(&self) -> usize {
-        if self.n_convex > 0 { self.n_contacts } else { 0 }
+        let pairs = pairs.collect();
+        let n_weights = if are_weighted { n_contacts } else { 0 };
+        Self { pairs, n_shapes, n_contacts, n_convex: 0, n_weights, kernels: Kernels::default() }
     }
 
     /// Computes the contacts: [`GEOMETRY`] numbers each (normal, points, φ) and the weights. For convex pairs also
@@ -133,9 +133,6 @@ impl PairKernels {
         [poses, sizes]: [&[R]; 2],
         [contacts, weights, nearest, near]: [&mut [R]; 4],
     ) {
-        for weight in weights.iter_mut() {
-            *weight = R::one();
-        }
         for near in near.iter_mut() {
             *near = R::one();
         }
@@ -147,6 +144,11 @@ impl PairKernels {
                 Method::Formula(PairFunction { kind, swapped }) => {
                     let [(a, size_a), (b, size_b)] = shapes;
                     lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, contacts);
+                    if !weights.is_empty() {
+                        for weight in &mut weights[of] {
+                            *weight = R::splat(kind.weight());
+                        }
+                    }
                 }
                 Method::Convex(convex, k) => {
                     let nearest = &mut nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
@@ -238,7 +240,7 @@ impl Function<2> for Witness {
     fn signature(&self) -> Signature<2> {
         let PairKernels { n_shapes, n_contacts, .. } = &*self.0;
         let operands = [("poses", POSE * n_shapes), ("sizes", Shape::SIZES * n_shapes)];
-        Signature { name: "contacts", operands, width: GEOMETRY * n_contacts + self.0.n_weights() }
+        Signature { name: "contacts", operands, width: GEOMETRY * n_contacts + self.0.n_weights }
     }
 
     /// Working memory: the nearest points of convex pairs, the wrenches on the shapes, and contacts and weights

@@ -2,7 +2,7 @@
 
 use fingertip_scene::Shape;
 
-/// A pair of shape types with a formula whose contacts all have weight 1. The first shape in the name is A.
+/// A pair of shape types with a formula whose contacts have constant weights. The first shape in the name is A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairKind {
     SphereSphere,
@@ -48,10 +48,23 @@ impl PairKind {
             Self::BoxHalfSpace => 8,
         }
     }
+
+    /// The weight of each of its contacts: the share ω of `docs/contact_points.md`.
+    pub(super) fn weight(self) -> f64 {
+        match self {
+            Self::SphereSphere
+            | Self::SphereCapsule
+            | Self::SphereBox
+            | Self::SphereCylinder
+            | Self::SphereHalfSpace => 1.0,
+            Self::CapsuleHalfSpace => 0.5,
+            Self::BoxHalfSpace => 0.25,
+        }
+    }
 }
 
-/// A pair of shape types with a formula that also gives weights. The first shape in the name is A.
-/// [`fingertip_shapes::collision`] handles pairs without any formula.
+/// A pair of shape types with a formula that also gives weights, which depend on where the shapes are. The first shape
+/// in the name is A. [`fingertip_shapes::collision`] handles pairs without any formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WeightedKind {
     BoxBox,
@@ -100,7 +113,7 @@ pub struct PairFunction {
 
 impl PairFunction {
     /// The formula for shapes of the types of `a` and `b`, in this order, whatever their sizes. `None` for pairs
-    /// without a formula of unit weights.
+    /// without a formula of constant weights.
     pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
         PairKind::find(a, b).map(|(kind, swapped)| Self { kind, swapped })
     }

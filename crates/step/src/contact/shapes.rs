@@ -49,7 +49,7 @@ pub struct Pair {
     pub torsion: f64,
     /// The number of contacts of the pair.
     pub contacts: usize,
-    /// The formula of the pair; `None` for pairs whose contacts have weights.
+    /// The formula of the pair; `None` for pairs whose contacts have weights that vary.
     pub(crate) formula: Option<PairFunction>,
     /// How far its contacts reach.
     pub window: Window,

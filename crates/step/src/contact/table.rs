@@ -134,7 +134,7 @@ impl PairTable {
         left_out.chain(deep)
     }
 
-    /// Do all pairs have a formula that gives no weights?
+    /// Do all pairs have a formula of constant weights?
     pub(crate) fn has_formulas_only(&self) -> bool {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }

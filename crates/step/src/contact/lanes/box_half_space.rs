@@ -1,5 +1,5 @@
-//! Box A (rounded or not) against half-space B: eight contacts, one for the sphere in each corner. The bits of k are
-//! the signs of corner k, bit 0 for x (0 for −, 1 for +).
+//! Box A (rounded or not) against half-space B: eight contacts of weight ¼, one for the sphere in each corner. The bits
+//! of k are the signs of corner k, bit 0 for x (0 for −, 1 for +).
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};

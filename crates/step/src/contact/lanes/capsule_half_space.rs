@@ -1,4 +1,5 @@
-//! Capsule A against half-space B: two contacts, one for the sphere at each end, the end at negative z first.
+//! Capsule A against half-space B: two contacts of weight ½, one for the sphere at each end, the end at
+//! negative z first.
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};

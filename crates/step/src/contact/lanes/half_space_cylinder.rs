@@ -2,8 +2,8 @@
 //! four fixed points, on which an upright one stands. With θ the angle between the cylinder's axis a and the normal N,
 //!
 //! ```text
-//! deepest points   ± h a − r m/‖m‖,   m = N − (N·a) a,   weight sin² θ = ‖m‖²
-//! fixed points     weight cos² θ.
+//! deepest points   ± h a − r m/‖m‖,   m = N − (N·a) a,   weight ½ sin² θ, and ½ sin² 2θ more on the lower rim
+//! fixed points     weight ¼ cos² θ.
 //! ```
 //!
 //! As the cylinder comes to stand upright, the deepest point runs round the rim ever faster, and in the end it is not
@@ -49,7 +49,14 @@ impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {
         let down = [axis[0] * up, axis[1] * up, -level];
         let deepest = scale(radius / sine, down);
         let reach = scale(half_length, axis);
-        let (around, upright) = ([scale(radius, u), scale(radius, v)], up * up);
+        let (around, square) = ([scale(radius, u), scale(radius, v)], up * up);
+        let weight = inlined(
+            #[inline(always)]
+            |part: f64, of: S| of.times(S::Lane::splat(part)),
+        );
+        let (fixed, rolling, lowest) = (weight(0.25, square), weight(0.5, level), weight(2.0, level * square));
+        let both = rolling + lowest;
+        let is_first_lower = up.value().gt(S::Lane::zero());
 
         let width = radius.times(S::Lane::splat(0.5));
         let place = inlined(
@@ -61,14 +68,15 @@ impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {
                 Spot::new(Contact { normal, point_a: below, point_b: point, phi: point[2] }, weight, width)
             },
         );
-        let mut spots = [place(deepest, -1.0, level); POINTS];
+        let rims = [S::choose(is_first_lower, both, rolling), S::choose(is_first_lower, rolling, both)];
+        let mut spots = [place(deepest, -1.0, rims[0]); POINTS];
         for (cap, sign) in [-1.0, 1.0].into_iter().enumerate() {
-            spots[cap] = place(deepest, sign, level);
+            spots[cap] = place(deepest, sign, rims[cap]);
             for k in 0..RIM.len() {
                 let [x, y] = RIM[k];
                 let arm =
                     if x == 0.0 { times(S::Lane::splat(y), around[1]) } else { times(S::Lane::splat(x), around[0]) };
-                spots[2 + RIM.len() * cap + k] = place(arm, sign, upright);
+                spots[2 + RIM.len() * cap + k] = place(arm, sign, fixed);
             }
         }
         spots

@@ -516,9 +516,14 @@ fn plain_cylinder(a: &Body, b: &Body) -> Vec<Point> {
     let cosine = dot(up, axis);
     let outer = unit(add(add([0.0; 3], cosine, axis), -1.0, up));
     let directions = [b.axis(0), b.axis(1)].into_iter().flat_map(|way| [way, add([0.0; 3], -1.0, way)]);
-    let all = directions.map(|way| (way, cosine * cosine)).chain([(outer, 1.0 - cosine * cosine)]);
+    let (upright, level) = (cosine * cosine, 1.0 - cosine * cosine);
+    let all = directions.map(|way| (way, [upright / 4.0; 2])).chain([(outer, [level / 2.0; 2])]);
+    // The closest points are the deepest one of the lower rim.
+    let lowest = if cosine > 0.0 { [2.0 * level * upright, 0.0] } else { [0.0, 2.0 * level * upright] };
+    let all = all
+        .map(|(way, weight)| (way, if way == outer { [weight[0] + lowest[0], weight[1] + lowest[1]] } else { weight }));
     let points = all.flat_map(|(way, weight)| {
-        [-h, h].map(|cap| {
+        [(-h, weight[0]), (h, weight[1])].map(|(cap, weight)| {
             let point = sum(&[(1.0, b.position()), (radius, way), (cap, axis)]);
             let phi = dot(up, add(point, -1.0, a.position()));
             Point { normal: up, point_a: add(point, -phi, up), point_b: point, phi, weight }
