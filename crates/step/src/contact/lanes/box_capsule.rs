@@ -10,12 +10,12 @@ use std::sync::LazyLock;
 
 use super::boxes::{core, is_box, width};
 use super::capsule_capsule::is_capsule;
-use super::face::{Face, Shown};
+use super::face::{Face, Shown, least_gap};
 use super::formula::{Couple, Formula, Places, Spot};
 use super::scalar::{Scalar, V3, axpy, choose, cross, dot, scale, sub, times};
 use super::segment::{self, Closest, Segment};
 use super::total::{indicator, sign};
-use super::weight::{clamped, hump, inside, lesser, step};
+use super::weight::{clamped, greater, hump, inside, lesser, step};
 use super::{block, penetration};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 use fingertip_lanes::vector::{self, Vec3};
@@ -23,7 +23,7 @@ use fingertip_lanes::vector::{self, Vec3};
 /// The number of contacts: two ends, four corners, two crossings.
 pub(super) const POINTS: usize = 8;
 /// The most numbers that the tape of this formula has.
-pub(super) const NUMBERS: usize = 448;
+pub(super) const NUMBERS: usize = 468;
 
 /// Axes with a smaller squared sine between them and the normal count as upright: contacts that need the line have no
 /// weight in any case.
@@ -135,6 +135,8 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
         let per_width = pair.constant(1.0) / width;
         let (middle, way) = (face.point(c), face.direction(u));
         let up = dot(u, n);
+        let apart = dot(c, n) - face.reach - h * up.times(sign(up.value()));
+        let least = least_gap(apart, width);
         let level = axpy(-up, n, u);
         let square = dot(level, level);
         let per_square =
@@ -156,7 +158,7 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
             // For an end beside the side, the gap is between the border and the axis over there.
             let on_side = face.place([clamped(at[0], face.half[0]), clamped(at[1], face.half[1])]);
             let to_side = sub(on_side, end);
-            let gap = up.fused(dot(level, to_side), -dot(n, to_side));
+            let gap = greater(up.fused(dot(level, to_side), -dot(n, to_side)), least);
             spots[k] = Spot::on_a(n, axpy(radius_a, n, on_side), gap - radii, weight, width);
         }
         for k in 0..4 {
@@ -168,7 +170,7 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
             let above = dot(n, beside);
             let distance = dot(beside, beside) - above * above;
             let weight = square * hump(distance * (per_width * per_width));
-            let gap = place.fused(way.gap, middle.gap);
+            let gap = greater(place.fused(way.gap, middle.gap), least);
             spots[2 + k] = on_axis(place, gap, weight.times(S::Lane::splat(0.125)));
         }
         for (k, enters) in [true, false].into_iter().enumerate() {

@@ -8,8 +8,18 @@ use super::weight::{inner_step, within};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 use fingertip_lanes::vector::Vec3;
 
+/// How much nearer than the bodies a contact may be, in widths of the weights' rims: see [`least_gap`].
+const NEARER: f64 = 1e-3;
 /// Edges with a smaller squared sine between them count as parallel: their crossing has no weight in any case.
 const PARALLEL: f64 = 1e-6;
+
+/// The least gap of a contact that is measured beside a side, to where its plane goes on: what is between the bodies,
+/// which are `apart` along n. Where sides are flat on each other the two are the same up to rounding, and the gap
+/// beside the side knows how it changes with a tilt. So this is less by a margin.
+#[inline(always)]
+pub(super) fn least_gap<S: Scalar>(apart: S, width: S) -> S {
+    width.fused(apart.constant(S::Lane::splat(-NEARER)), apart)
+}
 
 /// The choice of the side that a box shows to the other body, and of its axes.
 pub(super) struct Shown<R> {
@@ -67,6 +77,8 @@ pub(super) struct Face<S> {
     cosine: S,
     /// The cosine between the second side's normal and n, as a fraction of this side's: from 0 to 1.
     second: S,
+    /// How far the box reaches along n from the frame's origin.
+    pub(super) reach: S,
 }
 
 /// The projection of a point or a direction onto a side along the contact normal: coordinates from the side's middle,
@@ -106,7 +118,7 @@ impl<S: Scalar> Face<S> {
         );
         let outward = combined(shown.outward, axes);
         let [x, y, z] = shown.outward;
-        let reach = size([x * x, y * y, z * z]);
+        let thick = size([x * x, y * y, z * z]);
         let along = [combined(shown.axes[0], axes), combined(shown.axes[1], axes)];
         let cosine = dot(outward, to);
         let height = scale(cosine.constant(S::Lane::one()) / cosine, outward);
@@ -115,12 +127,18 @@ impl<S: Scalar> Face<S> {
             #[inline(always)]
             |k: usize| axpy(-looks[k], height, along[k]),
         );
+        let (center, half) = (axpy(thick, outward, origin), [size(shown.axes[0]), size(shown.axes[1])]);
+        let aside = inlined(
+            #[inline(always)]
+            |k: usize| looks[k].times(sign(looks[k].value())),
+        );
         Self {
-            center: axpy(reach, outward, origin),
+            center,
             axes: along,
-            half: [size(shown.axes[0]), size(shown.axes[1])],
+            half,
             outward,
-            depth: reach + reach,
+            depth: thick + thick,
+            reach: dot(center, to) + S::inner2(half, [aside(0), aside(1)]),
             across: [seen(0), seen(1)],
             height,
             cosine,

@@ -55,7 +55,10 @@ pub(super) fn lesser<S: Scalar>(a: S, b: S) -> S {
 /// The larger of two numbers.
 #[inline(always)]
 pub(super) fn greater<S: Scalar>(a: S, b: S) -> S {
-    -lesser(-a, -b)
+    let (x, y) = (a.value(), b.value());
+    a.by(part(x - y));
+    b.by(part(y - x));
+    a.result(x.max(y))
 }
 
 /// The number x limited to [−limit, limit].

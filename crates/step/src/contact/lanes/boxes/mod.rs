@@ -7,10 +7,10 @@ mod pair;
 
 use std::sync::LazyLock;
 
-use super::face::{Face, Over, Shown};
+use super::face::{Face, Over, Shown, least_gap};
 use super::formula::{Couple, Formula, Places, Spot};
 use super::scalar::{Scalar, V3, axpy, sub, times};
-use super::weight::{clamped, inner_step, inside, lesser, step};
+use super::weight::{clamped, greater, inner_step, inside, lesser, step};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 use fingertip_lanes::vector::dot;
 
@@ -20,7 +20,7 @@ use pair::Boxes;
 /// The number of contacts: four corners of each side, two far corners of each box, two crossings of each of four edges.
 pub(super) const POINTS: usize = 20;
 /// The most numbers that the tape of this formula has.
-pub(super) const NUMBERS: usize = 912;
+pub(super) const NUMBERS: usize = 932;
 
 /// The signs of both ends along an axis.
 const SIGNS: [f64; 2] = [-1.0, 1.0];
@@ -70,6 +70,7 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
         let width = lesser(width(boxes.half_a), width(boxes.half_b));
         let per_width = pair.constant(1.0) / width;
         let quarter = S::Lane::splat(0.25);
+        let least = least_gap(-(face_a.reach + face_b.reach), width);
 
         // The contact at a known point of one box's core.
         let spot = inlined(
@@ -103,7 +104,7 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
                 let weight = step(inside(at, other.half) * per_width);
                 let at = [clamped(at[0], other.half[0]), clamped(at[1], other.half[1])];
                 let gap = at[1].fused(over_v.gap, at[0].fused(over_u.gap, back.gap));
-                spots[4 * k + corner] = spot(!is_a, other.place(at), gap, weight);
+                spots[4 * k + corner] = spot(!is_a, other.place(at), greater(gap, least), weight);
             }
             let (edge, part) = face.far(shown);
             let over = other.point(edge);

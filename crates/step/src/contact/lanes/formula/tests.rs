@@ -407,10 +407,18 @@ fn width(body: &Body) -> f64 {
     }
 }
 
+/// The least gap between two bodies' cores that a point beside a side may have: what is between them along n, less a
+/// thousandth of l.
+fn least_gap(a: &Body, b: &Body, n: V3, l: f64) -> f64 {
+    let radius = |body: &Body| if matches!(body.shape, Shape::Box { .. }) { body.size[3] } else { body.size[0] };
+    radius(a) + radius(b) - b.support(add([0.0; 3], -1.0, n)) - a.support(n) - 1e-3 * l
+}
+
 fn plain_boxes(a: &Body, b: &Body, n: V3) -> Vec<Point> {
     let against = add([0.0; 3], -1.0, n);
     let (radius_a, radius_b, l) = (a.size[3], b.size[3], width(a).min(width(b)));
     let (side_a, side_b) = (Rectangle::shown(a, n), Rectangle::shown(b, against));
+    let least = least_gap(a, b, n, l);
     let mut all = Vec::new();
     // Corners of the first body, and whether it is A.
     let mut corners = |own: &Rectangle, other: &Rectangle, is_a: bool| {
@@ -421,7 +429,9 @@ fn plain_boxes(a: &Body, b: &Body, n: V3) -> Vec<Point> {
         for corner in own.corners() {
             let seen = other.over(corner, n);
             let place = other.nearest(seen);
-            take(own.over(place, n), place, step(other.inside(seen) / l));
+            let sense = if is_a { -1.0 } else { 1.0 };
+            let gap = sense * dot(n, add(own.over(place, n), -1.0, place));
+            take(add(place, sense * gap.max(least), n), place, step(other.inside(seen) / l));
         }
         for corner in own.far {
             let seen = other.over(corner, n);
@@ -443,6 +453,7 @@ fn plain_box_capsule(a: &Body, b: &Body, n: V3) -> Vec<Point> {
     let (radius_a, [radius_b, h, ..], l) = (a.size[3], b.size, width(a).min(width(b)));
     let (side, axis) = (Rectangle::shown(a, n), b.axis(2));
     let level = add(axis, -dot(axis, n), n);
+    let least = least_gap(a, b, n, l);
     let mut all = Vec::new();
     let mut take = |core_a: V3, core_b: V3, weight: f64| {
         all.push(Point::between((core_a, radius_a), (core_b, radius_b), n, weight));
@@ -453,7 +464,8 @@ fn plain_box_capsule(a: &Body, b: &Body, n: V3) -> Vec<Point> {
         let away = add(place, -1.0, seen);
         let away = add(away, -dot(away, n), n);
         let core_b = sum(&[(1.0, end), (1.0, away), (dot(axis, n) * dot(axis, away), n)]);
-        take(place, core_b, step(side.inside(seen) / l) / 2.0);
+        let gap = dot(n, add(core_b, -1.0, place)).max(least);
+        take(place, add(place, gap, n), step(side.inside(seen) / l) / 2.0);
     }
     for corner in side.corners() {
         let from = add(corner, -1.0, b.position());
@@ -462,7 +474,8 @@ fn plain_box_capsule(a: &Body, b: &Body, n: V3) -> Vec<Point> {
         let distance = norm(add(from, -s, level));
         let hump = (1.0 - (distance / l).powi(2)).max(0.0).powi(3);
         let core_b = add(b.position(), s, axis);
-        take(side.over(core_b, n), core_b, dot(level, level) * hump / 8.0);
+        let gap = dot(n, add(core_b, -1.0, side.over(core_b, n))).max(least);
+        take(add(core_b, -gap, n), core_b, dot(level, level) * hump / 8.0);
     }
     for edge in side.edges() {
         let (core_a, core_b, weight) = crossing(edge, (b.position(), axis, h), n, l);
@@ -596,8 +609,29 @@ fn normals_are_those_of_the_signed_distance() {
             let n = found.points()[0].normal;
             let phi = -pair.1.support(add([0.0; 3], -1.0, n)) - pair.0.support(n);
             assert!((phi - expected).abs() < 1e-9, "{name}: {phi} instead of {expected}\n{pair:?}");
+            let least = phi - 1.001e-3 * width(&pair.0).min(width(&pair.1));
+            assert!(found.points().iter().all(|point| point.phi > least), "{name}: {:?}\n{pair:?}", found.points());
         }
     }
+}
+
+/// Two boxes of a public report, 13.25 mm apart. A point beside both sides was 11.60 mm away, where their planes go on.
+#[test]
+fn no_point_is_nearer_than_the_bodies() {
+    let cuboid = |half_extents: V3| Shape::Box { half_extents, rounding: 0.0 };
+    let a = Body::new(
+        cuboid([0.12584465264054556, 0.11187677357762307, 0.12238088467920771]),
+        [-0.050327365501948995, -0.0707244548481866, 0.0545206279783893],
+        [0.8675340415908651, 0.2982416249141943, 0.2751426359685531, 0.2876337075550017],
+    );
+    let b = Body::new(
+        cuboid([0.05645897044235383, 0.03873335817687038, 0.19464845755422575]),
+        [-0.18737275060563874, -0.2640635787054504, 0.022696499127735817],
+        [-0.9691084504273738, -0.10953299756883213, -0.17252457080674896, 0.13808188230824323],
+    );
+    let points = values(&[(a, b)])[0].points();
+    let least = points.iter().map(|point| point.phi).fold(f64::INFINITY, f64::min);
+    assert!((least - 0.01325).abs() < 5e-5, "{least}");
 }
 
 #[test]
