@@ -688,7 +688,7 @@ class Quasidynamic:
 @final
 class Dynamic:
     """The second-order step of a model: semi-implicit Euler with inertia, joint friction and the barrier's contact. All
-    joints move by inertia; stiffness and ε have no effect.
+    joints move by inertia; stiffness and ε have no effect. Friction is by Coulomb's law, whatever the scene says.
 
     `beta`, from 0 to 1, is the share of an overlap that a step may take back; `stiction_speed`, rad/s or m/s, the speed
     below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is

@@ -12,9 +12,9 @@ use support::states::Random;
 
 fn dynamic(name: &str, friction: Friction, bound: Bound) -> Dynamic {
     let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
-    (scene.params.friction, scene.params.joint_limits) = (friction, true);
+    scene.params.joint_limits = true;
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
-    Dynamic::new(&model, &model.parameters, DynamicParams { bound, ..DynamicParams::default() }).unwrap()
+    Dynamic::new(&model, &model.parameters, DynamicParams { bound, friction, ..DynamicParams::default() }).unwrap()
 }
 
 fn configurations(step: &Dynamic, seed: u64) -> Vec<Vec<f64>> {

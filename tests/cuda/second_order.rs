@@ -43,7 +43,8 @@ impl Moving {
             variables.push((name, variable));
             Ok(tensor)
         })?;
-        Ok((Dynamic::new(model, &parameters, DynamicParams::default())?, variables))
+        let params = DynamicParams { friction: model.params.friction, ..DynamicParams::default() };
+        Ok((Dynamic::new(model, &parameters, params)?, variables))
     }
 }
 

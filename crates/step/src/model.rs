@@ -9,7 +9,7 @@ use crate::contact::{BodyShape, Overlap, PairTable, beyond_reach};
 use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
 use crate::tensor::numbers;
-use fingertip_scene::{Collision, ObjectBody, Params, Rest, Scene, Taxels, unknown};
+use fingertip_scene::{Collision, Friction, ObjectBody, Params, Rest, Scene, Taxels, unknown};
 use fingertip_shapes::Error;
 
 /// A scene compiled for one number type and one device. Cheap to clone.
@@ -17,7 +17,7 @@ use fingertip_shapes::Error;
 pub struct Model(Arc<Compiled>);
 
 /// The data of a [`Model`], which its copies share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Compiled {
     /// The scene's parameters of the step.
@@ -56,6 +56,16 @@ impl std::ops::Deref for Model {
 }
 
 impl Model {
+    /// This model with another law of friction.
+    pub(crate) fn with_friction(&self, friction: Friction) -> Self {
+        if self.params.friction == friction {
+            return self.clone();
+        }
+        let mut compiled = (*self.0).clone();
+        compiled.params.friction = friction;
+        Self(Arc::new(compiled))
+    }
+
     /// Compiles a scene.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ fn part<'a>(parts: &[Row], row: &'a [f64], name: &str) -> &'a [f64] {
 /// Compares the step, the step from other forces and the adjoint of a batch.
 pub fn compare(name: &str, batch: &Batch, bound: Bound, random: &mut Random) {
     let model = &batch.model;
-    let params = DynamicParams { bound, ..DynamicParams::default() };
+    let params = DynamicParams { bound, friction: model.params.friction, ..DynamicParams::default() };
     let step = Dynamic::new(model, &batch.parameters, params).unwrap().on(InstructionSet::Fma).unwrap();
     let mut draw = |size: f64| -> Vec<Vec<f64>> {
         (0..WORLDS).map(|_| (0..model.nv()).map(|_| random.between(-size, size)).collect()).collect()

@@ -89,13 +89,18 @@ fn apart(found: &[f64], expected: &[f64], size: f64) -> f64 {
 /// Largest differences of values and gradients in worlds that are solved, those of gradients relative to the world's
 /// largest number of an operand's gradient, or a part of the largest of all its gradients.
 fn compare(name: &str, model: &Model, params: DynamicParams, random: &mut Random) -> Vec<[f64; 2]> {
+    let params = DynamicParams { friction: model.params.friction, ..params };
     let batch = Batch::new(model, 0.02, random);
     let Batch { q, v, tau, parameters, tracked } = &batch;
     let found = Dynamic::new(model, parameters, params).unwrap().step(q, v, tau).unwrap();
     let expected = TensorProgram::new(model, parameters, params).unwrap().step(q, v, tau).unwrap();
     let statuses = |step: &DynamicStep| step.reports.iter().map(|r| r.status).collect::<Vec<_>>();
-    assert_eq!(statuses(&found), statuses(&expected), "{name}");
-    let solved: Vec<usize> = (0..WORLDS).filter(|&w| found.reports[w].status == Status::Solved).collect();
+    // One that has no solution by Coulomb's law ends in one way or another by rounding.
+    let solved = |step: &DynamicStep| -> Vec<usize> {
+        (0..WORLDS).filter(|&w| step.reports[w].status == Status::Solved).collect()
+    };
+    assert_eq!(solved(&found), solved(&expected), "{name}: {:?} {:?}", statuses(&found), statuses(&expected));
+    let solved = solved(&found);
     assert!(solved.len() > WORLDS / 2, "{name}: {:?}", statuses(&found));
     let mut worst = vec![[0.0_f64; 2]; WORLDS];
     for ((what, a), (_, b)) in results(&found).iter().zip(results(&expected)) {

@@ -2,6 +2,7 @@
 
 use candle_core::Result;
 use fingertip::Model;
+use fingertip::description::Friction;
 use fingertip::solve::{Frictionless, Method, Status};
 use fingertip::step::{ContactModel, Dynamic, DynamicParams, DynamicStep};
 
@@ -51,7 +52,7 @@ fn unsettled(problem: &Frictionless, contacts: &[usize], smooth: &DynamicStep, h
 /// Errors of v₊ for each κ, and how unsettled the contacts are.
 fn errors(model: &Model, situation: &Situation, state: usize) -> Result<Vec<(f64, f64)>> {
     let (q, v) = &situation.states[state];
-    let params = DynamicParams::default();
+    let params = DynamicParams { friction: Friction::Relaxed, ..DynamicParams::default() };
     let rigid = DynamicParams { contact: ContactModel::Rigid(Method::Lemke), ..params };
     let contact =
         Dynamic::new(model, &model.parameters, rigid)?.rigid_contact(q, v, &situation.tau)?.remove(0).unwrap();

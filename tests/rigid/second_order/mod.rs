@@ -2,6 +2,7 @@
 
 mod coulomb;
 mod gradients;
+mod impact;
 mod lanes;
 mod limit;
 mod program;

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use fingertip_scene::{Friction, Scene};
+use fingertip_scene::Scene;
 use fingertip_step::kinematics::Tree;
 use fingertip_step::model::Model;
 use fingertip_step::overrides::Overrides;
@@ -80,7 +80,6 @@ impl SecondOrder {
         // Friction creeps by so much in each step: in finer steps contact is harder.
         let h = scene.params.h / finer as f64;
         scene.params = scene.params.with_step(h);
-        scene.params.friction = Friction::Coulomb;
         let undamped = Model::new(&scene, DType::F64, &Device::Cpu)?;
         let parameters = overrides.parameters(&undamped, &undamped.parameters)?;
         let drives = Drive::all(&undamped.tree, parameters.stiffness.flatten_all()?.to_vec1()?);

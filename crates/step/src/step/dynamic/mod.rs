@@ -110,6 +110,7 @@ impl Dynamic {
     /// contact on a GPU, if a pair of shapes has no formula (the message names the pair), or the GPU cannot be used.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
+        let model = &model.with_friction(params.friction);
         let tree = &model.tree;
         let entries = coupled(tree);
         let mut all = Entries::of(entries.clone());
@@ -153,7 +154,7 @@ impl Dynamic {
         })
     }
 
-    /// The model.
+    /// The model, with this step's law of friction.
     pub fn model(&self) -> &Model {
         &self.model
     }

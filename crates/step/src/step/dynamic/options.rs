@@ -4,11 +4,12 @@ use candle_core::{Result, bail};
 
 use crate::solve::Method;
 use crate::step::bound::Bound;
+use fingertip_scene::Friction;
 
 /// The contact model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContactModel {
-    /// Smoothed by the barrier with parameter κ, with Coulomb friction. Differentiable.
+    /// Smoothed by the barrier with parameter κ, with friction. Differentiable.
     Barrier,
     /// Hard and frictionless; μ and κ have no effect. It has no gradients, and models on the CPU only.
     Rigid(Method),
@@ -19,6 +20,10 @@ pub enum ContactModel {
 pub struct DynamicParams {
     /// The contact model.
     pub contact: ContactModel,
+    /// The law of friction under [`ContactModel::Barrier`], in place of the scene's, which is that of the quasi-dynamic
+    /// step. By the relaxed law every step has one answer; but a slip lifts by μ times itself, at a velocity that
+    /// stays: what slides at v takes off at μ v.
+    pub friction: Friction,
     /// The bound on how fast contact gaps may close. Joint limits always use [`Bound::Gap`], with the same β, or β = 0
     /// if this bound has none.
     pub bound: Bound,
@@ -30,7 +35,12 @@ pub struct DynamicParams {
 
 impl Default for DynamicParams {
     fn default() -> Self {
-        Self { contact: ContactModel::Barrier, bound: Bound::Gap { beta: 0.2 }, stiction_speed: 1e-3 }
+        Self {
+            contact: ContactModel::Barrier,
+            friction: Friction::Coulomb,
+            bound: Bound::Gap { beta: 0.2 },
+            stiction_speed: 1e-3,
+        }
     }
 }
 
