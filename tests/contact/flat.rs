@@ -102,8 +102,8 @@ fn all_shapes_rest_alike() {
     }
 }
 
-/// What does not turn creeps down a slope, by the relaxed law in each step by 2 S r/((1 − r²) μ κ f), r the share of the
-/// friction cone that it uses and f the force across the slope.
+/// What does not turn creeps down a slope, by the relaxed law in each step by 2 S r/((1 − r²) μ κ f), r the share of
+/// the friction cone that it uses and f the force across the slope.
 #[test]
 fn all_shapes_creep_alike() {
     let (params, tilt) = (Params::default(), 0.2_f64);

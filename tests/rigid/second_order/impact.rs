@@ -1,5 +1,5 @@
-//! Gradients through an impact: a single trajectory's depend on where in its step the impact is; the mean over phases of
-//! the steps is right.
+//! Gradients through an impact: a single trajectory's depend on where in its step the impact is; the mean over phases
+//! of the steps is right.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
@@ -50,8 +50,8 @@ fn mean(model: &Model, phases: usize) -> Result<(f64, [f64; 3])> {
 
 #[test]
 fn the_mean_over_phases_has_the_gradient_of_the_motion() -> Result<()> {
-    // They do not bounce: from the impact on both go at half of a's speed. The barrier makes them bounce a little, by the
-    // energy that it stores, about 1/κ: the spread of these numbers.
+    // They do not bounce: from the impact on both go at half of a's speed. The barrier makes them bounce a little, by
+    // the energy that it stores, about 1/κ: the spread of these numbers.
     let gap = 0.005;
     let (way, by) = (0.045 + (SPEED * TIME - gap) / 2.0, [0.5, 0.5, TIME / 2.0]);
     for (h, kappa, spread) in [(1e-3, 1e8, 0.01), (1e-3, 1e6, 0.1), (1e-4, 1e6, 0.1)] {
