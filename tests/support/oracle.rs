@@ -40,7 +40,8 @@ pub struct Contact {
     /// The lengths that its columns are the differences of, those from the world's origin to points and axes, per
     /// degree of freedom: what they round by.
     pub levers: DVector<f64>,
-    /// Its part of the barrier: half where a contact resists sliding and turning, which are two in the problem.
+    /// Its part of the barrier: its weight, and half of that where it resists sliding and turning, which are two in the
+    /// problem.
     pub part: f64,
     /// Of one that resists turning: the contact that slides in its place, and the tangent along which turns about the
     /// normal count, rad.
@@ -407,6 +408,7 @@ impl Problem {
                 let jacobian = jacobians(model, &poses, b, &point_b).0 - jacobians(model, &poses, a, &point_a).0;
                 let levers = levers(model, &poses, b, &point_b) + levers(model, &poses, a, &point_a);
                 let (part, mu) = if turning.contains(&pair) { (0.5, mu[pair] * sharing) } else { (1.0, mu[pair]) };
+                let part = part * w.weight;
                 Contact { normal: at(0), point_a, point_b, phi: w.phi, mu, jacobian, levers, part, turns: None }
             })
             .collect();

@@ -17,7 +17,7 @@ use fingertip::solve::{Report, Status};
 use fingertip::step::{Form, Quasidynamic, Step};
 use nalgebra::Vector3;
 
-use support::oracle::{Contact, Problem};
+use support::oracle::Problem;
 use support::random_scenes;
 use support::states::{self, Batch, Random, Ranges, tensor};
 use support::{clarabel, rows};
@@ -181,7 +181,6 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     let (delta, force, limit, phi) =
         (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
     let (torque, warm) = (rows(&step.torque), rows(&step.warm));
-    let parts = step.contacts.weight.as_ref().map(rows);
     let friction = batch.model.params.friction;
     if !is_finite(step) {
         tally.wrong.push(format!("{place}: not finite: {:?}", step.reports));
@@ -208,12 +207,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         if let Some(why) = beyond(problem, &report, &force[w], &torque[w]).filter(|_| friction == Friction::Coulomb) {
             tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}, κ {:e}", problem.kappa));
         }
-        let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
-        let of = |(i, contact): (usize, &Contact)| {
-            let of = contact.turns.map_or(i, |(of, _)| of);
-            contact.part * part(of) * states::window(&batch.model, of, contact.phi)
-        };
-        let weight: Vec<f64> = problem.contacts.iter().enumerate().map(of).collect();
+        let weight: Vec<f64> = problem.contacts.iter().map(|contact| contact.part).collect();
         let force = match problem.forces(&force[w], &torque[w], &warm[w]) {
             Ok(force) => force,
             Err(why) => {
