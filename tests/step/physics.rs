@@ -97,9 +97,9 @@ fn weight_on_several_contacts() {
         .sum();
     assert!(torque.norm() < 1e-6, "torque {torque:?}");
     assert!((q[3].abs() - 1.0).abs() < 1e-12, "tilted: {q:?}");
-    // Four corners with λ = m g/4 each hover at 2/(κ λ), less what the upper corners take.
+    // Four corners of weight 1/4 with λ = m g/4 each hover at 2/(4 κ λ), less what the upper corners take.
     let height = q[2] - 0.02;
-    assert!((height / (8.0 / (1e5 * 0.8 * 9.81)) - 1.0).abs() < 0.01, "hovers at {height:e}");
+    assert!((height / (2.0 / (1e5 * 0.8 * 9.81)) - 1.0).abs() < 0.01, "hovers at {height:e}");
 }
 
 /// As κ → ∞ a tangential displacement ‖ν_t‖ in the step opens a gap μ‖ν_t‖, and the force is on the cone against it.

@@ -579,7 +579,7 @@ fn floating_bases_and_hovering_cubes() {
     );
     assert!(text.contains("arm/lower"), "its links have masses that count:\n{text}");
     let warned = |args: &[&str]| String::from_utf8(fingertip(args, "").stderr).unwrap();
-    assert!(warned(&["inspect", path]).starts_with("warning: cube: at rest it hovers by up to 1.02e-2 m"));
+    assert!(warned(&["inspect", path]).starts_with("warning: cube: at rest it hovers by up to 2.55e-3 m"));
     for raised in [r#"{"params": {"kappa": 1e6}}"#, r#"{"params": {"hover": 1e-4}}"#] {
         assert_eq!(warned(&["inspect", path, "--with", raised]), "");
     }
