@@ -104,7 +104,7 @@
 #[doc(inline)]
 pub use fingertip_codegen as codegen;
 #[doc(inline)]
-pub use fingertip_plan::{fit, grasp, mpc};
+pub use fingertip_plan::{fit, follow, grasp, mpc};
 #[doc(inline)]
 pub use fingertip_scene::{self as description, scenes};
 #[doc(inline)]
