@@ -25,7 +25,7 @@ const NEAR: f64 = 5e-3;
 /// A palm is so many times as long as its fingers.
 const PALM: f64 = 1.1;
 /// Up to which distance human fingertips are closed, and from where on they are open, m.
-const CLOSED: [f64; 2] = [0.015, 0.05];
+const CLOSED: [f64; 2] = [0.02, 0.05];
 /// Weight of closed fingertips beside the fingers' own.
 const PINCH: f64 = 10.0;
 
@@ -36,6 +36,8 @@ pub struct Finger {
     pub name: &'static str,
     /// Where it begins: its first joint, as a point of the link that carries it.
     pub knuckle: Place,
+    /// Its joints beyond the knuckle, as the origins of the links that they move.
+    pub joints: Vec<Place>,
     /// Its tip: a site or a link with "tip" in its name, or else the centre of the last link's sphere, or the far end of
     /// its shapes.
     pub tip: Place,
@@ -261,7 +263,11 @@ fn finger(model: &Model, name: &'static str, chain: &Chain) -> Result<Finger> {
         tree.bodies[shape.body].name == tip.body && (Vector3::from(shape.xyz) - Vector3::from(tip.point)).norm() < 1e-4
     };
     let radius = spheres().find(|(shape, _)| of_tip(shape)).map_or(0.0, |(_, radius)| radius);
-    Ok(Finger { name, knuckle, tip, radius })
+    let frames: Vec<FrameSpec> = chain.bodies.iter().map(|&body| FrameSpec::of_body(body)).collect();
+    let origins = Points::new(tree, &frames).positions(&tree.home())?;
+    let beyond = |k: &usize| (Vector3::from(origins[*k]) - Vector3::from(origins[0])).norm() > NEAR;
+    let joints = (1..chain.bodies.len()).filter(beyond).map(|k| place(chain.bodies[k], [0.0; 3])).collect();
+    Ok(Finger { name, knuckle, joints, tip, radius })
 }
 
 fn turn(rows: &[[f64; 3]; 3]) -> nalgebra::UnitQuaternion<f64> {

@@ -1,5 +1,7 @@
 //! The TOML form of a map.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
 
 use fingertip_shapes::{Error, Result, check};
@@ -133,5 +135,46 @@ impl Map {
         }
         let palm = file.palm.map(|file| Palm { keypoints: file.keypoints, places: file.places.map(Place::from) });
         Ok(Self { keypoints, targets, palm, mirror: file.mirror, hold: file.hold })
+    }
+
+    /// The map as a TOML file.
+    pub fn to_toml(&self) -> String {
+        let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let list = |all: &[String]| all.iter().map(|own| text(own)).collect::<Vec<_>>().join(", ");
+        let place = |place: &Place| format!("{{ link = {}, at = {:?} }}", text(&place.body), place.point);
+        let scale = |scale: Scale| match scale {
+            Scale::Given(scale) => format!("{scale:?}"),
+            Scale::Auto => "\"auto\"".to_owned(),
+        };
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "keypoints = [{}]\nmirror = {}\nhold = [{}]", list(&self.keypoints), self.mirror, list(&self.hold));
+        if let Some(palm) = &self.palm {
+            let places: Vec<String> = palm.places.iter().map(|own| format!("    {},\n", place(own))).collect();
+            let _ = writeln!(out, "\n[palm]\nkeypoints = [{}]\nplaces = [\n{}]", list(&palm.keypoints), places.concat());
+        }
+        for target in &self.targets {
+            let Target { name, from, to, keypoints, weight, pinch, .. } = target;
+            let _ = match from {
+                Some(from) => writeln!(
+                    out,
+                    "\n[[vector]]\nname = {}\nfrom = {}\nto = {}\nkeypoints = [{}, {}]",
+                    text(name),
+                    place(from),
+                    place(to),
+                    text(keypoints.0.as_ref().unwrap_or(&keypoints.1)),
+                    text(&keypoints.1)
+                ),
+                None => {
+                    let (link, keypoint) = (text(&to.body), text(&keypoints.1));
+                    writeln!(out, "\n[[position]]\nlink = {link}\nat = {:?}\nkeypoint = {keypoint}", to.point)
+                }
+            };
+            let _ = writeln!(out, "scale = {}\nweight = {weight:?}", scale(target.scale));
+            if let Some(Pinch { near, far, touch }) = pinch {
+                let _ = writeln!(out, "pinch = {{ near = {near:?}, far = {far:?}, touch = {touch:?} }}");
+            }
+        }
+        out
     }
 }

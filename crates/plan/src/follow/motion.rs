@@ -172,9 +172,15 @@ impl Motion {
         let mut named: Vec<(String, Place)> = Vec::new();
         named.extend(palm.map(|palm| ("wrist".to_owned(), palm.places[0].clone())));
         for finger in &fingers {
-            let root = if finger.name == "thumb" { "thumb_cmc".to_owned() } else { format!("{}_mcp", finger.name) };
-            named.push((root, finger.knuckle.clone()));
-            named.push((format!("{}_tip", finger.name), finger.tip.clone()));
+            let parts = if finger.name == "thumb" { ["cmc", "mcp", "ip"] } else { ["mcp", "pip", "dip"] };
+            let part = |part: &str| format!("{}_{part}", finger.name);
+            named.push((part(parts[0]), finger.knuckle.clone()));
+            // The last two joints; where there are fewer, the tip stands for them.
+            let joints = finger.joints.iter().skip(finger.joints.len().saturating_sub(2));
+            let joints: Vec<&Place> = joints.chain([&finger.tip, &finger.tip]).take(2).collect();
+            named.push((part(parts[1]), joints[0].clone()));
+            named.push((part(parts[2]), joints[1].clone()));
+            named.push((part("tip"), finger.tip.clone()));
         }
         named.sort_by_key(|(name, _)| KEYPOINTS.iter().position(|own| own == name));
         let frames = named.iter().map(|(_, place)| place.frame(tree)).collect::<Result<Vec<_>>>()?;
