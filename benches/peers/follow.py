@@ -110,13 +110,13 @@ def write(path: Path, frames: np.ndarray) -> None:
             out.writerow([f"{k / RATE:.4f}", *(f"{x:.5f}" for x in frame.ravel())])
 
 
-# Knuckle and tip links of the shipped Allegro hand, and the human's keypoints for them.
-LINKS = {"thumb": ("thumb_link_0", "thumb_tip"), "index": ("index_link_0", "index_tip")}
-LINKS |= {"middle": ("middle_link_0", "middle_tip"), "ring": ("ring_link_0", "ring_tip")}
+# dex-retargeting's vectors: from the wrist, 95 mm behind the palm's frame, to the tips, as much longer as a straight finger is.
+LINKS = {finger: ("palm", f"{finger}_tip") for finger in ("thumb", "index", "middle", "ring")}
+SCALE, WRIST = 1.15, np.array([0.0, 0.0, -0.095])
 
 
 def vectors(frames: np.ndarray) -> np.ndarray:
-    """The fingers' vectors from knuckle to tip (n, 4, 3) in the Allegro hand's axes, 1.8 times the human's, palm taken out."""
+    """The vectors from the palm's frame to the tips (n, 4, 3) in the Allegro hand's axes, palm taken out."""
     found = []
     for frame in frames:
         wrist, index, last = frame[0], frame[5], frame[13]
@@ -128,7 +128,7 @@ def vectors(frames: np.ndarray) -> np.ndarray:
         human = np.array([forward, across, np.cross(forward, across)])  # rows
         # Fingers of the hand point along z, the index finger is on the side of y.
         hand = np.array([[0, 0, 1.0], [0, 1.0, 0], [-1.0, 0, 0]])
-        found.append([1.8 * hand.T @ human @ (frame[4 * f + 4] - frame[4 * f + 1]) for f in range(4)])
+        found.append([SCALE * hand.T @ human @ (frame[4 * f + 4] - wrist) + WRIST for f in range(4)])
     return np.array(found)
 
 

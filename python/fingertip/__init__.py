@@ -35,6 +35,8 @@ from ._fingertip import (
     DynamicStep,
     Error,
     Fit,
+    Followed,
+    Follower,
     Gradient,
     Hold,
     Linearization,
@@ -51,6 +53,7 @@ from ._fingertip import (
     Unsolved,
     Wrenches,
     __version__,
+    follow,
     inverse_kinematics,
 )
 
@@ -77,6 +80,8 @@ __all__ = [
     "DynamicStep",
     "Error",
     "Fit",
+    "Followed",
+    "Follower",
     "Gradient",
     "Hold",
     "Linearization",
@@ -98,6 +103,7 @@ __all__ = [
     "collision",
     "dynamics",
     "fit",
+    "follow",
     "grasp",
     "inverse_kinematics",
     "mpc",

@@ -32,6 +32,8 @@ __all__ = [
     "Error",
     "Errors",
     "Fit",
+    "Followed",
+    "Follower",
     "Goal",
     "Gradient",
     "Grasp",
@@ -70,6 +72,7 @@ __all__ = [
     "_xla_handler",
     "close",
     "distance",
+    "follow",
     "inverse_kinematics",
     "trial",
 ]
@@ -1528,6 +1531,90 @@ def _fit(
     max_iterations: int,
 ) -> Fit:
     """What `fingertip.fit` calls: logs are names of files, or names with columns by name."""
+@final
+class Follower:
+    """..."""
+
+    def __new__(
+        cls,
+        model: Model,
+        map: str | os.PathLike[str] | None = None,
+        *,
+        scale: float | None = None,
+        smooth: float = 0.003,
+        cutoff: float | None = None,
+        margin: float | None = 0.001,
+        speed_limits: bool = True,
+    ) -> Follower: ...
+    def step(self, keypoints: ArrayLike, dt: float) -> _Array:
+        """..."""
+    def reset(self, q: ArrayLike | None = None) -> None:
+        """..."""
+    @property
+    def q(self) -> _Array:
+        """..."""
+    @property
+    def targets(self) -> list[str]:
+        """..."""
+    @property
+    def errors(self) -> _Array:
+        """..."""
+    @property
+    def gap(self) -> float | None:
+        """..."""
+    @property
+    def iterations(self) -> int:
+        """..."""
+
+@final
+class Followed:
+    """..."""
+
+    @property
+    def time(self) -> _Array:
+        """..."""
+    @property
+    def q(self) -> _Array:
+        """..."""
+    @property
+    def u(self) -> _Array:
+        """..."""
+    @property
+    def errors(self) -> _Array:
+        """..."""
+    @property
+    def keypoints(self) -> _Array:
+        """..."""
+    @property
+    def scales(self) -> _Array:
+        """..."""
+    @property
+    def seconds(self) -> _Array:
+        """..."""
+    @property
+    def targets(self) -> list[str]:
+        """..."""
+    @property
+    def least_gap(self) -> float | None:
+        """..."""
+    @property
+    def at_limits(self) -> dict[str, int]:
+        """..."""
+
+def follow(
+    model: Model,
+    motion: str | os.PathLike[str] | ArrayLike,
+    map: str | os.PathLike[str] | None = None,
+    *,
+    of: Model | None = None,
+    scale: float | None = None,
+    rate: float = 30.0,
+    smooth: float = 0.003,
+    cutoff: float | None = None,
+    margin: float | None = 0.001,
+    speed_limits: bool = True,
+) -> Followed:
+    """..."""
 def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _thing(text: str, place: str) -> str:

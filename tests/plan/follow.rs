@@ -127,7 +127,7 @@ fn what_a_hand_made_it_finds_again() {
 fn a_tendon_is_one_command() {
     let articulation = fingertip::description::Articulation::from_urdf_str(&MIMIC.replace(
         r#"<mimic joint="second" multiplier="0.7" offset="0.1"/>"#, "").replace(r#"<mimic joint="first" multiplier="0.02"/>"#, ""), "tendon").unwrap();
-    let robot = Robot::new("hand", articulation).with_tendon("second", [("third", 0.5)]);
+    let robot = Robot::new("hand", articulation).with_tendon("second", [("third", 0.5)]).with_passive("third");
     let model = compiled(&Scene::new().robot(robot));
     let tip = [Place::new("hand/tip", [0.0; 3])];
     let mut follower = Follower::new(&model, &positions(&tip), &EXACT).unwrap();
@@ -180,7 +180,16 @@ fn own_parts_stay_apart() {
         let mut follower = Follower::new(&model, &positions(&tips), &options).unwrap();
         let mut gap = f64::INFINITY;
         for k in 0..60 {
-            let p = [0.09 + 0.02 * (0.1 * f64::from(k)).sin(), 0.022, 0.08];
+            // Bent fingers, and the middle between their tips.
+            let mut q = model.tree.home();
+            for finger in ["index", "middle"] {
+                for joint in 0..4 {
+                    let bent = if joint == 0 { 0.0 } else { 0.6 + 0.2 * (0.1 * f64::from(k)).sin() };
+                    q[model.joint(&format!("hand/{finger}_{joint}")).unwrap().q] = bent;
+                }
+            }
+            let ends = at(&model, &tips, &q);
+            let p = std::array::from_fn(|i| (ends[0][i] + ends[1][i]) / 2.0);
             follower.step(&[p, p], 0.02).unwrap();
             gap = gap.min(own_gap(&model, follower.q()));
             if let Some(own) = follower.gap() {
@@ -201,7 +210,7 @@ fn human_on(scene: &str) -> (fingertip::follow::Followed, Model) {
 
 #[test]
 fn shipped_hands_follow_a_human() {
-    for (scene, n_fingers, most) in [("allegro_plate", 4, 0.02), ("leap_cube", 4, 0.03), ("hand_ball", 5, 0.02)] {
+    for (scene, n_fingers, most) in [("allegro_plate", 4, 0.02), ("leap_cube", 4, 0.01), ("hand_ball", 5, 0.01)] {
         let (found, model) = human_on(scene);
         assert_eq!(fingers(&model).unwrap().len(), n_fingers);
         assert_eq!(found.targets.len(), 2 * n_fingers - 1);
@@ -268,7 +277,7 @@ fn hands_follow_hands() {
     for k in 0..3 {
         // The fingers' scale is 1, and they are where they were but for the smoothing.
         let finger = found.targets[1 + k].clone();
-        assert!((found.scales[1 + k] - 1.0).abs() < 1e-3 && found.error(1 + k).0 < 2e-3, "{finger}: {:?}", found.error(1 + k));
+        assert!((found.scales[1 + k] - 1.0).abs() < 0.02 && found.error(1 + k).0 < 2e-3, "{finger}: {:?}", found.error(1 + k));
     }
     let other = hand("leap_cube");
     let found = follow(&other, &motion, &Map::of_hand(&other).unwrap(), &Options::default()).unwrap();
@@ -440,5 +449,6 @@ fn motions_and_maps_that_cannot_be_read() {
     assert!(map(&format!("order = \"mano\"\nkeypoints = [\"wrist\"]\n{target}")).contains("expected this or keypoints"));
     assert!(map(&format!("keypoints = [\"wrist\", \"wrist\"]\n{target}")).contains("wrist"));
     assert!(map(&format!("{target}scale = \"big\"")).contains("expected a number or \"auto\", got \"big\""));
+    println!("{}", map(&format!("{target}wight = 1.0")));
     assert!(map(&format!("{target}wight = 1.0")).contains("wight"));
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fingertip::description::Scene;
-use fingertip::follow::{Follower, Followed, Map, Motion, Options, Scale, follow};
+use fingertip::follow::{Followed, Map, Motion, Options, Scale, follow};
 use fingertip::show::{self, Recording, RecordingWriter, Source, States};
 use fingertip::step::Quasidynamic;
 use fingertip::{Error, Overrides};
@@ -14,6 +14,9 @@ use super::message::warn;
 use super::scene::compile;
 use super::table::{short, table};
 use super::{Exit, Outcome, names};
+
+/// Joints at a limit that are named, at most.
+const NAMED: usize = 6;
 
 /// A hand follows the keypoints of a human's hand, or another hand: inverse kinematics within the joints' limits, with
 /// its own parts apart and smooth in time.
@@ -78,30 +81,24 @@ pub fn run(args: &Args) -> Outcome {
     let (source, step) = hand(&args.hand)?;
     let model = step.model();
     let mut map = match &args.map {
-        Some(path) => Map::from_toml(&path.display().to_string(), &text(path)?)?,
+        Some(path) => Map::read(path)?,
         None => Map::of_hand(model)?,
     };
     let options = Options { smooth: args.smooth, cutoff: args.cutoff, margin: margin(&args.margin)?, ..Options::default() };
     if let Some(scale) = &args.scale {
-        let scale = given_scale(scale)?;
-        map.targets.iter_mut().filter(|target| target.pinch.is_none()).for_each(|target| target.scale = scale);
+        map = map.with_scale(given_scale(scale)?);
     }
     if args.print_map {
         print!("{}", map.to_toml());
         return Ok(Exit::Success);
     }
-    if !(args.rate.is_finite() && args.rate > 0.0) {
-        return Err(format!("--rate: expected a positive frequency in Hz, got {}", args.rate).into());
-    }
-    let name = args.motion.display().to_string();
     let motion = match &args.of {
         Some(of) => {
             let (_, other) = hand(of)?;
             Motion::of_hand(other.model(), &show::read_log(other.model(), &args.motion)?)?
         }
-        None => Motion::from_text(&name, &text(&args.motion)?, &map.keypoints, args.rate)?,
+        None => Motion::read(&args.motion, &map.keypoints, args.rate)?,
     };
-    Follower::new(model, &Map { keypoints: motion.keypoints.clone(), ..map.clone() }, &options)?;
     let found = follow(model, &motion, &map, &options)?;
     if args.json { json(&found) } else { print(&found, options.margin) }
     if let Some(path) = &args.output {
@@ -130,12 +127,6 @@ fn hand(path: &Path) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error
     };
     let step = compile(&source.scene, &Overrides::from_json("{}")?)?;
     Ok((source, step))
-}
-
-fn text(path: &Path) -> fingertip::Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
-    let utf8 = |error: std::string::FromUtf8Error| format!("expected text in UTF-8: {}", error.utf8_error());
-    String::from_utf8(bytes).map_err(|error| Error::invalid(path.display().to_string(), utf8(error)))
 }
 
 fn margin(text: &str) -> Result<Option<f64>, String> {
@@ -173,14 +164,12 @@ fn print(found: &Followed, margin: Option<f64>) {
         rows.add_row([name.clone(), short(found.scales[k]), mean, most, n.to_string()]);
     }
     println!("{rows}");
-    let held: Vec<String> = found
-        .at_limits
-        .iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(name, n)| format!("{name} ({n})"))
-        .collect();
+    let mut held: Vec<&(String, usize)> = found.at_limits.iter().filter(|(_, n)| *n > 0).collect();
+    held.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     if !held.is_empty() {
-        println!("at a limit, in so many frames: {}", held.join(", "));
+        let first: Vec<String> = held.iter().take(NAMED).map(|(name, n)| format!("{name} ({n})")).collect();
+        let more = if held.len() > NAMED { format!(" and {} others", held.len() - NAMED) } else { String::new() };
+        println!("at a limit, in so many frames: {}{more}", first.join(", "));
     }
     println!("{}", gaps(found, margin));
     let [mean, median, most] = micros(&found.seconds);

@@ -11,10 +11,31 @@ use fingertip_step::model::Model;
 #[derive(Debug)]
 pub(super) struct Apart {
     shapes: Vec<Placed>,
-    /// Pairs of places in `shapes`.
-    pairs: Vec<[usize; 2]>,
+    pairs: Vec<Pair>,
     /// The frame of the first shape.
     first: usize,
+}
+
+/// Two shapes, by their places, and when they were last looked at: how far apart they were, m, and where.
+#[derive(Debug)]
+struct Pair {
+    shapes: [usize; 2],
+    seen: Option<(f64, [At; 2])>,
+}
+
+/// Where a shape is: the middle of its ball, and its axes.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    centre: Vector3<f64>,
+    axes: Matrix3<f64>,
+}
+
+impl At {
+    /// A bound of how far any point of a shape within `radius` of its middle has moved since it was at `before`, m: the
+    /// spectral norm of a matrix is at most Frobenius's.
+    fn moved(&self, before: &Self, radius: f64) -> f64 {
+        (self.centre - before.centre).norm() + radius * (self.axes - before.axes).norm()
+    }
 }
 
 /// A shape, and a ball around it.
@@ -46,12 +67,13 @@ impl Apart {
         };
         let (mut used, mut pairs) = (Vec::new(), Vec::new());
         for pair in model.pairs.pairs.iter().filter(|pair| is_commanded(pair.a) && is_commanded(pair.b)) {
-            pairs.push([pair.a, pair.b].map(|shape| {
+            let shapes = [pair.a, pair.b].map(|shape| {
                 used.iter().position(|&other| other == shape).unwrap_or_else(|| {
                     used.push(shape);
                     used.len() - 1
                 })
-            }));
+            });
+            pairs.push(Pair { shapes, seen: None });
         }
         let placed = |&shape: &usize| {
             let own = &model.shapes[shape];
@@ -74,25 +96,35 @@ impl Apart {
         self.pairs.len()
     }
 
-    /// The pairs that are nearer than `reach`, m.
-    pub(super) fn near(&self, placed: &PlacedPoints, reach: f64) -> Vec<Near> {
-        let mut poses: Vec<Option<Isometry3<f64>>> = vec![None; self.shapes.len()];
-        let centre = |(k, shape): (usize, &Placed)| {
-            let [x, y, z] = placed.axes(self.first + k).map(Vector3::from);
-            let c = &shape.centre;
-            Vector3::from(placed.position(self.first + k)) + x * c.x + y * c.y + z * c.z
+    /// The pairs that are nearer than `reach`, m. One that was far when it was last looked at, and has moved less since,
+    /// is passed over.
+    pub(super) fn near(&mut self, placed: &PlacedPoints, reach: f64) -> Vec<Near> {
+        let Self { shapes, pairs, first } = self;
+        let at = |(k, shape): (usize, &Placed)| {
+            let axes = Matrix3::from_columns(&placed.axes(*first + k).map(Vector3::from));
+            At { centre: Vector3::from(placed.position(*first + k)) + axes * shape.centre, axes }
         };
-        let centres: Vec<Vector3<f64>> = self.shapes.iter().enumerate().map(centre).collect();
+        let at: Vec<At> = shapes.iter().enumerate().map(at).collect();
+        let mut poses: Vec<Option<Isometry3<f64>>> = vec![None; shapes.len()];
         let mut near = Vec::new();
-        for &[a, b] in &self.pairs {
-            let far = self.shapes[a].radius + self.shapes[b].radius + reach;
-            if (centres[a] - centres[b]).norm_squared() > far * far {
+        for Pair { shapes: [a, b], seen } in pairs {
+            let (a, b) = (*a, *b);
+            let [of_a, of_b] = [&shapes[a], &shapes[b]];
+            let far = of_a.radius + of_b.radius + reach;
+            if (at[a].centre - at[b].centre).norm_squared() > far * far {
                 continue;
             }
-            let [pose_a, pose_b] = [a, b].map(|k| *poses[k].get_or_insert_with(|| pose(placed, self.first + k)));
-            let found = self.shapes[a].collider.distance(&pose_a, &self.shapes[b].collider, &pose_b);
-            if let Some(distance) = found.filter(|distance| distance.phi < reach) {
-                near.push(Near { distance, frames: [self.first + a, self.first + b] });
+            if let Some((phi, [before_a, before_b])) = seen.as_ref().filter(|_| far.is_finite()) {
+                let moved = at[a].moved(before_a, of_a.radius) + at[b].moved(before_b, of_b.radius);
+                if phi - moved > reach {
+                    continue;
+                }
+            }
+            let [pose_a, pose_b] = [a, b].map(|k| *poses[k].get_or_insert_with(|| pose(placed, *first + k)));
+            let Some(distance) = of_a.collider.distance(&pose_a, &of_b.collider, &pose_b) else { continue };
+            *seen = Some((distance.phi, [at[a], at[b]]));
+            if distance.phi < reach {
+                near.push(Near { distance, frames: [*first + a, *first + b] });
             }
         }
         near

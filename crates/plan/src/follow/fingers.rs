@@ -85,25 +85,26 @@ pub fn fingers(model: &Model) -> Result<Vec<Finger>> {
 }
 
 impl Map {
-    /// What a hand follows if nothing else is said: the vectors from knuckle to tip of its fingers, as much longer as the
-    /// fingers are, and the thumb's tip draws together with another where those of the human do. The palm's motion is
-    /// taken out. What carries the fingers stays at home.
+    /// What a hand follows if nothing else is said: the vectors from knuckle to tip of its fingers and from the first
+    /// finger's knuckle to the thumb's tip, as much longer as the hand reaches there, and the thumb's tip draws together
+    /// with another where those of the human do. The palm's motion is taken out. What carries the fingers stays at home.
     ///
     /// # Errors
     /// If the links do not say which finger is which, or there are not two beside the thumb.
     pub fn of_hand(model: &Model) -> Result<Self> {
         let fingers = fingers(model)?;
         let others: Vec<&Finger> = fingers.iter().filter(|finger| finger.name != "thumb").collect();
-        let (Some(first), Some(last)) = (others.first(), others.get(1).and(others.last())) else {
+        let (Some(&first), Some(&last)) = (others.first(), others.get(1).and(others.last())) else {
             let message = "expected at least two fingers beside the thumb, to see how the palm lies; a map says what is followed";
             return Err(Error::invalid("fingers", message).into());
         };
         let mut targets = Vec::new();
         for finger in &fingers {
-            let root = if finger.name == "thumb" { "thumb_cmc".to_owned() } else { format!("{}_mcp", finger.name) };
-            let keypoints = [root, format!("{}_tip", finger.name)];
+            // The thumb is where it is beside the fingers: hands' thumbs begin anywhere.
+            let (from, of) = if finger.name == "thumb" { (first, first.name) } else { (finger, finger.name) };
+            let keypoints = [format!("{of}_mcp"), format!("{}_tip", finger.name)];
             let keypoints = [keypoints[0].as_str(), keypoints[1].as_str()];
-            let target = Target::vector(finger.knuckle.clone(), finger.tip.clone(), keypoints, Scale::Auto);
+            let target = Target::vector(from.knuckle.clone(), finger.tip.clone(), keypoints, Scale::Auto);
             targets.push(Target { name: finger.name.to_owned(), ..target });
         }
         if let Some(thumb) = fingers.iter().find(|finger| finger.name == "thumb") {

@@ -18,7 +18,10 @@ const DAMPING: [f64; 3] = [1e-6, 1e-12, 1e3];
 const EASED: f64 = 0.2;
 const RAISED: f64 = 10.0;
 /// A frame is done where a step gains less than this part of the objective.
-const GAIN: f64 = 1e-7;
+const GAIN: f64 = 1e-5;
+
+/// The error of a target is said where it has this part of its weight.
+const SEEN: f64 = 0.5;
 
 /// How a hand follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +50,7 @@ impl Default for Options {
             smooth: 3e-3,
             huber: 0.02,
             margin: Some(1e-3),
-            stiffness: 100.0,
+            stiffness: 1000.0,
             speed_limits: true,
             cutoff: None,
             max_iterations: 20,
@@ -239,7 +242,7 @@ impl Follower {
         &self.u
     }
 
-    /// How far each target was missed in the last frame, m.
+    /// How far each target was missed in the last frame, m; NaN where it has less than half its weight.
     pub fn errors(&self) -> &[f64] {
         &self.errors
     }
@@ -327,7 +330,7 @@ impl Follower {
 
     /// Minimises from the last x on, by the method of Levenberg and Marquardt in a box.
     fn solve(&mut self, goals: &[Goal], dt: f64) -> Result<()> {
-        let options = &self.options;
+        let options = self.options.clone();
         let weights = Weights {
             huber: options.huber,
             smooth: if self.is_begun { options.smooth * options.smooth } else { DAMPING[1] },
@@ -373,7 +376,9 @@ impl Follower {
         }
         self.damping = self.damping.min(DAMPING[0]);
         let Linear { errors, gap, .. } = at;
-        self.errors = errors.into_iter().zip(goals).map(|(e, goal)| if goal.weight > 0.0 { e } else { f64::NAN }).collect();
+        let is_seen = |goal: &Goal, aim: &Aim| goal.weight >= SEEN * aim.target.weight;
+        let errors = errors.into_iter().zip(goals).zip(&self.aims);
+        self.errors = errors.map(|((e, goal), aim)| if is_seen(goal, aim) { e } else { f64::NAN }).collect();
         self.gap = gap;
         self.update()
     }

@@ -38,12 +38,14 @@ impl Lead {
         let u = lead.u?;
         let others = lead.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
         let pulled: Vec<(&Coordinate, f64)> = std::iter::once((lead, 1.0)).chain(others).collect();
-        let sprung = pulled.iter().all(|(c, _)| c.spring.stiffness > 0.0);
+        // What has a command of its own moves by that.
+        let own: Vec<(&Coordinate, f64)> = pulled.iter().copied().filter(|(c, _)| c.u.is_none_or(|own| own == u)).collect();
+        let sprung = own.iter().all(|(c, _)| c.spring.stiffness > 0.0);
         let give = |c: &Coordinate, ratio: f64| if sprung { ratio / c.spring.stiffness } else { ratio };
-        let own = give(lead, 1.0);
+        let of_lead = give(lead, 1.0);
         let (mut range, mut moves) = ((f64::NEG_INFINITY, f64::INFINITY), Vec::new());
-        for &(c, ratio) in &pulled {
-            let slope = give(c, ratio) / own;
+        for &(c, ratio) in &own {
+            let slope = give(c, ratio) / of_lead;
             let base = c.home[0] - slope * lead.home[0];
             let limits = c.limits.map_or((f64::NEG_INFINITY, f64::INFINITY), |limits| (limits.lower, limits.upper));
             let ends = [limits.0, limits.1].map(|end| (end - base) / slope);

@@ -1,11 +1,13 @@
 //! The TOML form of a map.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde::Deserialize;
 
 use fingertip_shapes::{Error, Result, check};
 
+use super::motion::text;
 use super::target::{KEYPOINTS, MANO, Map, Palm, Pinch, Place, Scale, Target};
 
 #[derive(Deserialize)]
@@ -96,6 +98,21 @@ impl From<PlaceFile> for Place {
 }
 
 impl Map {
+    /// A map from a TOML file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or as [`Map::from_toml`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_toml(&path.as_ref().display().to_string(), &text(path.as_ref())?)
+    }
+
+    /// This map with another scale for all targets but those that draw together.
+    #[must_use]
+    pub fn with_scale(mut self, scale: Scale) -> Self {
+        self.targets.iter_mut().filter(|target| target.pinch.is_none()).for_each(|target| target.scale = scale);
+        self
+    }
+
     /// A map from the text of a TOML file named `name` in messages.
     ///
     /// # Errors
@@ -139,9 +156,9 @@ impl Map {
 
     /// The map as a TOML file.
     pub fn to_toml(&self) -> String {
-        let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
-        let list = |all: &[String]| all.iter().map(|own| text(own)).collect::<Vec<_>>().join(", ");
-        let place = |place: &Place| format!("{{ link = {}, at = {:?} }}", text(&place.body), place.point);
+        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let list = |all: &[String]| all.iter().map(|own| quoted(own)).collect::<Vec<_>>().join(", ");
+        let place = |place: &Place| format!("{{ link = {}, at = {:?} }}", quoted(&place.body), place.point);
         let scale = |scale: Scale| match scale {
             Scale::Given(scale) => format!("{scale:?}"),
             Scale::Auto => "\"auto\"".to_owned(),
@@ -159,14 +176,14 @@ impl Map {
                 Some(from) => writeln!(
                     out,
                     "\n[[vector]]\nname = {}\nfrom = {}\nto = {}\nkeypoints = [{}, {}]",
-                    text(name),
+                    quoted(name),
                     place(from),
                     place(to),
-                    text(keypoints.0.as_ref().unwrap_or(&keypoints.1)),
-                    text(&keypoints.1)
+                    quoted(keypoints.0.as_ref().unwrap_or(&keypoints.1)),
+                    quoted(&keypoints.1)
                 ),
                 None => {
-                    let (link, keypoint) = (text(&to.body), text(&keypoints.1));
+                    let (link, keypoint) = (quoted(&to.body), quoted(&keypoints.1));
                     writeln!(out, "\n[[position]]\nlink = {link}\nat = {:?}\nkeypoint = {keypoint}", to.point)
                 }
             };

@@ -1,5 +1,7 @@
 //! Motions of keypoints: from tables, JSON lines, and from another hand.
 
+use std::path::Path;
+
 use serde::Deserialize;
 
 use candle_core::Result as TensorResult;
@@ -64,9 +66,12 @@ impl Motion {
         Ok(Self { name: name.to_owned(), time, keypoints: keypoints.to_vec(), frames })
     }
 
-    /// Times of frames at this rate, Hz.
-    pub fn times(n: usize, rate: f64) -> Vec<f64> {
-        (0..n).map(|k| k as f64 / rate).collect()
+    /// A motion from a file: see [`Motion::from_text`].
+    ///
+    /// # Errors
+    /// If the file cannot be read, or as [`Motion::from_text`].
+    pub fn read(path: impl AsRef<Path>, keypoints: &[String], rate: f64) -> Result<Self> {
+        Self::from_text(&path.as_ref().display().to_string(), &text(path.as_ref())?, keypoints, rate)
     }
 
     /// A motion from text: a table (CSV) with a column for each of `NAME.x`, `NAME.y` and `NAME.z`, and one of `time` in
@@ -76,6 +81,9 @@ impl Motion {
     /// # Errors
     /// As [`Motion::new`], or what cannot be read; the message gives line and column.
     pub fn from_text(name: &str, text: &str, keypoints: &[String], rate: f64) -> Result<Self> {
+        if !(rate.is_finite() && rate > 0.0) {
+            return Err(Error::invalid("rate", format!("expected a positive frequency in Hz, got {rate}")));
+        }
         let text = text.trim_start_matches('\u{feff}');
         if text.trim_start().starts_with(['[', '{']) {
             return Self::from_json_lines(name, text, keypoints, rate);
@@ -206,4 +214,11 @@ impl Motion {
         let names: Vec<String> = named.into_iter().map(|(name, _)| name).collect();
         Ok(Self::new(&log.name, &names, log.time.clone(), all)?)
     }
+}
+
+/// The text of a file.
+pub(super) fn text(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
+    let message = |error: std::string::FromUtf8Error| format!("expected text in UTF-8: {}", error.utf8_error());
+    String::from_utf8(bytes).map_err(|error| Error::invalid(path.display().to_string(), message(error)))
 }

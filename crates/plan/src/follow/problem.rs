@@ -3,15 +3,15 @@
 use candle_core::Result;
 use nalgebra::{DMatrix, DVector, Vector3};
 
-use fingertip_step::kinematics::{FrameSpec, PlacedPoints, Points};
+use fingertip_step::kinematics::{FrameSpec, Points};
 use fingertip_step::model::Model;
 
 use super::apart::{Apart, Near};
 use super::joints::Lead;
 use super::target::Map;
 
-/// Pairs within so many margins, and this far, m, are looked at.
-const LOOK: f64 = 5e-3;
+/// Pairs that are farther apart than the margin and this, m, are not looked at.
+const LOOK: f64 = 2e-3;
 
 /// A residual of the hand: a point, or the vector from one to another, less its goal.
 #[derive(Clone, Copy, Debug)]
@@ -85,14 +85,6 @@ impl Problem {
         q
     }
 
-    /// Adds `sign` times the velocity of a point of a frame's body by each command to a matrix (3, n).
-    fn add_velocities(&self, placed: &PlacedPoints, frame: usize, p: [f64; 3], sign: f64, to: &mut DMatrix<f64>) {
-        for (dof, velocity) in placed.velocities(frame, p) {
-            if let Some((k, slope)) = self.columns[dof] {
-                (0..3).for_each(|i| to[(i, k)] += sign * slope * velocity[i]);
-            }
-        }
-    }
 
     /// The objective at x, with x `before` in the last frame:
     ///
@@ -101,14 +93,23 @@ impl Problem {
     /// # Errors
     /// If x has a wrong length.
     pub(super) fn linear(
-        &self,
+        &mut self,
         x: &DVector<f64>,
         goals: &[Goal],
         before: &DVector<f64>,
         weights: &Weights,
     ) -> Result<Linear> {
         let n = self.leads.len();
-        let placed = self.points.at(&self.configuration(x))?;
+        let (q, columns) = (self.configuration(x), &self.columns);
+        let placed = self.points.at(&q)?;
+        // Adds `sign` times the velocity of a point of a frame's body by each command.
+        let add = |frame: usize, p: [f64; 3], sign: f64, to: &mut DMatrix<f64>| {
+            for (dof, velocity) in placed.velocities(frame, p) {
+                if let Some((k, slope)) = columns[dof] {
+                    (0..3).for_each(|i| to[(i, k)] += sign * slope * velocity[i]);
+                }
+            }
+        };
         let change = x - before;
         let mut all = Linear {
             value: 0.5 * weights.smooth * change.norm_squared(),
@@ -128,9 +129,9 @@ impl Problem {
                 continue;
             }
             jacobian.fill(0.0);
-            self.add_velocities(&placed, to, end, 1.0, &mut jacobian);
+            add(to, end, 1.0, &mut jacobian);
             if let Some(from) = from {
-                self.add_velocities(&placed, from, start, -1.0, &mut jacobian);
+                add(from, start, -1.0, &mut jacobian);
             }
             let is_near = length <= weights.huber;
             let value = if is_near { 0.5 * length * length } else { weights.huber * (length - 0.5 * weights.huber) };
@@ -147,8 +148,8 @@ impl Problem {
                     continue;
                 }
                 jacobian.fill(0.0);
-                self.add_velocities(&placed, frames[0], distance.point_a.into(), -1.0, &mut jacobian);
-                self.add_velocities(&placed, frames[1], distance.point_b.into(), 1.0, &mut jacobian);
+                add(frames[0], distance.point_a.into(), -1.0, &mut jacobian);
+                add(frames[1], distance.point_b.into(), 1.0, &mut jacobian);
                 let row = jacobian.tr_mul(&distance.normal);
                 all.value += 0.5 * weight * missing * missing;
                 all.gradient.axpy(-weight * missing, &row, 1.0);
@@ -185,7 +186,7 @@ mod tests {
         let vector = Target::vector(tip("thumb"), tip("ring"), ["a", "b"], Scale::Given(1.0));
         let targets = vec![Target::position(tip("index"), "a"), Target::position(tip("middle"), "b"), vector];
         let map = Map { keypoints: Vec::new(), targets, palm: None, mirror: false, hold: Vec::new() };
-        let problem = Problem::new(&model, &map, moved(&model.tree, &[]).unwrap()).unwrap();
+        let mut problem = Problem::new(&model, &map, moved(&model.tree, &[]).unwrap()).unwrap();
         let weights = Weights { huber: 0.05, smooth: 1e-3, apart: Some((2e-3, 100.0)) };
         let mut generator = ChaCha8Rng::seed_from_u64(3);
         let mut random = || generator.random_range(-1.0..1.0);
@@ -199,7 +200,7 @@ mod tests {
             let before = x.map(|x| x + 0.1 * random());
             let goal = |_| Goal { at: Vector3::from_fn(|_, _| 0.08 * random()), weight: 1.0 + random().abs() };
             let goals: Vec<Goal> = (0..3).map(goal).collect();
-            let at = |x: &DVector<f64>| problem.linear(x, &goals, &before, &weights).unwrap();
+            let mut at = |x: &DVector<f64>| problem.linear(x, &goals, &before, &weights).unwrap();
             let own = at(&x);
             near += u32::from(own.errors.iter().any(|e| *e < weights.huber));
             close += u32::from(own.gap.is_some_and(|gap| gap < 0.0));

@@ -182,19 +182,23 @@ impl Map {
         found.ok_or_else(|| Error::invalid("keypoints", unknown("keypoint", name, known)))
     }
 
-    /// The keypoints between two, both included, along the bones of a hand; the two alone where they have other names.
+    /// The keypoints between two, both included, along the bones of a hand: of one finger, or from the wrist or another
+    /// finger's knuckle to one. The two alone where they have other names.
     pub(super) fn bones(&self, from: &str, to: &str) -> Vec<String> {
         let number = |name: &str| KEYPOINTS.iter().position(|own| *own == name);
-        let whole: Option<Vec<&str>> = number(from).zip(number(to)).and_then(|(a, b)| {
-            let finger = |k: usize| if k == 0 { None } else { Some((k - 1) / 4) };
-            let root = |k: usize| (k == 0).then_some((b.max(1) - 1) / 4 * 4 + 1);
-            let first = root(a).unwrap_or(a);
-            let same = b > 0 && first <= b && finger(first) == finger(b);
-            same.then(|| (a == 0).then_some("wrist").into_iter().chain((first..=b).map(|k| KEYPOINTS[k])).collect())
-        });
-        let all: Vec<String> = whole.into_iter().flatten().map(str::to_owned).collect();
-        let known = !all.is_empty() && all.iter().all(|name| self.keypoints.contains(name));
-        if known { all } else { vec![from.to_owned(), to.to_owned()] }
+        let along = |a: usize, b: usize| {
+            let root = (b.checked_sub(1)? / 4) * 4 + 1;
+            let is_knuckle = a == 0 || a % 4 == 1;
+            match (root..=b).contains(&a) {
+                true => Some((a..=b).collect::<Vec<_>>()),
+                false if is_knuckle => Some(std::iter::once(a).chain(root..=b).collect()),
+                false => None,
+            }
+        };
+        let bones = number(from).zip(number(to)).and_then(|(a, b)| along(a, b)).unwrap_or_default();
+        let bones: Vec<String> = bones.into_iter().map(|k| KEYPOINTS[k].to_owned()).collect();
+        let is_known = !bones.is_empty() && bones.iter().all(|name| self.keypoints.contains(name));
+        if is_known { bones } else { vec![from.to_owned(), to.to_owned()] }
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Followed {
     pub u: Vec<f64>,
     /// The targets' names.
     pub targets: Vec<String>,
-    /// How far each target was missed (n, targets), m; NaN where it had no weight.
+    /// How far each target was missed (n, targets), m; NaN where it had less than half its weight.
     pub errors: Vec<f64>,
     /// How much larger the hand's vectors are than the keypoints'.
     pub scales: Vec<f64>,
@@ -42,7 +42,7 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// Of a target, the mean and the largest error, m, over frames in which it had a weight, and their number.
+    /// Of a target, the mean and the largest error, m, over frames in which it had at least half its weight, and their number.
     pub fn error(&self, target: usize) -> (f64, f64, usize) {
         let own = self.errors.iter().skip(target).step_by(self.targets.len()).filter(|e| !e.is_nan());
         let (sum, most, n) = own.fold((0.0, 0.0_f64, 0), |(sum, most, n), &e| (sum + e, most.max(e), n + 1));
