@@ -120,8 +120,11 @@ impl Map {
     /// by [`Follower::new`](super::Follower::new).
     pub fn from_toml(name: &str, text: &str) -> Result<Self> {
         let wrong = |place: &str, message: String| Error::invalid(format!("{name}: {place}"), message);
-        let file: MapFile = toml::from_str(text)
-            .map_err(|error| Error::invalid(name, check::of_parser(&error.to_string())))?;
+        let file: MapFile = toml::from_str(text).map_err(|error| {
+            let line = |start: usize| text[..start.min(text.len())].matches('\n').count() + 1;
+            let place = error.span().map_or_else(|| "TOML".to_owned(), |span| format!("line {}", line(span.start)));
+            wrong(&place, check::of_parser(error.message()))
+        })?;
         let keypoints = match (file.order.as_deref(), file.keypoints) {
             (None | Some("mediapipe"), None) => KEYPOINTS.map(str::to_owned).to_vec(),
             (Some("mano"), None) => MANO.map(str::to_owned).to_vec(),
