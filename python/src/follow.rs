@@ -42,8 +42,8 @@ fn points(what: &str, given: &Bound<PyAny>, axes: usize) -> PyResult<(Vec<[f64; 
 ///
 /// Without `map`, the name of a TOML file, the fingers that the hand's links are named after follow the 21 keypoints of
 /// hand trackers. `scale` is how much larger the hand is, for all vectors; without, the hand's reach over the human's.
-/// `smooth`, m, is what a change of 1 rad counts as; `cutoff`, Hz, that of a filter on keypoints; `margin`, m, the least
-/// gap of own parts, None for none; `speed_limits` holds to the robot's largest speeds.
+/// `smooth`, m, is what a change of 1 rad counts as; `cutoff`, Hz, that of a filter on keypoints; `margin`, m, the
+/// least gap of own parts, None for none; `speed_limits` holds to the robot's largest speeds.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Follower {
     of: Mutex<follow::Follower>,
@@ -61,6 +61,7 @@ impl Follower {
 impl Follower {
     #[new]
     #[pyo3(signature = (model, map=None, *, scale=None, smooth=0.003, cutoff=None, margin=Some(0.001), speed_limits=true))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
         py: Python,
         model: &Model,
@@ -78,8 +79,8 @@ impl Follower {
         Ok(Self { of: Mutex::new(of), targets })
     }
 
-    /// Follows one frame of keypoints (n, 3), m, `dt` seconds after the last one, and returns the commands (nu,). What is
-    /// not known is NaN: what needs it has no weight.
+    /// Follows one frame of keypoints (n, 3), m, `dt` seconds after the last one, and returns the commands (nu,). What
+    /// is not known is NaN: what needs it has no weight.
     fn step<'py>(&self, py: Python<'py>, keypoints: &Bound<'py, PyAny>, dt: f64) -> PyResult<Array<'py>> {
         let (points, _) = points("keypoints", keypoints, 2)?;
         let u = self.with(|of| of.step(&points, dt).map(|()| of.u().to_vec())).or_raise()?;
@@ -223,17 +224,17 @@ impl Followed {
 
 /// A hand follows a motion of keypoints: `found.u` are the commands, a row for each frame.
 ///
-/// `motion` is a file (CSV, JSON lines) or an array (frames, keypoints, 3), m, at `rate`, Hz, where it has no times; with
-/// `of`, another hand's model, a log of its joints (CSV, MCAP). Without `map`, the name of a TOML file, the fingers that
-/// the hand's links are named after follow the 21 keypoints of hand trackers. The other arguments are those of `Follower`.
-/// The page crates/plan/docs/follow.md says more.
+/// `motion` is a file (CSV, JSON lines) or an array (frames, keypoints, 3), m, at `rate`, Hz, where it has no times;
+/// with `of`, another hand's model, a log of its joints (CSV, MCAP). Without `map`, the name of a TOML file, the
+/// fingers that the hand's links are named after follow the 21 keypoints of hand trackers. The other arguments are
+/// those of `Follower`. The page crates/plan/docs/follow.md says more.
 #[pyfunction]
-#[pyo3(signature = (
+#[pyo3(name = "follow", signature = (
     model, motion, map=None, *, of=None, scale=None, rate=30.0, smooth=0.003, cutoff=None, margin=Some(0.001),
     speed_limits=true
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords")]
-pub fn follow(
+pub fn follow_motion(
     py: Python,
     model: &Model,
     motion: &Bound<PyAny>,
@@ -250,9 +251,7 @@ pub fn follow(
     let map = self::map(model, map, scale)?;
     let path: Option<PathBuf> = motion.extract().ok();
     let motion = match (path, of) {
-        (Some(path), Some(other)) => {
-            detached(py, || Motion::of_hand(&other.of, &read_log(&other.of, path)?))?
-        }
+        (Some(path), Some(other)) => detached(py, || Motion::of_hand(&other.of, &read_log(&other.of, path)?))?,
         (Some(path), None) => Motion::read(path, &map.keypoints, rate).or_raise()?,
         (None, Some(_)) => return Err(Error::new_err("of: expected a motion's file beside it, got an array")),
         (None, None) => {

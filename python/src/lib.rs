@@ -50,7 +50,7 @@ mod _fingertip {
     #[pymodule_export]
     use super::fit::{_fit, Fit};
     #[pymodule_export]
-    use super::follow::{Followed, Follower, follow};
+    use super::follow::{Followed, Follower, follow_motion};
     #[pymodule_export]
     use super::grasp::{Effort, Grasp, Outcome, close, trial};
     #[pymodule_export]

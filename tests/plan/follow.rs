@@ -1,5 +1,5 @@
-//! Hands that follow keypoints: what they made themselves is found again, limits hold, own parts stay apart, motions are
-//! smooth, and what cannot be used.
+//! Hands that follow keypoints: what they made themselves is found again, limits hold, own parts stay apart, motions
+//! are smooth, and what cannot be used.
 
 use candle_core::{DType, Device};
 use fingertip::description::{Robot, Scene};
@@ -46,17 +46,17 @@ fn positions(places: &[Place]) -> Map {
 
 /// Where points are at q.
 fn at(model: &Model, places: &[Place], q: &[f64]) -> Vec<[f64; 3]> {
-    let frame = |place: &Place| FrameSpec {
-        xyz: place.point,
-        ..FrameSpec::of_body(model.tree.find(&place.body).unwrap())
-    };
+    let frame =
+        |place: &Place| FrameSpec { xyz: place.point, ..FrameSpec::of_body(model.tree.find(&place.body).unwrap()) };
     Points::new(&model.tree, &places.iter().map(frame).collect::<Vec<_>>()).positions(q).unwrap()
 }
 
 /// The middle of each commanded joint's range, and a part of its half.
 fn middle(model: &Model) -> Vec<(usize, f64, f64)> {
     let joints = model.tree.coordinates.iter().filter(|c| c.u.is_some());
-    joints.map(|c| c.limits.map_or((c.q, 0.0, 1.0), |l| (c.q, (l.lower + l.upper) / 2.0, (l.upper - l.lower) / 2.0))).collect()
+    joints
+        .map(|c| c.limits.map_or((c.q, 0.0, 1.0), |l| (c.q, (l.lower + l.upper) / 2.0, (l.upper - l.lower) / 2.0)))
+        .collect()
 }
 
 /// The least gap of pairs of the robot's own links, by the contacts of the step.
@@ -100,7 +100,8 @@ fn recovers(model: &Model, places: &[Place], part: f64) {
         assert!(most < 1e-6, "frame {k}: {most} m after {} steps", follower.iterations());
         // What was reached is where the joints say, by kinematics of another call.
         let reached = at(model, places, follower.q());
-        let off = reached.iter().zip(at(model, places, &q)).map(|(a, b)| (0..3).map(|i| (a[i] - b[i]).abs()).sum::<f64>());
+        let off =
+            reached.iter().zip(at(model, places, &q)).map(|(a, b)| (0..3).map(|i| (a[i] - b[i]).abs()).sum::<f64>());
         assert!(off.fold(0.0, f64::max) < 2e-6);
         for (place, ..) in &joints {
             assert!((follower.q()[*place] - q[*place]).abs() < 1e-4, "frame {k}: {place}");
@@ -114,7 +115,9 @@ fn what_a_hand_made_it_finds_again() {
     let links = ["index", "middle", "ring", "thumb"];
     let places: Vec<Place> = links
         .iter()
-        .flat_map(|finger| ["link_2", "link_3", "tip"].map(|link| Place::new(format!("hand/{finger}_{link}"), [0.0, 0.003, 0.01])))
+        .flat_map(|finger| {
+            ["link_2", "link_3", "tip"].map(|link| Place::new(format!("hand/{finger}_{link}"), [0.0, 0.003, 0.01]))
+        })
         .collect();
     recovers(&model, &places, 0.9);
     let model = mimic();
@@ -173,8 +176,8 @@ fn limits_hold_exactly() {
     }
 }
 
-/// Two fingertips are asked to be at one place: they stay apart by the margin but for what springs give, and do not where
-/// nothing keeps them.
+/// Two fingertips are asked to be at one place: they stay apart by the margin but for what springs give, and do not
+/// where nothing keeps them.
 #[test]
 fn own_parts_stay_apart() {
     let model = hand("allegro_plate");
@@ -246,7 +249,8 @@ fn the_palm_and_the_size_are_taken_out() {
     let expected = follow(&model, &motion, &map, &Options::default()).unwrap();
     let (sine, cosine) = 0.7_f64.sin_cos();
     let moved = |frame: &Vec<[f64; 3]>| -> Vec<[f64; 3]> {
-        let one = |[x, y, z]: [f64; 3]| [0.8 * (cosine * x - sine * z) + 0.3, 0.8 * y - 0.2, 0.8 * (sine * x + cosine * z)];
+        let one =
+            |[x, y, z]: [f64; 3]| [0.8 * (cosine * x - sine * z) + 0.3, 0.8 * y - 0.2, 0.8 * (sine * x + cosine * z)];
         frame.iter().map(|&p| one(p)).collect()
     };
     let other = Motion { frames: motion.frames.iter().map(moved).collect(), ..motion.clone() };
@@ -278,11 +282,17 @@ fn hands_follow_hands() {
     std::fs::write(&path, text).unwrap();
     let motion = Motion::of_hand(&model, &read_log(&model, &path).unwrap()).unwrap();
     assert_eq!(motion.keypoints.len(), 17);
-    let found = follow(&model, &motion, &Map::of_hand(&model).unwrap(), &Options { margin: None, ..Options::default() }).unwrap();
+    let found =
+        follow(&model, &motion, &Map::of_hand(&model).unwrap(), &Options { margin: None, ..Options::default() })
+            .unwrap();
     for k in 0..3 {
         // The fingers' scale is 1, and they are where they were but for the smoothing.
         let finger = found.targets[1 + k].clone();
-        assert!((found.scales[1 + k] - 1.0).abs() < 0.02 && found.error(1 + k).0 < 2e-3, "{finger}: {:?}", found.error(1 + k));
+        assert!(
+            (found.scales[1 + k] - 1.0).abs() < 0.02 && found.error(1 + k).0 < 2e-3,
+            "{finger}: {:?}",
+            found.error(1 + k)
+        );
     }
     let other = hand("leap_cube");
     let found = follow(&other, &motion, &Map::of_hand(&other).unwrap(), &Options::default()).unwrap();
@@ -313,12 +323,9 @@ fn noise_is_smoothed() {
         q[20 * n..].windows(n + 1).map(|w| (w[n] - w[0]).powi(2)).sum::<f64>().sqrt()
     };
     let plain = Options { smooth: 0.0, margin: None, ..Options::default() };
-    let [raw, weighed, filtered] = [
-        plain.clone(),
-        Options { smooth: 0.1, ..plain.clone() },
-        Options { cutoff: Some(1.0), ..plain },
-    ]
-    .map(|options| shakes(&options));
+    let [raw, weighed, filtered] =
+        [plain.clone(), Options { smooth: 0.1, ..plain.clone() }, Options { cutoff: Some(1.0), ..plain }]
+            .map(|options| shakes(&options));
     assert!(weighed < 0.5 * raw && filtered < 0.4 * raw, "{raw} {weighed} {filtered}");
 }
 
@@ -346,7 +353,9 @@ fn a_map_is_the_same_from_its_file() {
     let map = Map::of_hand(&hand("hand_ball")).unwrap();
     assert_eq!(map.hold, ["hand/slider_z"].map(str::to_owned));
     assert_eq!(Map::from_toml("map.toml", &map.to_toml()).unwrap(), map);
-    let of_order = |order: &str| Map::from_toml("m", &format!("order = \"{order}\"\n[[position]]\nlink = \"a\"\nkeypoint = \"wrist\""));
+    let of_order = |order: &str| {
+        Map::from_toml("m", &format!("order = \"{order}\"\n[[position]]\nlink = \"a\"\nkeypoint = \"wrist\""))
+    };
     assert_eq!(of_order("mano").unwrap().keypoints[16], "thumb_tip");
     assert_eq!(of_order("mediapipe").unwrap().keypoints[4], "thumb_tip");
 }
@@ -377,9 +386,13 @@ fn what_cannot_be_followed() {
         "target \"k0\": scale: expected a positive number, got -1"
     );
     assert!(with(&|map| map.targets[0].scale = Scale::Auto).contains("a position without a palm"));
-    assert!(with(&|map| map.targets[0].to.point[1] = f64::NAN).contains("point of \"hand/index_tip\": expected finite"));
+    assert!(
+        with(&|map| map.targets[0].to.point[1] = f64::NAN).contains("point of \"hand/index_tip\": expected finite")
+    );
     let pinch = Pinch { near: 0.02, far: 0.01, touch: 0.0 };
-    assert!(with(&|map| map.targets[0].pinch = Some(pinch)).contains("pinch: expected two points of the hand, got one"));
+    assert!(
+        with(&|map| map.targets[0].pinch = Some(pinch)).contains("pinch: expected two points of the hand, got one")
+    );
     let pair = || Target::vector(tip.clone(), tip.clone(), ["k0", "k0"], Scale::Given(1.0));
     assert!(
         with(&|map| map.targets.push(pair().with_pinch(pinch)))
@@ -442,7 +455,8 @@ fn motions_and_maps_that_cannot_be_read() {
     ] {
         assert_eq!(read(text), expected);
     }
-    let lines = Motion::from_text("m", "[[0, 1, 2]]\n{\"time\": 0.5, \"keypoints\": [[null, 1, 2]]}\n", &names, 30.0).unwrap();
+    let lines =
+        Motion::from_text("m", "[[0, 1, 2]]\n{\"time\": 0.5, \"keypoints\": [[null, 1, 2]]}\n", &names, 30.0).unwrap();
     assert!(lines.time == [0.0, 0.5] && lines.frames[0] == [[0.0, 1.0, 2.0]] && lines.frames[1][0][0].is_nan());
     let map = |text: &str| Map::from_toml("map.toml", text).unwrap_err().to_string();
     let target = "[[position]]\nlink = \"a\"\nkeypoint = \"wrist\"\n";
@@ -451,7 +465,9 @@ fn motions_and_maps_that_cannot_be_read() {
         map(&format!("order = \"openpose\"\n{target}")),
         "map.toml: order: expected \"mediapipe\" or \"mano\", got \"openpose\""
     );
-    assert!(map(&format!("order = \"mano\"\nkeypoints = [\"wrist\"]\n{target}")).contains("expected this or keypoints"));
+    assert!(
+        map(&format!("order = \"mano\"\nkeypoints = [\"wrist\"]\n{target}")).contains("expected this or keypoints")
+    );
     assert!(map(&format!("keypoints = [\"wrist\", \"wrist\"]\n{target}")).contains("wrist"));
     assert!(map(&format!("{target}scale = \"big\"")).contains("expected a number or \"auto\", got \"big\""));
     assert!(map(&format!("{target}wight = 1.0")).contains("unknown field `wight`; did you mean `weight`?"));

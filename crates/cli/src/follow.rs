@@ -21,9 +21,9 @@ const NAMED: usize = 6;
 /// A hand follows the keypoints of a human's hand, or another hand: inverse kinematics within the joints' limits, with
 /// its own parts apart and smooth in time.
 ///
-/// A motion is a table (CSV) with columns `NAME.x`, `NAME.y` and `NAME.z` of keypoints, m, and `time`, s; or JSON lines.
-/// Without a map, the 21 keypoints of hand trackers are followed by the fingers that the hand's links are named after.
-/// The commands are what `rollout --controls` and `mpc` take.
+/// A motion is a table (CSV) with columns `NAME.x`, `NAME.y` and `NAME.z` of keypoints, m, and `time`, s; or JSON
+/// lines. Without a map, the 21 keypoints of hand trackers are followed by the fingers that the hand's links are named
+/// after. The commands are what `rollout --controls` and `mpc` take.
 #[derive(clap::Args)]
 pub struct Args {
     /// The hand: a scene (TOML or MJCF), a robot (URDF), or the name of a scene.
@@ -64,6 +64,10 @@ pub struct Args {
     #[arg(long, value_name = "METRES|none", default_value = "0.001")]
     margin: String,
 
+    /// Steps of Gauss and Newton for a frame, at most.
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_iterations)]
+    iterations: usize,
+
     /// Writes the commands as a table, one line per frame.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -84,7 +88,13 @@ pub fn run(args: &Args) -> Outcome {
         Some(path) => Map::read(path)?,
         None => Map::of_hand(model)?,
     };
-    let options = Options { smooth: args.smooth, cutoff: args.cutoff, margin: margin(&args.margin)?, ..Options::default() };
+    let options = Options {
+        smooth: args.smooth,
+        cutoff: args.cutoff,
+        margin: margin(&args.margin)?,
+        max_iterations: args.iterations,
+        ..Options::default()
+    };
     if let Some(scale) = &args.scale {
         map = map.with_scale(given_scale(scale)?);
     }
@@ -100,7 +110,11 @@ pub fn run(args: &Args) -> Outcome {
         None => Motion::read(&args.motion, &map.keypoints, args.rate)?,
     };
     let found = follow(model, &motion, &map, &options)?;
-    if args.json { json(&found) } else { print(&found, options.margin) }
+    if args.json {
+        json(&found)
+    } else {
+        print(&found, options.margin)
+    }
     if let Some(path) = &args.output {
         write(&found, &model.u_names(), path)?;
         eprintln!("commands   {}", path.display());
@@ -141,7 +155,9 @@ fn given_scale(text: &str) -> Result<Scale, String> {
         "auto" => Ok(Scale::Auto),
         text => {
             let number = text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
-            number.map(Scale::Given).ok_or_else(|| format!("--scale: expected auto or a positive number, got \"{text}\""))
+            number
+                .map(Scale::Given)
+                .ok_or_else(|| format!("--scale: expected auto or a positive number, got \"{text}\""))
         }
     }
 }
@@ -159,7 +175,11 @@ fn print(found: &Followed, margin: Option<f64>) {
     let mut rows = table(&["target", "scale", "mean, mm", "largest, mm", "frames"], 1);
     for (k, name) in found.targets.iter().enumerate() {
         let (mean, most, n) = found.error(k);
-        let errors = if n == 0 { ["–".to_owned(), "–".to_owned()] } else { [1e3 * mean, 1e3 * most].map(|e| format!("{e:.2}")) };
+        let errors = if n == 0 {
+            ["–".to_owned(), "–".to_owned()]
+        } else {
+            [1e3 * mean, 1e3 * most].map(|e| format!("{e:.2}"))
+        };
         let [mean, most] = errors;
         rows.add_row([name.clone(), short(found.scales[k]), mean, most, n.to_string()]);
     }
@@ -184,7 +204,9 @@ fn print(found: &Followed, margin: Option<f64>) {
 fn gaps(found: &Followed, margin: Option<f64>) -> String {
     match (margin, found.n_pairs, found.least_gap()) {
         (None, ..) => "own parts are not kept apart".to_owned(),
-        (_, 0, _) => "own parts are not kept apart: the scene lets none of the hand's links touch each other".to_owned(),
+        (_, 0, _) => {
+            "own parts are not kept apart: the scene lets none of the hand's links touch each other".to_owned()
+        }
         (Some(margin), n, None) => format!("{n} pairs of own parts, never nearer than {:.1} mm", 1e3 * margin),
         (_, n, Some(gap)) => format!("{n} pairs of own parts, least gap {:.2} mm", 1e3 * gap),
     }

@@ -96,8 +96,8 @@ impl Apart {
         self.pairs.len()
     }
 
-    /// The pairs that are nearer than `reach`, m. One that was far when it was last looked at, and has moved less since,
-    /// is passed over.
+    /// The pairs that are nearer than `reach`, m. One that was far when it was last looked at, and has moved less
+    /// since, is passed over.
     pub(super) fn near(&mut self, placed: &PlacedPoints, reach: f64) -> Vec<Near> {
         let Self { shapes, pairs, first } = self;
         let at = |(k, shape): (usize, &Placed)| {

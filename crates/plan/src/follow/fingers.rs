@@ -38,10 +38,11 @@ pub struct Finger {
     pub knuckle: Place,
     /// Its joints beyond the knuckle, as the origins of the links that they move.
     pub joints: Vec<Place>,
-    /// Its tip: a site or a link with "tip" in its name, or else the centre of the last link's sphere, or the far end of
-    /// its shapes.
+    /// Its tip: a site or a link with "tip" in its name, or else the centre of the last link's sphere, or the far end
+    /// of its shapes.
     pub tip: Place,
-    /// The radius of the sphere around the tip, m; 0 without.
+    /// How far the tip is from where it touches, m: the radius of the sphere around it, or half the thickness of the
+    /// last link's shape. 0 of a site, and without shapes.
     pub radius: f64,
 }
 
@@ -53,8 +54,8 @@ struct Chain {
     last: Vec<usize>,
 }
 
-/// The fingers of the scene's hand, in the order of [`KEYPOINTS`]: chains of joints whose links are named after them, or
-/// have numbers from the thumb on.
+/// The fingers of the scene's hand, in the order of [`KEYPOINTS`]: chains of joints whose links are named after them,
+/// or have numbers from the thumb on.
 ///
 /// # Errors
 /// If there are none; the message names the ends of chains that were found.
@@ -86,8 +87,9 @@ pub fn fingers(model: &Model) -> Result<Vec<Finger>> {
 
 impl Map {
     /// What a hand follows if nothing else is said: the vectors from knuckle to tip of its fingers and from the first
-    /// finger's knuckle to the thumb's tip, as much longer as the hand reaches there, and the thumb's tip draws together
-    /// with another where those of the human do. The palm's motion is taken out. What carries the fingers stays at home.
+    /// finger's knuckle to the thumb's tip, as much longer as the hand reaches there, and the thumb's tip draws
+    /// together with another where those of the human do. The palm's motion is taken out. What carries the fingers
+    /// stays at home.
     ///
     /// # Errors
     /// If the links do not say which finger is which, or there are not two beside the thumb.
@@ -95,7 +97,8 @@ impl Map {
         let fingers = fingers(model)?;
         let others: Vec<&Finger> = fingers.iter().filter(|finger| finger.name != "thumb").collect();
         let (Some(&first), Some(&last)) = (others.first(), others.get(1).and(others.last())) else {
-            let message = "expected at least two fingers beside the thumb, to see how the palm lies; a map says what is followed";
+            let message =
+                "expected at least two fingers beside the thumb, to see how the palm lies; a map says what is followed";
             return Err(Error::invalid("fingers", message).into());
         };
         let mut targets = Vec::new();
@@ -129,8 +132,8 @@ impl Map {
     }
 }
 
-/// The points of a hand that are like a human's wrist, first and last knuckle: fingers point from the wrist forward when
-/// they are stretched.
+/// The points of a hand that are like a human's wrist, first and last knuckle: fingers point from the wrist forward
+/// when they are stretched.
 fn palm(model: &Model, fingers: &[&Finger], ends: [&Finger; 2]) -> Result<[Place; 3]> {
     let tree = &model.tree;
     let (mut forward, mut length) = (Vector3::zeros(), 0.0);
@@ -239,7 +242,8 @@ fn finger(model: &Model, name: &'static str, chain: &Chain) -> Result<Finger> {
     let place = |body: usize, point: [f64; 3]| Place::new(tree.bodies[body].name.clone(), point);
     let is_tip = |name: &str| name.split_once('/').is_some_and(|(_, own)| own.to_lowercase().contains("tip"));
     let shapes = || model.shapes.iter().filter(|shape| chain.last.contains(&shape.body));
-    let spheres = || shapes().filter_map(|s| if let Shape::Sphere { radius } = s.shape { Some((s, radius)) } else { None });
+    let spheres =
+        || shapes().filter_map(|s| if let Shape::Sphere { radius } = s.shape { Some((s, radius)) } else { None });
     let site = tree.sites.iter().find(|site| chain.last.contains(&site.body) && is_tip(&site.name));
     let link = (0..chain.last.len()).rev().find(|&k| is_tip(&tree.bodies[chain.last[k]].name) && distance(k) > NEAR);
     let farthest = (0..chain.last.len()).max_by(|&a, &b| distance(a).total_cmp(&distance(b)));
@@ -263,7 +267,15 @@ fn finger(model: &Model, name: &'static str, chain: &Chain) -> Result<Finger> {
     let of_tip = |shape: &fingertip_step::contact::BodyShape| {
         tree.bodies[shape.body].name == tip.body && (Vector3::from(shape.xyz) - Vector3::from(tip.point)).norm() < 1e-4
     };
-    let radius = spheres().find(|(shape, _)| of_tip(shape)).map_or(0.0, |(_, radius)| radius);
+    let half = |shape: &fingertip_step::contact::BodyShape| {
+        let [low, high] = Collider::new(&shape.shape).bounds(&Isometry3::identity());
+        (high - low).min() / 2.0
+    };
+    let radius = match (spheres().find(|(shape, _)| of_tip(shape)), site, shapes().last()) {
+        (Some((_, radius)), ..) => radius,
+        (None, None, Some(shape)) => half(shape),
+        (None, ..) => 0.0,
+    };
     let frames: Vec<FrameSpec> = chain.bodies.iter().map(|&body| FrameSpec::of_body(body)).collect();
     let origins = Points::new(tree, &frames).positions(&tree.home())?;
     let beyond = |k: &usize| (Vector3::from(origins[*k]) - Vector3::from(origins[0])).norm() > NEAR;

@@ -53,7 +53,7 @@ impl Default for Options {
             stiffness: 1000.0,
             speed_limits: true,
             cutoff: None,
-            max_iterations: 20,
+            max_iterations: 10,
             tolerance: 1e-6,
         }
     }
@@ -62,9 +62,7 @@ impl Default for Options {
 impl Options {
     fn check(&self) -> fingertip_shapes::Result<()> {
         let wrong = |place: &str, message: String| Err(Error::invalid(place, message));
-        for (name, value) in
-            [("huber", self.huber), ("stiffness", self.stiffness), ("tolerance", self.tolerance)]
-        {
+        for (name, value) in [("huber", self.huber), ("stiffness", self.stiffness), ("tolerance", self.tolerance)] {
             if !(value.is_finite() && value > 0.0) {
                 return wrong(name, format!("expected a positive number, got {value}"));
             }

@@ -39,7 +39,8 @@ impl Lead {
         let others = lead.others.iter().map(|&(other, ratio)| (&tree.coordinates[other], ratio));
         let pulled: Vec<(&Coordinate, f64)> = std::iter::once((lead, 1.0)).chain(others).collect();
         // What has a command of its own moves by that.
-        let own: Vec<(&Coordinate, f64)> = pulled.iter().copied().filter(|(c, _)| c.u.is_none_or(|own| own == u)).collect();
+        let own: Vec<(&Coordinate, f64)> =
+            pulled.iter().copied().filter(|(c, _)| c.u.is_none_or(|own| own == u)).collect();
         let sprung = own.iter().all(|(c, _)| c.spring.stiffness > 0.0);
         let give = |c: &Coordinate, ratio: f64| if sprung { ratio / c.spring.stiffness } else { ratio };
         let of_lead = give(lead, 1.0);
@@ -96,7 +97,10 @@ pub(super) fn moved(tree: &Tree, hold: &[String]) -> Result<Vec<Lead>> {
         all.remove(at);
     }
     if all.is_empty() {
-        return Err(Error::invalid("follow", "expected a robot with joints to move, but none is commanded or all are held"));
+        return Err(Error::invalid(
+            "follow",
+            "expected a robot with joints to move, but none is commanded or all are held",
+        ));
     }
     Ok(all)
 }

@@ -168,10 +168,17 @@ impl Map {
         };
         let mut out = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "keypoints = [{}]\nmirror = {}\nhold = [{}]", list(&self.keypoints), self.mirror, list(&self.hold));
+        let _ = writeln!(
+            out,
+            "keypoints = [{}]\nmirror = {}\nhold = [{}]",
+            list(&self.keypoints),
+            self.mirror,
+            list(&self.hold)
+        );
         if let Some(palm) = &self.palm {
             let places: Vec<String> = palm.places.iter().map(|own| format!("    {},\n", place(own))).collect();
-            let _ = writeln!(out, "\n[palm]\nkeypoints = [{}]\nplaces = [\n{}]", list(&palm.keypoints), places.concat());
+            let _ =
+                writeln!(out, "\n[palm]\nkeypoints = [{}]\nplaces = [\n{}]", list(&palm.keypoints), places.concat());
         }
         for target in &self.targets {
             let Target { name, from, to, keypoints, weight, pinch, .. } = target;

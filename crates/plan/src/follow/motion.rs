@@ -53,7 +53,10 @@ impl Motion {
         }
         for (k, frame) in frames.iter().enumerate() {
             if frame.len() != keypoints.len() {
-                return wrong(format!("frame {k}"), format!("expected {} keypoints, got {}", keypoints.len(), frame.len()));
+                return wrong(
+                    format!("frame {k}"),
+                    format!("expected {} keypoints, got {}", keypoints.len(), frame.len()),
+                );
             }
             if let Some(p) = frame.iter().position(|p| p.iter().any(|x| x.is_infinite())) {
                 return wrong(format!("frame {k}: {}", keypoints[p]), "expected finite numbers".to_owned());
@@ -74,9 +77,9 @@ impl Motion {
         Self::from_text(&path.as_ref().display().to_string(), &text(path.as_ref())?, keypoints, rate)
     }
 
-    /// A motion from text: a table (CSV) with a column for each of `NAME.x`, `NAME.y` and `NAME.z`, and one of `time` in
-    /// s if there is one; or JSON lines, `[[x, y, z], …]` or `{"time": …, "keypoints": [[x, y, z], …]}`, in the order of
-    /// `keypoints`. Without times the frames are at `rate`, Hz. An empty cell and `null` are not known.
+    /// A motion from text: a table (CSV) with a column for each of `NAME.x`, `NAME.y` and `NAME.z`, and one of `time`
+    /// in s if there is one; or JSON lines, `[[x, y, z], …]` or `{"time": …, "keypoints": [[x, y, z], …]}`, in the
+    /// order of `keypoints`. Without times the frames are at `rate`, Hz. An empty cell and `null` are not known.
     ///
     /// # Errors
     /// As [`Motion::new`], or what cannot be read; the message gives line and column.
@@ -89,7 +92,9 @@ impl Motion {
             return Self::from_json_lines(name, text, keypoints, rate);
         }
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let Some((_, header)) = lines.next() else { return Err(Error::invalid(name, "expected a line of column names")) };
+        let Some((_, header)) = lines.next() else {
+            return Err(Error::invalid(name, "expected a line of column names"));
+        };
         let columns: Vec<&str> = header.split(',').map(|cell| cell.trim().trim_matches('"')).collect();
         let mut names: Vec<String> = Vec::new();
         let mut meaning = Vec::new();

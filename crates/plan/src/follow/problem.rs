@@ -85,7 +85,6 @@ impl Problem {
         q
     }
 
-
     /// The objective at x, with x `before` in the last frame:
     ///
     /// Σ w ρ(‖r‖) + ½ s ‖x − before‖² + ½ W Σ max(0, margin − φ)²
@@ -209,7 +208,11 @@ mod tests {
                 (ends[0][k], ends[1][k]) = (x[k] - 1e-6, x[k] + 1e-6);
                 let [low, high] = ends.map(|x| at(&x).value);
                 let slope = (high - low) / 2e-6;
-                assert!((slope - own.gradient[k]).abs() < 1e-6 * (1.0 + own.gradient.amax()), "{k}: {slope} {}", own.gradient[k]);
+                assert!(
+                    (slope - own.gradient[k]).abs() < 1e-6 * (1.0 + own.gradient.amax()),
+                    "{k}: {slope} {}",
+                    own.gradient[k]
+                );
             }
         }
         assert!(near > 5 && close > 5, "{near} {close}");

@@ -42,7 +42,8 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// Of a target, the mean and the largest error, m, over frames in which it had at least half its weight, and their number.
+    /// Of a target, the mean and the largest error, m, over frames in which it had at least half its weight, and their
+    /// number.
     pub fn error(&self, target: usize) -> (f64, f64, usize) {
         let own = self.errors.iter().skip(target).step_by(self.targets.len()).filter(|e| !e.is_nan());
         let (sum, most, n) = own.fold((0.0, 0.0_f64, 0), |(sum, most, n), &e| (sum + e, most.max(e), n + 1));
