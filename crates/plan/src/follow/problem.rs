@@ -186,7 +186,7 @@ mod tests {
         let targets = vec![Target::position(tip("index"), "a"), Target::position(tip("middle"), "b"), vector];
         let map = Map { keypoints: Vec::new(), targets, palm: None, mirror: false, hold: Vec::new() };
         let mut problem = Problem::new(&model, &map, moved(&model.tree, &[]).unwrap()).unwrap();
-        let weights = Weights { huber: 0.05, smooth: 1e-3, apart: Some((2e-3, 100.0)) };
+        let weights = Weights { huber: 0.1, smooth: 1e-3, apart: Some((2e-3, 100.0)) };
         let mut generator = ChaCha8Rng::seed_from_u64(3);
         let mut random = || generator.random_range(-1.0..1.0);
         let n = problem.leads.len();
