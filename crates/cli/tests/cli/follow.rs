@@ -89,7 +89,7 @@ fn what_cannot_be_followed() {
         ("--cutoff", "0", "cutoff: expected a positive frequency in Hz, got 0"),
         ("--smooth", "-1", "smooth: expected a number that is not negative, got -1"),
         ("--iterations", "0", "max_iterations: expected at least 1, got 0"),
-        ("--map", "../../README.md", "../../README.md: line 1: "),
+        ("--map", "../../README.md", "../../README.md: line "),
         ("--of", "nothing", "nothing"),
     ] {
         let line = complaint(&["follow", "allegro_plate", HUMAN, &format!("{option}={value}")]);
