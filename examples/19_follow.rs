@@ -1,8 +1,9 @@
 //! A hand follows a human's keypoints: the Allegro hand beside a made motion of 21 keypoints.
 //!
-//! The fingers are found by their links' names. Each follows the vector from knuckle to tip, as much longer as it is; the
-//! thumb's tip draws together with another where the human's do. `assets/recorded/human_hand.csv` has eight seconds at 30
-//! Hz: fingers curl one by one and together, and the thumb meets three of them (`benches/peers/follow.py --write`).
+//! The fingers are found by their links' names. Each follows the vector from knuckle to tip, as much longer as it is;
+//! the thumb's tip draws together with another where the human's do. `assets/recorded/human_hand.csv` has eight seconds
+//! at 30 Hz: fingers curl one by one and together, and the thumb meets three of them
+//! (`benches/peers/follow.py --write`).
 //!
 //! ```text
 //! cargo run --release --example 19_follow

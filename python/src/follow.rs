@@ -60,7 +60,7 @@ impl Follower {
 #[pymethods]
 impl Follower {
     #[new]
-    #[pyo3(signature = (model, map=None, *, scale=None, smooth=0.003, cutoff=None, margin=Some(0.001), speed_limits=true))]
+    #[pyo3(signature = (model, map=None, *, scale=None, smooth=0.02, cutoff=None, margin=Some(0.001), speed_limits=true))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
         py: Python,
@@ -230,7 +230,7 @@ impl Followed {
 /// those of `Follower`. The page crates/plan/docs/follow.md says more.
 #[pyfunction]
 #[pyo3(name = "follow", signature = (
-    model, motion, map=None, *, of=None, scale=None, rate=30.0, smooth=0.003, cutoff=None, margin=Some(0.001),
+    model, motion, map=None, *, of=None, scale=None, rate=30.0, smooth=0.02, cutoff=None, margin=Some(0.001),
     speed_limits=true
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords")]

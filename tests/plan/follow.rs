@@ -273,7 +273,9 @@ fn hands_follow_hands() {
     let joints: Vec<String> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect();
     let mut text = format!("time,{}\n", joints.join(","));
     for k in 0..60 {
-        let value = |j: usize| if j % 4 == 0 { 0.0 } else { 0.35 - 0.3 * (0.1 * f64::from(k) + j as f64 * 0.05).cos() };
+        let value = |j: usize| {
+            if j.is_multiple_of(4) { 0.0 } else { 0.35 - 0.3 * (0.1 * f64::from(k) + j as f64 * 0.05).cos() }
+        };
         let row: Vec<String> = (0..joints.len()).map(|j| if j >= 12 { 0.8 } else { value(j) }.to_string()).collect();
         text += &format!("{},{}\n", f64::from(k) / 30.0, row.join(","));
     }
@@ -364,7 +366,7 @@ fn a_map_is_the_same_from_its_file() {
 fn what_cannot_be_followed() {
     let model = hand("allegro_plate");
     let tip = Place::new("hand/index_tip", [0.0; 3]);
-    let map = positions(&[tip.clone()]);
+    let map = positions(std::slice::from_ref(&tip));
     let made = |map: &Map, options: &Options| fingertip::message(&Follower::new(&model, map, options).unwrap_err());
     let with = |change: &dyn Fn(&mut Map)| {
         let mut own = map.clone();

@@ -251,9 +251,9 @@ fn finger(model: &Model, name: &'static str, chain: &Chain) -> Result<Finger> {
         place(site.body, site.pose.translation.vector.into())
     } else if let Some(link) = link {
         place(chain.last[link], [0.0; 3])
-    } else if let Some((sphere, _)) = spheres().last() {
+    } else if let Some((sphere, _)) = spheres().next_back() {
         place(sphere.body, sphere.xyz)
-    } else if let Some(shape) = shapes().last() {
+    } else if let Some(shape) = shapes().next_back() {
         // The far end of the box around the last shape, seen from the link's origin.
         let pose = Isometry3::from_parts(shape.xyz.into(), turn(&shape.rotation));
         let [low, high] = Collider::new(&shape.shape).bounds(&pose);
@@ -271,7 +271,7 @@ fn finger(model: &Model, name: &'static str, chain: &Chain) -> Result<Finger> {
         let [low, high] = Collider::new(&shape.shape).bounds(&Isometry3::identity());
         (high - low).min() / 2.0
     };
-    let radius = match (spheres().find(|(shape, _)| of_tip(shape)), site, shapes().last()) {
+    let radius = match (spheres().find(|(shape, _)| of_tip(shape)), site, shapes().next_back()) {
         (Some((_, radius)), ..) => radius,
         (None, None, Some(shape)) => half(shape),
         (None, ..) => 0.0,

@@ -47,7 +47,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            smooth: 3e-3,
+            smooth: 0.02,
             huber: 0.02,
             margin: Some(1e-3),
             stiffness: 1000.0,

@@ -84,7 +84,7 @@ pub fn follow(model: &Model, motion: &Motion, map: &Map, options: &Options) -> R
     for (k, frame) in motion.frames.iter().enumerate() {
         let dt = if k > 0 { motion.time[k] - motion.time[k - 1] } else { usual };
         let start = Instant::now();
-        follower.step(frame, dt).map_err(|error| within(error))?;
+        follower.step(frame, dt).map_err(within)?;
         all.seconds.push(start.elapsed().as_secs_f64());
         all.q.extend_from_slice(follower.q());
         all.u.extend_from_slice(follower.u());
