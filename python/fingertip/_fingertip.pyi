@@ -1549,7 +1549,7 @@ class Follower:
         scale: float | None = None,
         smooth: float = 0.02,
         cutoff: float | None = None,
-        margin: float | None = 0.001,
+        margin: float | None = ...,
         speed_limits: bool = True,
     ) -> Follower: ...
     def step(self, keypoints: ArrayLike, dt: float) -> _Array:
@@ -1618,7 +1618,7 @@ def follow(
     rate: float = 30.0,
     smooth: float = 0.02,
     cutoff: float | None = None,
-    margin: float | None = 0.001,
+    margin: float | None = ...,
     speed_limits: bool = True,
 ) -> Followed:
     """A hand follows a motion of keypoints: `found.u` are the commands, a row for each frame.
