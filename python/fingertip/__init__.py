@@ -3,6 +3,8 @@
 A `Model` is a scene, of a file or of a `Scene` written in Python. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays
 out, many worlds at a time, with exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
 
+`fit` finds parameters from logs, and `follow` lets a hand follow keypoints.
+
 A `Task` says what to do in a scene, a `Controller` does it by model-predictive control, and `fingertip.mpc.run` is a loop of the
 two with any plant.
 
@@ -35,6 +37,8 @@ from ._fingertip import (
     DynamicStep,
     Error,
     Fit,
+    Followed,
+    Follower,
     Gradient,
     Hold,
     Linearization,
@@ -51,6 +55,7 @@ from ._fingertip import (
     Unsolved,
     Wrenches,
     __version__,
+    follow,
     inverse_kinematics,
 )
 
@@ -77,6 +82,8 @@ __all__ = [
     "DynamicStep",
     "Error",
     "Fit",
+    "Followed",
+    "Follower",
     "Gradient",
     "Hold",
     "Linearization",
@@ -98,6 +105,7 @@ __all__ = [
     "collision",
     "dynamics",
     "fit",
+    "follow",
     "grasp",
     "inverse_kinematics",
     "mpc",

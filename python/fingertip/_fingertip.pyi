@@ -32,6 +32,8 @@ __all__ = [
     "Error",
     "Errors",
     "Fit",
+    "Followed",
+    "Follower",
     "Goal",
     "Gradient",
     "Grasp",
@@ -70,6 +72,7 @@ __all__ = [
     "_xla_handler",
     "close",
     "distance",
+    "follow",
     "inverse_kinematics",
     "trial",
 ]
@@ -1528,6 +1531,102 @@ def _fit(
     max_iterations: int,
 ) -> Fit:
     """What `fingertip.fit` calls: logs are names of files, or names with columns by name."""
+@final
+class Follower:
+    """A hand that follows keypoints, frame by frame, for a control loop:
+    `u = fingertip.Follower(model).step(keypoints, dt)`.
+
+    Without `map`, the name of a TOML file, the fingers that the hand's links are named after follow the 21 keypoints of
+    hand trackers. `scale` is how much larger the hand is, for all vectors; without, the hand's reach over the human's.
+    `smooth`, m, is what a change of 1 rad counts as; `cutoff`, Hz, that of a filter on keypoints; `margin`, m, the
+    least gap of own parts, None for none; `speed_limits` holds to the robot's largest speeds."""
+
+    def __new__(
+        cls,
+        model: Model,
+        map: str | os.PathLike[str] | None = None,
+        *,
+        scale: float | None = None,
+        smooth: float = 0.02,
+        cutoff: float | None = None,
+        margin: float | None = ...,
+        speed_limits: bool = True,
+    ) -> Follower: ...
+    def step(self, keypoints: ArrayLike, dt: float) -> _Array:
+        """Follows one frame of keypoints (n, 3), m, `dt` seconds after the last one, and returns the commands (nu,). What
+        is not known is NaN: what needs it has no weight."""
+    def reset(self, q: ArrayLike | None = None) -> None:
+        """Begins anew, at q (nq,) or at home."""
+    @property
+    def q(self) -> _Array:
+        """The configuration (nq,), rad and m; what no command moves is at home."""
+    @property
+    def targets(self) -> list[str]:
+        """The targets' names."""
+    @property
+    def errors(self) -> _Array:
+        """How far each target was missed in the last frame (targets,), m; NaN where it had less than half its weight."""
+    @property
+    def gap(self) -> float | None:
+        """The least gap of own parts in the last frame, m; None if none was near."""
+    @property
+    def iterations(self) -> int:
+        """Steps of Gauss and Newton in the last frame."""
+
+@final
+class Followed:
+    """What `fingertip.follow` found."""
+
+    @property
+    def time(self) -> _Array:
+        """Times of the frames (n,), s."""
+    @property
+    def q(self) -> _Array:
+        """Configurations (n, nq), rad and m."""
+    @property
+    def u(self) -> _Array:
+        """Commands (n, nu), rad and m."""
+    @property
+    def errors(self) -> _Array:
+        """How far each target was missed (n, targets), m; NaN where it had less than half its weight."""
+    @property
+    def keypoints(self) -> _Array:
+        """The keypoints that were followed (n, keypoints, 3), m."""
+    @property
+    def scales(self) -> _Array:
+        """How much larger each target's vector is than the keypoints' (targets,)."""
+    @property
+    def seconds(self) -> _Array:
+        """Time that each frame took (n,), s."""
+    @property
+    def targets(self) -> list[str]:
+        """The targets' names."""
+    @property
+    def least_gap(self) -> float | None:
+        """The least gap of own parts over all frames, m; None if none was ever near."""
+    @property
+    def at_limits(self) -> dict[str, int]:
+        """The joints that moved, and in how many frames each was at an end of its range."""
+
+def follow(
+    model: Model,
+    motion: str | os.PathLike[str] | ArrayLike,
+    map: str | os.PathLike[str] | None = None,
+    *,
+    of: Model | None = None,
+    scale: float | None = None,
+    rate: float = 30.0,
+    smooth: float = 0.02,
+    cutoff: float | None = None,
+    margin: float | None = ...,
+    speed_limits: bool = True,
+) -> Followed:
+    """A hand follows a motion of keypoints: `found.u` are the commands, a row for each frame.
+
+    `motion` is a file (CSV, JSON lines) or an array (frames, keypoints, 3), m, at `rate`, Hz, where it has no times;
+    with `of`, another hand's model, a log of its joints (CSV, MCAP). Without `map`, the name of a TOML file, the
+    fingers that the hand's links are named after follow the 21 keypoints of hand trackers. The other arguments are
+    those of `Follower`. The page crates/plan/docs/follow.md says more."""
 def _parts(model: Model) -> dict[str, Any]:
     """The bodies, shapes, joints and pairs of a model, for `fingertip.mujoco`."""
 def _thing(text: str, place: str) -> str:

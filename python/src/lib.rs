@@ -10,6 +10,7 @@ mod device;
 mod dynamic;
 mod error;
 mod fit;
+mod follow;
 mod grasp;
 mod kinematics;
 mod model;
@@ -48,6 +49,8 @@ mod _fingertip {
     use super::error::{_panic, Error, Unsolved};
     #[pymodule_export]
     use super::fit::{_fit, Fit};
+    #[pymodule_export]
+    use super::follow::{Followed, Follower, follow_motion};
     #[pymodule_export]
     use super::grasp::{Effort, Grasp, Outcome, close, trial};
     #[pymodule_export]

@@ -57,6 +57,10 @@ CASES = {
     "out of a list": (lambda it: it.sim.step(it.q, it.u, out={"force": [0.0]}), ["out of force: expected", "got list"]),
     "forces of no command": (lambda it: it.sim.command_forces(it.q, it.q), ["u: expected shape (3, 21)", "got (3, 24)"]),
     "efforts at no state": (lambda it: it.sim.beyond_efforts(it.u, it.u), ["q_next: expected shape (B, 24)"]),
+    "keypoints in the plane": (
+        lambda it: ft.Follower(it.model).step(np.zeros((21, 2)), 0.1),
+        ["keypoints: expected shape (keypoints, 3)", "got (21, 2)"],
+    ),
     "unknown site": (lambda it: it.model.site_poses(it.q, ["hand/tip"]), ["site", "hand/tip"]),
     "not MJCF": (lambda it: ft.Model.from_mjcf("<robot name='r'/>"), ["MJCF: expected <mujoco>, got <robot>"]),
     "u too narrow": (lambda it: it.sim.step(it.q, it.u[:, :20]), ["u: expected shape (3, 21), for 3 worlds", "got (3, 20)"]),

@@ -24,6 +24,10 @@ def test_fit():
     assert "alike" in lines("fit.py")[-1]
 
 
+def test_follow():
+    assert lines("follow.py")[-1].startswith("joints are within")
+
+
 def test_control_loop():
     """With a plant in another process, a late plan and a planner that hangs; the program says itself what should be."""
     *_, runs, ball = lines("control_loop.py")

@@ -47,6 +47,12 @@ def test_mujoco(monkeypatch, capsys):
     assert line.startswith("<fingertip.Model nq=11 ") and " True " in line
 
 
+def test_follow(monkeypatch, capsys):
+    page = ROOT / "crates/plan/docs/follow.md"
+    assert run(page, monkeypatch, capsys, "import fingertip")[0].startswith("<fingertip.Followed")
+    assert run(page, monkeypatch, capsys, "import numpy")[0].startswith("off by ")
+
+
 def test_cluster(monkeypatch, capsys):
     (line,) = run(ROOT / "docs" / "cluster.md", monkeypatch, capsys)
     assert line.startswith("{'height': ")

@@ -1,5 +1,6 @@
-//! Planning, fits and grasping.
+//! Planning, fits, hands that follow, and grasping.
 
 mod fit;
+mod follow;
 mod grasp;
 mod mpc;

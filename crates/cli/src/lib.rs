@@ -14,6 +14,7 @@ mod decompose;
 mod demo;
 mod export;
 mod fit;
+mod follow;
 mod inspect;
 mod lines;
 mod made;
@@ -78,6 +79,7 @@ enum Command {
     View(view::Args),
     Export(export::Args),
     Fit(fit::Args),
+    Follow(follow::Args),
     Decompose(decompose::Args),
     Audit(audit::Args),
     Bench(bench::Args),
@@ -99,6 +101,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::View(args) => view::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Fit(args) => fit::run(&args),
+        Command::Follow(args) => follow::run(&args),
         Command::Decompose(args) => decompose::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),

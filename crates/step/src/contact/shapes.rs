@@ -28,7 +28,7 @@ pub struct BodyShape {
 
 impl BodyShape {
     /// The frame of the shape relative to its body.
-    pub(crate) fn frame(&self) -> FrameSpec {
+    pub fn frame(&self) -> FrameSpec {
         FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
     }
 }

@@ -43,7 +43,7 @@ use crate::tensor::{constant, cross, index, part, position, rotate};
 
 pub use frames::{FrameSpec, FrameTables};
 pub use manifold::Manifold;
-pub use points::Points;
+pub use points::{PlacedPoints, Points};
 pub use pose::{POSE, Pose, SCREW};
 pub(crate) use retraction::{Difference, Integrate, Map as ManifoldMap, Retraction};
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
