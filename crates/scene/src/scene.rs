@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings, Taxels};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings, Table, Taxels};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -338,6 +338,8 @@ pub struct Object {
     pub freedom: Freedom,
     /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
+    /// The table that a planar rigid body lies on.
+    pub table: Option<Table>,
     /// Named points on it.
     pub sites: Vec<Site>,
 }

@@ -114,13 +114,14 @@ impl Dynamic {
         let tree = &model.tree;
         let entries = coupled(tree);
         let mut all = Entries::of(entries.clone());
-        let (limits, limit_dofs) = LimitTables::new(model);
+        let (limits, limit_dofs) = LimitTables::new(model)?;
         let paths = contact_paths(model);
         let (dynamics, joints) = (dynamics(model, parameters)?, joint_forces(tree));
         let screws = POSE * (model.n_front_frames() + dynamics.bodies().len());
         let connections = ConnectionTables::new(tree, model.shapes.len(), screws, |i, j| all.at(i, j));
         let structure = Structure::new(tree.nv, tree.ns, &all.all, &paths, &limit_dofs);
         let structure = structure
+            .with_tables(&tree.on_tables())
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);
