@@ -9,7 +9,8 @@ const CORNERS: usize = 512;
 /// The footprint is at least so many strips high.
 const STRIPS: f64 = 512.0;
 /// Gauss's points in (−1, 1), and their weights.
-const GAUSS: [(f64, f64); 3] = [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
+const GAUSS: [(f64, f64); 3] =
+    [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
 
 /// A table under a planar object. Its friction resists sliding and turning together: with force f and torque τ about
 /// the centre of mass, ‖f‖² + (τ/c)² ≤ F² (the ellipsoidal limit surface of Goyal, Ruina and Papadopoulos 1991, and Howe
@@ -110,7 +111,8 @@ fn outline(shape: &Shape, pose: &Isometry3<f64>) -> Vec<Vector2<f64>> {
     };
     // A ball's shadow does not turn with the shape.
     let ball = |at: Vector3<f64>, radius: f64| {
-        let place = Isometry3::from_parts((pose * nalgebra::Point3::from(at)).coords.into(), UnitQuaternion::identity());
+        let place =
+            Isometry3::from_parts((pose * nalgebra::Point3::from(at)).coords.into(), UnitQuaternion::identity());
         ring(place, radius, radius)
     };
     let at = |z: f64| pose * Isometry3::translation(0.0, 0.0, z);
@@ -135,7 +137,8 @@ fn outline(shape: &Shape, pose: &Isometry3<f64>) -> Vec<Vector2<f64>> {
         }
         Shape::Ellipsoid { radii } => {
             // The shadow of A (unit ball) is that of the ball under the root of A Aᵀ in the plane.
-            let scaled = pose.rotation.to_rotation_matrix().into_inner() * nalgebra::Matrix3::from_diagonal(&(*radii).into());
+            let scaled =
+                pose.rotation.to_rotation_matrix().into_inner() * nalgebra::Matrix3::from_diagonal(&(*radii).into());
             let rows = scaled.fixed_rows::<2>(0).into_owned();
             let eigen = (rows * rows.transpose()).symmetric_eigen();
             let [x, y] = [eigen.eigenvalues[0], eigen.eigenvalues[1]].map(f64::sqrt);

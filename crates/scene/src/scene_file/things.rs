@@ -127,10 +127,13 @@ impl TryFrom<toml::Value> for TableFile {
             #[expect(clippy::cast_precision_loss, reason = "a coefficient")]
             toml::Value::Integer(friction) => Ok(Self(Table { friction: friction as f64, radius: None })),
             toml::Value::Table(_) => {
-                let TableKeys { friction, radius } = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+                let TableKeys { friction, radius } =
+                    value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
                 Ok(Self(Table { friction, radius }))
             }
-            other => Err(format!("expected a friction coefficient or {{ friction, radius }}, got {}", other.type_str())),
+            other => {
+                Err(format!("expected a friction coefficient or {{ friction, radius }}, got {}", other.type_str()))
+            }
         }
     }
 }

@@ -81,7 +81,9 @@ impl Scene {
             }));
         findings.take(self.params.validate().map_err(|error| error.within("params")));
         for object in &self.objects {
-            findings.take(object.validate(self.gravity).map_err(|error| error.within(format!("object \"{}\"", object.name))));
+            findings.take(
+                object.validate(self.gravity).map_err(|error| error.within(format!("object \"{}\"", object.name))),
+            );
         }
         for robot in &self.robots {
             findings.take(robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name))));
@@ -247,7 +249,9 @@ impl Robot {
 impl Object {
     fn validate(&self, gravity: [f64; 3]) -> Result<()> {
         check::finite_pose("pose", &self.pose)?;
-        self.table.map_or(Ok(()), |table| self.validate_table(table, gravity)).map_err(|error| error.within("table"))?;
+        self.table
+            .map_or(Ok(()), |table| self.validate_table(table, gravity))
+            .map_err(|error| error.within("table"))?;
         let articulation = match &self.body {
             ObjectBody::Articulated { articulation, .. } => Some(articulation),
             ObjectBody::Rigid { .. } => None,

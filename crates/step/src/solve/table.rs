@@ -190,7 +190,10 @@ impl<'a, R: Real> Table<'a, R> {
     ) {
         let yaw = self.places.dofs[2];
         let lever = axpy(y[yaw], eta, scale(delta[yaw], grad_moved));
-        copy(&mut to[self.places.numbers..self.places.numbers + TABLE_OPERAND], &[grad_most, lever[0], lever[1], lever[2]]);
+        copy(
+            &mut to[self.places.numbers..self.places.numbers + TABLE_OPERAND],
+            &[grad_most, lever[0], lever[1], lever[2]],
+        );
     }
 
     /// How Tᵀη changes where the body's yaw does at fixed δ, along x, y and yaw: the centre of mass goes round the origin

@@ -112,6 +112,9 @@ impl Dynamic {
         params.check()?;
         let model = &model.with_friction(params.friction);
         let tree = &model.tree;
+        if let (ContactModel::Rigid(_), Some((c, _))) = (params.contact, tree.tables().next()) {
+            bail!("contact: expected the barrier's, as \"{}\" lies on a table: rigid contact has no friction", c.name);
+        }
         let entries = coupled(tree);
         let mut all = Entries::of(entries.clone());
         let (limits, limit_dofs) = LimitTables::new(model)?;
