@@ -106,13 +106,6 @@ impl Balance {
         Ok(Self { p, g, screws, poses })
     }
 
-    /// The centre of mass of an inertial body.
-    pub fn centre(&self, step: &Quasidynamic, n: usize) -> Vector3<f64> {
-        let model = step.model();
-        let at = POSE * (model.shapes.len() + 2 * model.tree.connections.len() + n);
-        Vector3::from_column_slice(&self.poses[at..at + 3])
-    }
-
     /// The rolling stiffness that contact `i` adds to P. `geometry` is its normal, points on A and B, φ and weight.
     pub fn rolling(
         &self,
@@ -154,7 +147,7 @@ impl Balance {
     }
 
     /// The centre of mass of an inertial body, whose frames come after those of shapes and connections.
-    fn centre(&self, model: &Model, body: usize) -> Vector3<f64> {
+    pub fn centre(&self, model: &Model, body: usize) -> Vector3<f64> {
         let frame = model.shapes.len() + 2 * model.tree.connections.len() + body;
         Vector3::from_column_slice(&self.poses[POSE * frame..POSE * frame + 3])
     }

@@ -266,7 +266,7 @@ fn tables(step: &Quasidynamic, free: &Balance, result: &Step) -> Result<Vec<Tabl
     let first = forces.len() - 3 * friction.len();
     let of = |(k, (c, _)): (usize, (&Coordinate, _))| {
         let n = model.inertial.iter().position(|&body| body == c.body)?;
-        let centre = free.centre(step, n);
+        let centre = free.centre(model, n);
         let mut motion = Matrix3xX::zeros(model.nv());
         for screw in model.tree.path(c.body) {
             let (omega, m) = free.screws[screw];
