@@ -1,6 +1,6 @@
-//! Planar objects on tables, against closed forms of the ellipsoidal limit surface: Goyal, Ruina and Papadopoulos, "Planar
-//! sliding with dry friction", 1991; Lynch, Maekawa and Tanie, "Manipulation and active sensing by pushing using tactile
-//! feedback", 1992.
+//! Planar objects on tables, against closed forms of the ellipsoidal limit surface: Goyal, Ruina and Papadopoulos,
+//! "Planar sliding with dry friction", 1991; Lynch, Maekawa and Tanie, "Manipulation and active sensing by pushing
+//! using tactile feedback", 1992.
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;

@@ -206,8 +206,8 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
             Input::U(_) => false,
             Input::Parameter(p, _) => ["offsets", "sizes"].contains(&Parameters::NAMES[p]),
         };
-        // Forces of dry friction and of tables have the digits of the largest that they can be, F, and answer δ's rounding with up to
-        // κ F²/2.
+        // Forces of dry friction and of tables have the digits of the largest that they can be, F, and answer δ's
+        // rounding with up to κ F²/2.
         let rubs = |c: &&Coordinate| c.friction > 0.0 && model.tree.is_resisted(c, model.params.joint_friction);
         let own = |name: &str| &world.parameters[Parameters::NAMES.iter().position(|&other| other == name).unwrap()];
         let heaviest = largest(own("mass").iter().copied()) * own("gravity")[2].abs();

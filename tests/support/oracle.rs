@@ -57,8 +57,8 @@ pub struct Problem {
     pub limits: Vec<(f64, usize, f64)>,
     /// Degrees of freedom with dry friction, and its largest force in each.
     pub dry: Vec<(usize, f64)>,
-    /// The largest force of each table, and how its body's centre of mass moves along x and y and turns, the latter times
-    /// the table's radius (3 × nv).
+    /// The largest force of each table, and how its body's centre of mass moves along x and y and turns, the latter
+    /// times the table's radius (3 × nv).
     pub tables: Vec<(f64, DMatrix<f64>)>,
     pub kappa: f64,
     /// How much stiffer friction is than normal forces, by Coulomb's law.

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nalgebra::Isometry3;
+use nalgebra::{Isometry3, Vector3};
 
-use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings, Table, Taxels};
+use super::table::{Table, mean_distance};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings, Taxels};
 
 /// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -342,6 +343,18 @@ pub struct Object {
     pub table: Option<Table>,
     /// Named points on it.
     pub sites: Vec<Site>,
+}
+
+impl Object {
+    /// The c of its table, m: the given one, or that of uniform pressure on the footprint, which is the mean distance
+    /// of its points from the centre of mass (2/3 r for a disc). The footprint is what all shapes together cover of the
+    /// plane. None without a table, and without a footprint.
+    pub fn table_radius(&self) -> Option<f64> {
+        let table = self.table?;
+        let ObjectBody::Rigid { inertia, collisions } = &self.body else { return table.radius };
+        let com = inertia.as_ref().map_or(Vector3::zeros(), |inertia| inertia.com);
+        table.radius.or_else(|| mean_distance(collisions, com.xy()))
+    }
 }
 
 /// The body or bodies of an object.

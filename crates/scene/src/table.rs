@@ -2,7 +2,7 @@
 
 use nalgebra::{Isometry3, UnitQuaternion, Vector2, Vector3};
 
-use super::{Collision, Object, ObjectBody, Shape};
+use super::{Collision, Shape};
 
 /// Corners of the polygon that stands for a circle.
 const CORNERS: usize = 512;
@@ -13,31 +13,19 @@ const GAUSS: [(f64, f64); 3] =
     [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
 
 /// A table under a planar object. Its friction resists sliding and turning together: with force f and torque τ about
-/// the centre of mass, ‖f‖² + (τ/c)² ≤ F² (the ellipsoidal limit surface of Goyal, Ruina and Papadopoulos 1991, and Howe
-/// and Cutkosky 1996), with F = μ m g, g being gravity's component along z.
+/// the centre of mass, ‖f‖² + (τ/c)² ≤ F² (the ellipsoidal limit surface of Goyal, Ruina and Papadopoulos 1991, and
+/// Howe and Cutkosky 1996), with F = μ m g, g being gravity's component along z.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Table {
     /// Friction coefficient μ; positive.
     pub friction: f64,
     /// The largest torque of friction over its largest force, c, m; positive. `None` is that of the object's footprint
-    /// under uniform pressure: see [`Object::table_radius`].
+    /// under uniform pressure: see [`Object::table_radius`](super::Object::table_radius).
     pub radius: Option<f64>,
 }
 
-impl Object {
-    /// The c of its table, m: the given one, or that of uniform pressure on the footprint, which is the mean distance of
-    /// its points from the centre of mass (2/3 r for a disc). The footprint is what all shapes together cover of the
-    /// plane. None without a table, and without a footprint.
-    pub fn table_radius(&self) -> Option<f64> {
-        let table = self.table?;
-        let ObjectBody::Rigid { inertia, collisions } = &self.body else { return table.radius };
-        let com = inertia.as_ref().map_or(Vector3::zeros(), |inertia| inertia.com);
-        table.radius.or_else(|| mean_distance(collisions, com.xy()))
-    }
-}
-
 /// The mean distance of the points that shapes cover of the x–y plane from one of them.
-fn mean_distance(collisions: &[Collision], from: Vector2<f64>) -> Option<f64> {
+pub(super) fn mean_distance(collisions: &[Collision], from: Vector2<f64>) -> Option<f64> {
     let outline = |collision: &Collision| -> Vec<_> {
         convex(outline(&collision.shape, &collision.pose)).into_iter().map(|point| point - from).collect()
     };

@@ -172,8 +172,8 @@ impl Optimality {
             let pull = motion.tr_mul(&force);
             scale = scale.max(pull.amax());
             balance -= pull;
-            own.law = larger(own.law, (force + &b * (most / (1.0 + s))).norm() / most);
-            let along = &b * b.transpose() / (s * (1.0 + s).powi(2));
+            own.law = larger(own.law, (force + b * (most / (1.0 + s))).norm() / most);
+            let along = b * b.transpose() / (s * (1.0 + s).powi(2));
             let stiffness = (Matrix3::identity() / (1.0 + s) - along) * (kappa * most * most);
             p += motion.tr_mul(&(stiffness * &motion));
         }

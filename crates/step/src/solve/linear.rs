@@ -9,9 +9,9 @@
 //! ```
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H
-//! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction; a table is one
-//! of three. By
-//! Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of H.
+//! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction; a table is
+//! one of three. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of
+//! H.
 
 use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};

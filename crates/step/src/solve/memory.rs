@@ -51,8 +51,8 @@ layout! {
         eta,
         /// [`CONTACT_STATE`] numbers for each contact.
         contact_states,
-        /// Forces of the joint limits, then of dry friction, then of tables, three each. `limit_step` and `limit_gap` are
-        /// of the same.
+        /// Forces of the joint limits, then of dry friction, then of tables, three each. `limit_step` and `limit_gap`
+        /// are of the same.
         limit_force,
         limit_step,
         /// Gaps to the joint limits at δ; δ itself where there is dry friction, u on tables.

@@ -86,9 +86,9 @@ use crate::tensor::part;
 ///     + (1/κ) Σ_tables (s − log(1 + s)),   s = √(1 + ‖b‖²),   b = κ F (d_x, d_y, c θ)
 /// ```
 ///
-/// The last sums are of joints with dry friction F and of bodies on tables, if there are any: their forces are −F a/(1 +
-/// √(1 + a²)) and −F b/(1 + s), with d the motion of the body's centre of mass, θ its turn, F the most that friction can
-/// be, and c its largest torque over F.
+/// The last sums are of joints with dry friction F and of bodies on tables, if there are any: their forces are −F
+/// a/(1 + √(1 + a²)) and −F b/(1 + s), with d the motion of the body's centre of mass, θ its turn, F the most that
+/// friction can be, and c its largest torque over F.
 ///
 /// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
 #[derive(Clone, Debug)]

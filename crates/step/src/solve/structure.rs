@@ -238,8 +238,8 @@ impl Structure {
         Self { kernels: Kernels::default(), ..self }
     }
 
-    /// This structure with bodies on tables: the degrees of freedom x, y and yaw of each, which P couples. They come after
-    /// [dry friction](Structure::with_dry_friction). [`Structure::new`] has none.
+    /// This structure with bodies on tables: the degrees of freedom x, y and yaw of each, which P couples. They come
+    /// after [dry friction](Structure::with_dry_friction). [`Structure::new`] has none.
     pub fn with_tables(self, bodies: &[[usize; 3]]) -> Self {
         let of = |(k, dofs): (usize, &[usize; 3])| {
             let [x, y, yaw] = dofs.map(|dof| self.place[dof]);

@@ -178,8 +178,8 @@ impl<'a, R: Real> Table<'a, R> {
         }
     }
 
-    /// Gradients of F and of the lever, given those of η at fixed u, of u, and T y, for the displacement δ: T̄ = η yᵀ + ū
-    /// δᵀ.
+    /// Gradients of F and of the lever, given those of η at fixed u, of u, and T y, for the displacement δ: T̄ = η yᵀ +
+    /// ū δᵀ.
     #[inline(always)]
     pub(super) fn vjp(
         &self,
@@ -196,8 +196,8 @@ impl<'a, R: Real> Table<'a, R> {
         );
     }
 
-    /// How Tᵀη changes where the body's yaw does at fixed δ, along x, y and yaw: the centre of mass goes round the origin
-    /// of the body's frame.
+    /// How Tᵀη changes where the body's yaw does at fixed δ, along x, y and yaw: the centre of mass goes round the
+    /// origin of the body's frame.
     #[inline(always)]
     pub(crate) fn carried(&self, kappa: R, delta: &[R]) -> Vec3<R> {
         let [x, y, _] = self.lever;
@@ -244,8 +244,8 @@ impl<'a, R: Real> Table<'a, R> {
         [by_most, scale(self.most / (R::one() + s), by_most)]
     }
 
-    /// The force of the body alone, about, as [`super::dry::Dry::alone`]: with the force `eta` it moves by u. `pivot` is
-    /// what each degree of freedom moves by for a unit force.
+    /// The force of the body alone, about, as [`super::dry::Dry::alone`]: with the force `eta` it moves by u. `pivot`
+    /// is what each degree of freedom moves by for a unit force.
     #[inline(always)]
     pub(super) fn alone(&self, kappa: R, pivot: &[R], eta: Vec3<R>, u: Vec3<R>) -> Vec3<R> {
         let [x, y, yaw] = self.places.dofs;

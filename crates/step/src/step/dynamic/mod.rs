@@ -107,8 +107,9 @@ impl Dynamic {
     /// gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, an option is out of its range, or contact is rigid and
-    /// a body lies on a table. With smoothed contact on a GPU, if a pair of shapes has no formula (the message names the pair), or the GPU cannot be used.
+    /// If a parameter has another shape or type than the model's, an option is out of its range, or contact is rigid
+    /// and a body lies on a table. With smoothed contact on a GPU, if a pair of shapes has no formula (the message
+    /// names the pair), or the GPU cannot be used.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let model = &model.with_friction(params.friction);
