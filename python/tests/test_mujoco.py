@@ -385,7 +385,7 @@ def test_what_stands_slides_on_its_table(v):
         mujoco.mj_step(compiled, data)
         speed = np.linalg.norm(v) - slows * n * compiled.opt.timestep
         if speed > 0.05 * np.linalg.norm(v):
-            assert np.linalg.norm(data.qvel[at]) == pytest.approx(speed, rel=0.03)
+            assert np.linalg.norm(data.qvel[at]) == pytest.approx(speed, abs=0.01 * np.linalg.norm(v))
     for _ in range(800):
         mujoco.mj_step(compiled, data)
     assert np.linalg.norm(data.qvel[at]) < 1e-3 * np.linalg.norm(v)
