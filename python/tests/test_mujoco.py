@@ -397,4 +397,4 @@ def test_tables_lie_where_gravity_does_not_pull_along_the_plane():
     assert not losses[0].any()
     assert losses[1].max() == pytest.approx(0.3 * 5.0 * 9.81)
     assert sorted(losses[2])[-2:] == pytest.approx([0.3 * 0.3 * 9.81] * 2)
-    assert np.any(np.isclose(losses[2], 0.3 * 0.3 * 9.81 * 0.039925, rtol=1e-4))
+    assert np.any(np.isclose(losses[2], 0.3 * 0.3 * 9.81 * 0.039905, rtol=1e-4))
