@@ -59,6 +59,7 @@
 //! | s, r | `spring`, `spring_rest` | (1 or B, joints that have it) | N·m/rad, N/m; rad, m | springs of joints themselves |
 //! | d, a | `damping`, `armature` | (1 or B, joints that have it) | N·m·s/rad, N·s/m; kg·m², kg | d/h and ε a/h² in P |
 //! | F | `dry_friction` | (1 or B, joints that have it) | N·m, N | largest force of dry friction |
+//! | μ, c | `table_friction`, `table_radius` | (1 or B, tables) | –; m | friction under planar bodies: ‖f‖² + (τ/c)² ≤ (μ m g)² |
 //! | k | `connection` | (1 or B, connections) | N/m | springs that hold points of links together |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!

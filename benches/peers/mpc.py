@@ -32,6 +32,8 @@ BINARY = ROOT / "target" / "release" / "fingertip"
 AGREEMENT = 1e-9
 # An object is dropped when it comes to be so much farther from its goal than it was at the start, m.
 DROPPED = 0.05
+# Push-T's success: at most so much of the goal is not covered.
+COVERED = 0.05
 # Seconds that the plant gets to come to rest at the start, before anything counts.
 REST = 0.5
 
@@ -60,10 +62,61 @@ class Planner:
         self.process.wait()
 
 
+def clipped(polygon: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """The part of a polygon in a convex one, both counterclockwise (Sutherland and Hodgman)."""
+    for a, b in zip(by, np.roll(by, -1, axis=0)):
+        if not len(polygon):
+            break
+        (x, y), kept = b - a, []
+        heights = x * (polygon[:, 1] - a[1]) - y * (polygon[:, 0] - a[0])
+        for (p, h), (q, k) in zip(zip(polygon, heights), zip(np.roll(polygon, -1, axis=0), np.roll(heights, -1))):
+            if h >= 0:
+                kept.append(p)
+            if (h >= 0) != (k >= 0):
+                kept.append(p + h / (h - k) * (q - p))
+        polygon = np.array(kept)
+    return polygon
+
+
+def area(polygon: np.ndarray) -> float:
+    """Gauss's formula."""
+    if not len(polygon):
+        return 0.0
+    (x, y), (u, v) = polygon.T, np.roll(polygon, -1, axis=0).T
+    return 0.5 * float(np.sum(x * v - u * y))
+
+
+class Coverage:
+    """How much of its goal a planar object of boxes covers, as Push-T measures it: the area that both share, of the goal's."""
+
+    def __init__(self, entry: dict, goal: dict) -> None:
+        corners = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+        self.parts = [corners * own["box"][:2] + own.get("at", [0.0, 0.0, 0.0])[:2] for own in entry["collision"]]
+        self.goal = self.at([*goal["position"][:2], goal["yaw"]])
+
+    def at(self, pose: np.ndarray) -> list[np.ndarray]:
+        """The boxes in the world."""
+        x, y, yaw = pose
+        turn = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
+        return [part @ turn + [x, y] for part in self.parts]
+
+    def __call__(self, pose: np.ndarray) -> float:
+        shared = sum(area(clipped(part, goal)) for part in self.at(pose) for goal in self.goal)
+        return shared / sum(area(goal) for goal in self.goal)
+
+
+def coverage_of(scene: dict, goal: dict) -> Coverage | None:
+    """That of an object of several boxes whose goal is a place and a yaw."""
+    (entry,) = [entry for entry in scene["object"] if entry["name"] == goal["object"]] or [{}]
+    is_flat = entry.get("freedom") == "planar" and all("box" in own and "rpy" not in own for own in entry.get("collision", [{}]))
+    return Coverage(entry, goal) if is_flat and goal.get("position") and goal.get("yaw") is not None else None
+
+
 class Measure:
     """Errors and success as the task defines them, computed here."""
 
-    def __init__(self, task: dict, names: list[str], goal: dict) -> None:
+    def __init__(self, task: dict, names: list[str], goal: dict, coverage: Coverage | None) -> None:
+        self.coverage = coverage
         self.limits = task.get("success", {})
         self.held = self.limits.get("held", 1)
         self.goal, self.run, self.success = goal, 0, False
@@ -88,6 +141,8 @@ class Measure:
         elif self.goal.get("yaw") is not None:
             turned = q[self.yaw] - self.goal["yaw"]
             errors["rotation"] = float(abs(np.arctan2(np.sin(turned), np.cos(turned))))
+        if self.coverage is not None:
+            errors["uncovered"] = 1.0 - self.coverage(q[[*self.position[:2], self.yaw]])
         return errors
 
     def take(self, q: np.ndarray) -> dict[str, float]:
@@ -134,7 +189,7 @@ def run(
     plant.reset(q, u)
     for _ in range(round(REST / plant.period)):
         plant.hold(u)
-    measure = Measure(task, begin["q_names"], begin["goal"])
+    measure = Measure(task, begin["q_names"], begin["goal"], coverage_of(plant.scene, begin["goal"]))
     result = Episode(number, measure.errors(plant.q()))
     sensor = perturbed.Sensor(plant, begin["goal"]["object"], given, 1000 + number)
     late = perturbed.Late(u, given.latency)
@@ -190,6 +245,7 @@ def summary(name: str, plant: Plant, episodes: list[Episode]) -> dict:
         "task": name,
         "episodes": len(episodes),
         "successes": sum(episode.success for episode in episodes),
+        "covered": sum(episode.best.get("uncovered", 1.0) <= COVERED for episode in episodes),
         "drops": sum(episode.dropped for episode in episodes),
         "position_mean": mean(final("position")),
         "position_median": median(final("position")),
@@ -292,6 +348,8 @@ def main() -> None:
         row = summary(path.stem, plant, episodes)
         rows.append(row)
         everything["tasks"].append({"summary": row, "episodes": [asdict(episode) for episode in episodes]})
+        if any("uncovered" in episode.best for episode in episodes):
+            print(f"{path.stem}: {row['covered']} of {len(episodes)} cover {1 - COVERED:.0%} of the goal", file=sys.stderr)
         print(f"{path.stem}: statuses {row['statuses']}, deepest overlap {row['deepest_mm']:.2f} mm", file=sys.stderr)
     print(table(rows))
     if arguments.json:

@@ -8,10 +8,10 @@ here, by rules that need no figure of a task but its control period:
   (MuJoCo's `dampratio`), so that they neither overshoot nor creep. After a step of the command 2 % are left at
   t = 5.8 √(I/kp): `settling` gives it, and a scene should have stiffness enough for it to be within a control period.
 - Robots carry themselves (`gravcomp`), as in our step; joint limits act, joint friction and the URDF's damping do not.
-- Objects in the plane lie on a table that our scenes do not have: dry friction of 0.3 m g along x and y, and about z at two
-  thirds of their radius. Each axis resists on its own: what slides along y is moved along x by no less than 0.3 m g. `standing` lets
-  them stand on the table by contacts, whose friction is one force against the motion. Our step holds them by ε M/h² alone, so that
-  either is friction that the planner does not know.
+- Objects in the plane lie on a table: the scene's own (`table`), or, where it has none, one of friction 0.3 that the planner
+  does not know, with two thirds of the object's radius. It is dry friction along x, y and about z. Each axis resists on its own:
+  what slides along y is moved along x by no less than μ m g. `standing` lets them stand on it by contacts, whose friction is one force
+  against the motion: on a scene's own table by feet on a ring of the table's radius, which resist turns by as much as it does.
 - Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
   as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
   impratio 10 keep grips from creeping. Spinning is resisted where our scene has torsional friction; rolling is not.
@@ -33,6 +33,7 @@ import numpy as np
 TIME_STEP = 0.001
 IMPEDANCE_RATIO = 10
 HARD, SOFT = 0.004, 0.02  # time constants of contacts, s
+FEET, FOOT = 8, 0.002  # how many feet a standing object has, and their radius, m
 TABLE = 0.3  # friction coefficient under objects in the plane
 GRAVITY = 9.81  # m/s², what presses them on it in scenes without gravity
 HELD = 1e-6  # a centre of mass with less than this share of its shape's inverse inertia is held by the joints' axes
@@ -237,9 +238,11 @@ class Plant:
         return spec
 
     def _object(self, spec: mujoco.MjSpec, entry: dict) -> None:
-        name, shape, freedom = entry["name"], shape_of(entry), entry.get("freedom", "fixed")
+        name, freedom = entry["name"], entry.get("freedom", "fixed")
+        shapes = [shape_of(own) for own in entry.get("collision", [entry])]
         body = spec.worldbody.add_body(name=name, pos=entry.get("position", [0.0] * 3), quat=quaternion_of(entry))
-        shape.add_to(body, f"{name}#0")
+        for count, shape in enumerate(shapes):
+            shape.add_to(body, f"{name}#{count}")
         if freedom == "fixed":
             return
         (mass,) = [mass for mass in self.contents["masses"] if mass["body"] == name]
@@ -251,28 +254,42 @@ class Plant:
         slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
         x, y, z = np.eye(3)
         kinds = [("x", slide, x), ("y", slide, y), ("yaw", hinge, z) if freedom == "planar" else ("z", slide, z)]
+        (own,) = [own for own in self.contents["coordinates"] if own["name"] == name]
+        own = own["table"] or {"friction": self.table, "radius": 2 / 3 * shapes[0].sizes[0]}
         if freedom == "planar" and self.standing:
-            self._stand(spec, body, name, shape)
+            self._stand(spec, body, name, shapes, own)
         for part, kind, axis in kinds:
             joint = body.add_joint(name=f"{name}.{part}", type=kind, axis=axis)
             joint.ref = 0.0
             if freedom == "planar" and not self.standing:
-                joint.frictionloss = self.table * mass["mass"] * GRAVITY * (2 / 3 * shape.sizes[0] if kind == hinge else 1.0)
+                joint.frictionloss = own["friction"] * mass["mass"] * self._pull() * (own["radius"] if kind == hinge else 1.0)
         # Slides count from the body's own place, our q from the world's origin.
         body.pos = [0.0, 0.0, body.pos[2] if freedom == "planar" else 0.0]
         assert freedom != "planar" or body.quat[0] == 1.0, "a planar object's own turn is its q"
 
-    def _stand(self, spec: mujoco.MjSpec, body: "mujoco.MjsBody", name: str, shape: Shape) -> None:
+    def _pull(self) -> float:
+        """What presses planar objects on a table, m/s²: gravity along z, or what a scene without gravity gets."""
+        return abs(self.contents["params"]["gravity"][2]) or GRAVITY
+
+    def _stand(self, spec: mujoco.MjSpec, body: "mujoco.MjsBody", name: str, shapes: list[Shape], own: dict) -> None:
         """A planar object stands on a ground by contacts, which its weight loads: their friction is one force against the motion and a moment,
         where dry friction of the joints resists along each axis on its own."""
-        spec.option.gravity = [0.0, 0.0, -GRAVITY]
-        half = shape.sizes[{"sphere": 0, "cylinder": 1, "box": 2}[shape.kind]]
+        spec.option.gravity = [0.0, 0.0, -self._pull()]
+        half = max(shape.sizes[{"sphere": 0, "cylinder": 1, "box": 2}[shape.kind]] for shape in shapes)
+        feet = [f"{name}#0"]
+        if any(entry["table"] for entry in self.contents["coordinates"] if entry["name"] == name):
+            feet = [f"{name}.foot{k}" for k in range(FEET)]
+            for k, foot in enumerate(feet):
+                turn = 2 * np.pi * k / FEET
+                place = [own["radius"] * np.cos(turn), own["radius"] * np.sin(turn), FOOT - half]
+                body.add_geom(name=foot, type=GEOMS.mjGEOM_SPHERE, size=[FOOT, 0.0, 0.0], pos=place, mass=0, contype=0, conaffinity=0)
         body.add_joint(name=f"{name}.height", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0.0, 0.0, 1.0])
         spec.worldbody.add_geom(
             name=f"{name}.ground", type=GEOMS.mjGEOM_PLANE, size=HALF_SPACE_SIZE, pos=[0.0, 0.0, body.pos[2] - half], contype=0, conaffinity=0
         )
-        friction = [self.table, self.table, 0.0, 0.0, 0.0]
-        spec.add_pair(geomname1=f"{name}.ground", geomname2=f"{name}#0", condim=3, friction=friction, solref=[self.contact, 1.0])
+        friction = [own["friction"], own["friction"], 0.0, 0.0, 0.0]
+        for foot in feet:
+            spec.add_pair(geomname1=f"{name}.ground", geomname2=foot, condim=3, friction=friction, solref=[self.contact, 1.0])
 
     def _pairs(self, spec: mujoco.MjSpec) -> None:
         """The pairs of our scene, each of a body's shapes with each of the other's."""

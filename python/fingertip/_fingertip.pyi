@@ -257,8 +257,8 @@ class Model:
         """The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
         `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of
         joints that have them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), dry_friction N·m or N,
-        connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for each), sizes m (four for each of
-        `shape_names`), offsets m, tau N or N·m (`v_names`)."""
+        table_friction, table_radius m, connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for each), sizes
+        m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`)."""
     @property
     def text(self) -> str:
         """The scene's text: `from_toml(text, folder)` reads it again, or `from_mjcf`."""
@@ -314,7 +314,7 @@ class Step(Solves):
     @property
     def limit_force(self) -> _Array:
         """Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of
-        its degrees of freedom with."""
+        its degrees of freedom with; then three numbers of each table: force along x and y, torque over its radius, N."""
     @property
     def normal(self) -> _Array:
         """Unit normal of each contact from A to B (B, nc, 3), in world axes."""

@@ -37,6 +37,8 @@ _EQUALITIES = ["connect", "weld", "joint", "tendon"]
 _OF_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
 # A centre of mass with less than this share of its shape's inverse inertia is held by the joints' axes.
 _HELD = 1e-6
+# How many feet a body in the plane stands on, and their radius, m.
+_FEET, _FOOT = 8, 0.002
 # What has no place in a scene, by MuJoCo's count and its element: the reader's notes say that it was left out.
 _OTHERS = {"nsensor": "sensor", "nflex": "deformable", "nskin": "deformable", "nplugin": "extension", "ntuple": "custom"}
 
@@ -306,13 +308,15 @@ def _control(model: Any, actuator: int) -> int:
 
 
 def to_mujoco(
-    model: Model, *, timestep: float = 0.001, contact: float = 0.004, impratio: float = 10.0, table: float = 0.3
+    model: Model, *, timestep: float = 0.001, contact: float = 0.004, impratio: float = 10.0, table: float = 0.3, standing: bool = False
 ) -> Any:
     """A model as a `mujoco.MjModel`: bodies, joints, shapes, servos, and the pairs that may touch with their friction. `Places` fits it.
 
     What the quasi-dynamic step does not have is chosen here. Joints are position servos with the model's stiffness, damped critically. What
     commands carry has no weight (`gravcomp`). Contacts have the time constant `contact`, s, elliptic cones and `impratio`, which
-    keeps grips from creeping. Objects in the plane rub on a table that scenes do not have: with the friction `table` times the weight that they would have in a gravity of 9.81 m/s².
+    keeps grips from creeping. Objects in the plane rub on the model's own tables, or, where gravity does not pull along the plane, on one of
+    the friction `table`: dry friction by axis, each on its own. With `standing` they stand on it by eight feet on a ring of the table's
+    radius, whose friction is one force against the motion. A scene without gravity has 9.81 m/s² for that.
     What MuJoCo scales contacts by, `body_invweight0`, is set where no joint moves a body's centre of mass: `mj_setConst` undoes that.
     Edges are not rounded, and limits of joints act. A mesh with a distance grid is an error: MuJoCo touches hulls and parts of meshes."""
     parts, params = _parts(model), model.params
@@ -321,7 +325,11 @@ def to_mujoco(
     spec = mujoco.MjSpec()
     # Ranges and springs' rests of hinges are in rad.
     spec.compiler.degree = False
-    spec.option.timestep, spec.option.gravity = timestep, params["gravity"][0]
+    gravity = np.array(params["gravity"][0])
+    pull, tables = abs(gravity[2]) or 9.81, _tables(parts, params, table)
+    if standing and tables:
+        gravity[2] = gravity[2] or -pull
+    spec.option.timestep, spec.option.gravity = timestep, gravity
     spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, impratio
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     # Links between joints may have no mass, and published inertias may be no body's.
@@ -339,7 +347,11 @@ def to_mujoco(
             (xx, xy, xz), (_, yy, yz), (*_, zz) = matrix
             here.mass, here.fullinertia = masses.get(name, mass), inertias.get(name, [xx, yy, zz, xy, xz, yz])
             here.ipos, here.explicitinertial = com, True
-        _add_joints(spec, here, body, joints.get(index), parts, table * 9.81)
+        stands = standing and index in tables
+        if stands:
+            _stand(spec, here, body, tables[index], np.sign(gravity[2]), contact)
+        friction, radius = (0.0, 0.0) if stands else tables.get(index, (0.0, 0.0))
+        _add_joints(spec, here, body, joints.get(index), parts, (friction * pull, radius))
     _add_servos(spec, parts, params["stiffness"][0])
     for number, (body, kind, sizes, pose) in enumerate(parts["shapes"]):
         _add_shape(spec, made[body], number, kind, sizes, np.array(pose))
@@ -351,6 +363,38 @@ def to_mujoco(
     compiled = spec.compile()
     _weigh_contacts(compiled)
     return compiled
+
+
+def _tables(parts: Any, params: Any, table: float) -> dict[int, tuple[float, float]]:
+    """Friction and radius of the tables under bodies in the plane, by index of the body."""
+    own = zip(params["table_friction"][0], params["table_radius"][0], strict=True)
+    given = {joint["body"]: next(own) for joint in parts["joints"] if joint["table"] is not None}
+    found: dict[int, tuple[float, float]] = {}
+    for index, body in enumerate(parts["bodies"]):
+        if body["kind"] == "Planar" and index in given:
+            found[index] = (float(given[index][0]), float(given[index][1]))
+        elif body["kind"] == "Planar" and table > 0 and not np.any(params["gravity"][0][:2]):
+            # A radius of two thirds of the largest of its shapes.
+            sizes = [max(shape[2], default=0.0) for shape in parts["shapes"] if shape[0] == index]
+            found[index] = (table, 2 / 3 * max(sizes, default=0.0))
+    return found
+
+
+def _stand(spec: Any, to: Any, body: Any, table: tuple[float, float], down: float, contact: float) -> None:
+    """Feet of a body in the plane, which its weight loads: all at the height of its centre of mass, where nothing tips, and touching their ground alone."""
+    (friction, radius), name = table, body["name"]
+    (x, y, z), height = body["inertia"][1], np.array(body["pose"])[2]
+    to.add_joint(name=f"{name}.height", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0.0, 0.0, 1.0])
+    ground = spec.worldbody.add_geom(name=f"{name}.ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2.0, 2.0, 0.1])
+    ground.pos, ground.contype, ground.conaffinity = [0.0, 0.0, height + z + down * _FOOT], 0, 0
+    if down > 0:
+        ground.quat = [0.0, 1.0, 0.0, 0.0]
+    for k, turn in enumerate(np.arange(_FEET) * (2 * np.pi / _FEET)):
+        place, foot = [x + radius * np.cos(turn), y + radius * np.sin(turn), z], f"{name}.foot{k}"
+        to.add_geom(name=foot, type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[_FOOT, 0.0, 0.0], pos=place, mass=0, contype=0, conaffinity=0)
+        spec.add_pair(
+            geomname1=ground.name, geomname2=foot, condim=3, friction=[friction, friction, 0.0, 0.0, 0.0], solref=[contact, 1.0]
+        )
 
 
 def _weigh_contacts(model: Any) -> None:
@@ -367,8 +411,8 @@ def _weigh_contacts(model: Any) -> None:
             model.body_invweight0[body, 0] = at_shape
 
 
-def _add_joints(spec: Any, to: Any, body: Any, own: Any, parts: Any, friction: float) -> None:
-    """A body's joint; `friction` is that of an object in the plane for each of its kilograms, N/kg."""
+def _add_joints(spec: Any, to: Any, body: Any, own: Any, parts: Any, table: tuple[float, float]) -> None:
+    """A body's joint. An object in the plane rubs by axis with this force for each of its kilograms, N/kg, about z at this radius, m."""
     slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
     kind, axis, x, y, z = body["kind"], body["axis"], *np.eye(3)
     if kind == "Fixed":
@@ -388,9 +432,8 @@ def _add_joints(spec: Any, to: Any, body: Any, own: Any, parts: Any, friction: f
         for part, of, along in (("x", slide, x), ("y", slide, y), last):
             joint = to.add_joint(name=f"{own['name']}.{part}", type=of, axis=along)
             if kind == "Planar":
-                # About z at two thirds of the largest of its shapes.
-                sizes = [max(shape[2], default=0.0) for shape in parts["shapes"] if parts["bodies"][shape[0]] is body]
-                joint.frictionloss = friction * to.mass * (2 / 3 * max(sizes, default=0.0) if of == hinge else 1.0)
+                friction, radius = table
+                joint.frictionloss = friction * to.mass * (radius if of == hinge else 1.0)
     else:
         joint = to.add_joint(name=own["name"] if own else body["name"], type=slide if kind == "Prismatic" else hinge, axis=axis)
         if own is None:

@@ -519,8 +519,8 @@ impl Model {
     /// The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
     /// `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), spring, spring_rest, damping and armature of
     /// joints that have them (N·m/rad, rad, N·m·s/rad, kg·m², or N/m, m, N·s/m, kg), dry_friction N·m or N,
-    /// connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for each), sizes m (four for each of
-    /// `shape_names`), offsets m, tau N or N·m (`v_names`).
+    /// table_friction, table_radius m, connection N/m, mass kg (`inertial_names`), inertia kg·m² (six for each), sizes
+    /// m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`).
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         dictionary(py, &self.parameters)

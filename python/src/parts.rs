@@ -70,7 +70,8 @@ pub fn _parts<'py>(py: Python<'py>, model: &Bound<'py, Model>) -> PyResult<Bound
             to.set_item("spring", (of.spring.stiffness, of.spring.rest))?;
             to.set_item("damping", of.damping)?;
             to.set_item("armature", of.armature)?;
-            to.set_item("effort", of.effort)
+            to.set_item("effort", of.effort)?;
+            to.set_item("table", of.table)
         })
     };
     all.set_item("joints", tree.coordinates.iter().map(joint).collect::<PyResult<Vec<_>>>()?)?;

@@ -229,7 +229,7 @@ impl Step {
     }
 
     /// Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of
-    /// its degrees of freedom with.
+    /// its degrees of freedom with; then three numbers of each table: force along x and y, torque over its radius, N.
     #[getter]
     fn limit_force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         self.of.get_rows(py, 4, |of| &of.limit_force, self.worlds)

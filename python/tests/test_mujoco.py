@@ -225,7 +225,7 @@ def test_steps_of_mujoco_go_into_the_tasks(pusher, tmp_path):
         ft.mujoco.Plant(task, pusher)
 
 
-SHIPPED = ["hand_ball", "hand_turn", "allegro_cube", "two_fingers", "tips", "valve", "allegro_capsules", "planar_push"]
+SHIPPED = ["hand_ball", "hand_turn", "allegro_cube", "two_fingers", "tips", "valve", "allegro_capsules", "planar_push", "push_t"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -361,3 +361,41 @@ def test_what_is_no_model_of_mujocos(pusher):
     with pytest.raises(ft.Error, match=r"got MjSpec; spec.compile\(\) is one"):
         ft.mujoco.from_mujoco(mujoco.MjSpec())
     assert ft.mujoco.Plant("tips_ground").task.title == ft.Task.load("tips_ground").title
+
+
+@pytest.mark.parametrize("v", [[0.6, -0.8, 0.0], [0.0, 0.0, 12.0]])
+def test_what_stands_slides_on_its_table(v):
+    """A disc on the scene's table loses μ g of its speed in a second, or μ g m c/I of its turn, in any direction, and stops."""
+    scene = """
+        [[object]]
+        name = "disc"
+        freedom = "planar"
+        cylinder = [0.05, 0.02]
+        mass = 0.5
+        table = 0.3
+    """
+    compiled = ft.mujoco.to_mujoco(ft.Model.from_toml(scene), standing=True)
+    data, v = mujoco.MjData(compiled), np.array(v)
+    at = [compiled.joint(f"disc.{part}").dofadr[0] for part in ("x", "y", "yaw")]
+    for _ in range(300):
+        mujoco.mj_step(compiled, data)
+    data.qvel[at] = v
+    slows = 0.3 * 9.81 * (1.0 if v[2] == 0 else 2 / 3 * 0.05 * 2 / 0.05**2)
+    # MuJoCo's contacts carry more than the weight where something has just begun to slide.
+    speeds = []
+    for _ in range(130):
+        mujoco.mj_step(compiled, data)
+        speeds.append(np.linalg.norm(data.qvel[at]))
+    assert speeds[30] - speeds[130 - 1] == pytest.approx(slows * 99 * compiled.opt.timestep, rel=0.05)
+    for _ in range(800):
+        mujoco.mj_step(compiled, data)
+    assert np.linalg.norm(data.qvel[at]) < 1e-3 * np.linalg.norm(v)
+
+
+def test_tables_lie_where_gravity_does_not_pull_along_the_plane():
+    """A vertical scene has none, a horizontal one that of the call or its own."""
+    losses = [ft.mujoco.to_mujoco(ft.Model.load(name)).dof_frictionloss for name in ("box_over", "planar_push", "push_t")]
+    assert not losses[0].any()
+    assert losses[1].max() == pytest.approx(0.3 * 5.0 * 9.81)
+    assert sorted(losses[2])[-2:] == pytest.approx([0.3 * 0.3 * 9.81] * 2)
+    assert np.any(np.isclose(losses[2], 0.3 * 0.3 * 9.81 * 0.039905, rtol=1e-4))

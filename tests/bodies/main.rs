@@ -6,4 +6,5 @@ mod inverse_kinematics;
 mod joints;
 mod kinematics;
 mod loops;
+mod tables;
 mod teaching_hand;

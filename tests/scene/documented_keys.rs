@@ -42,6 +42,7 @@ fn of_scenes() {
         ("sites = [{ nonsense = 1 }]", &["An entry of `sites`"]),
         ("spring = { hinge = { nonsense = 1 } }", &["A joint's `spring`"]),
         ("connections = [{ nonsense = 1 }]", &["An entry of `connections`"]),
+        ("table = { nonsense = 1 }", &["`table`"]),
         ("nonsense = 1", &["`[[object]]`", "A shape"]),
     ];
     let message = |text: &str| Scene::from_toml(text, "").unwrap_err().to_string();

@@ -11,4 +11,5 @@ mod mjcf;
 mod mount;
 mod scenes;
 mod shipped;
+mod tables;
 mod taxels;

@@ -301,6 +301,16 @@ fn articulated_objects() -> Result<()> {
     compare_scene("elements", &jointed::with_elements(), 0.02, true)
 }
 
+#[test]
+fn tables() -> Result<()> {
+    for friction in Friction::ALL {
+        let mut scene = jointed::pushed_on_table();
+        scene.params.friction = friction;
+        compare_scene(&format!("on a table, {friction:?}"), &scene, 0.02, true)?;
+    }
+    Ok(())
+}
+
 /// Rollouts and Jacobians: the same bits on all sets that fuse multiply-adds, nearly the same on the one that does not.
 #[test]
 fn rollouts_and_jacobians() -> Result<()> {

@@ -206,10 +206,13 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
             Input::U(_) => false,
             Input::Parameter(p, _) => ["offsets", "sizes"].contains(&Parameters::NAMES[p]),
         };
-        // Forces of dry friction have the digits of the largest that they can be, F, and answer δ's rounding with up to
-        // κ F²/2.
+        // Forces of dry friction and of tables have the digits of the largest that they can be, F, and answer δ's
+        // rounding with up to κ F²/2.
         let rubs = |c: &&Coordinate| c.friction > 0.0 && model.tree.is_resisted(c, model.params.joint_friction);
-        let most = largest(model.tree.coordinates.iter().filter(rubs).map(|c| c.friction));
+        let own = |name: &str| &world.parameters[Parameters::NAMES.iter().position(|&other| other == name).unwrap()];
+        let heaviest = largest(own("mass").iter().copied()) * own("gravity")[2].abs();
+        let on_tables = own("table_friction").iter().map(|friction| friction * heaviest);
+        let most = largest(model.tree.coordinates.iter().filter(rubs).map(|c| c.friction).chain(on_tables));
         let kappa = Parameters::NAMES.iter().position(|&name| name == "kappa").unwrap();
         let stiffest = 0.5 * world.parameters[kappa][0] * most * most;
         let differences = |k: usize, frames: bool| -> Vec<(f64, f64)> {
@@ -389,6 +392,23 @@ fn coulombs_law() {
         let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
         (scene.params.friction, scene.params.impratio) = (Friction::Coulomb, 30.0);
         check_scene(&format!("{name}, Coulomb, stiffer friction"), &scene, stray, n, 18);
+    }
+}
+
+/// A body on a table, whose centre of mass is away from its frame. It is light, and contact soft: forces answer δ's
+/// rounding with κ F²/2.
+#[test]
+fn tables() {
+    for friction in Friction::ALL {
+        let mut scene = jointed::pushed_on_table();
+        scene.params.friction = friction;
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+        let ranges = Ranges { kappa: (1e2, 1e4), mass: (2e-2, 1e-1), ..RANGES };
+        let batch = states::batch(&model, 0.02, 20, &ranges, &mut Random::new(21));
+        let mut tally = Tally::default();
+        let name = format!("on a table, {friction:?}");
+        check(&name, &batch, &mut tally);
+        finish(&name, &tally);
     }
 }
 

@@ -144,6 +144,19 @@ impl Formulas<'_> {
             let most = wide(&parameters.dry_friction.narrow(1, k, 1)?)?;
             parts.extend(c.dofs().map(|_| most.clone()));
         }
+        for (k, c) in tree.coordinates.iter().filter(|c| c.table.is_some()).enumerate() {
+            let place = self.model.inertial.iter().position(|&body| body == c.body).unwrap();
+            let of = |t: &Tensor, k: usize| wide(&t.narrow(1, k, 1)?);
+            let pull = of(&parameters.gravity, 2)?.abs()?;
+            parts.push(((of(&parameters.table_friction, k)? * of(&parameters.mass, place)?)? * pull)?);
+            let first = parameters.offsets.dim(1)? - 3 * (self.model.inertial.len() - place);
+            let (x, y) = (of(&parameters.offsets, first)?, of(&parameters.offsets, first + 1)?);
+            let yaw = q.narrow(1, c.q + 2, 1)?;
+            let (sin, cos) = (yaw.sin()?, yaw.cos()?);
+            parts.push(((&sin * &x)? + (&cos * &y)?)?.neg()?);
+            parts.push(((&cos * &x)? - (&sin * &y)?)?);
+            parts.push(of(&parameters.table_radius, k)?);
+        }
         Tensor::cat(&parts, 1)
     }
 

@@ -32,6 +32,18 @@ pub fn mimic() -> Scene {
     push_with(arm, "elbow")
 }
 
+/// A tip and a body of two bars on a table, whose centre of mass is away from its frame.
+pub fn pushed_on_table() -> Scene {
+    let bars = "[{ box = [0.06, 0.015, 0.02], rounding = 0.002, at = [0.02, 0.015, 0.0] }, \
+                 { box = [0.015, 0.045, 0.02], rounding = 0.002, at = [-0.03, 0.075, 0.0] }]";
+    let text = format!(
+        "[params]\nh = 0.02\nmu = 0.5\nkappa = 1e5\n[[object]]\nname = \"angle\"\nfreedom = \"planar\"\nmass = 0.3\n\
+         position = [0.0, 0.05, 0.0]\nrpy = [0.0, 0.0, 0.3]\ntable = 0.3\ncollision = {bars}\n\
+         [[robot]]\nname = \"pusher\"\nurdf = \"../robots/slider_tip.urdf\"\nstiffness = 100.0\n"
+    );
+    Scene::from_toml(&text, "assets/scenes").unwrap()
+}
+
 /// `two_fingers` with all that joints have of their own: of the left finger, the command of `left_1` pulls `left_2`
 /// too, and both have damping; `right_2` has no command but a spring, damping, armature and dry friction, and `right_1`
 /// a spring and dry friction beside its command. A soft spring connects the links of `left_2` and `right_2`.

@@ -58,6 +58,9 @@ pub struct Problem {
     pub limits: Vec<(f64, usize, f64)>,
     /// Degrees of freedom with dry friction, and its largest force in each.
     pub dry: Vec<(usize, f64)>,
+    /// The largest force of each table, and how its body's centre of mass moves along x and y and turns, the latter
+    /// times the table's radius (3 × nv).
+    pub tables: Vec<(f64, DMatrix<f64>)>,
     pub kappa: f64,
     /// How much stiffer friction is than normal forces, by Coulomb's law.
     pub impratio: f64,
@@ -434,8 +437,19 @@ impl Problem {
         let rough = tree.coordinates.iter().filter(|c| c.friction > 0.0).zip(parameter("dry_friction"));
         let acts = |(c, _): &(&Coordinate, f64)| tree.is_resisted(c, model.params.joint_friction);
         let dry = rough.filter(acts).flat_map(|(c, most)| c.dofs().map(move |dof| (dof, most))).collect();
+        let (friction, radius) = (parameter("table_friction"), parameter("table_radius"));
+        let supported = tree.coordinates.iter().filter(|c| c.table.is_some()).zip(friction.iter().zip(&radius));
+        let tables = supported.map(|(c, (friction, radius))| {
+            let n = model.inertial.iter().position(|&body| body == c.body).unwrap();
+            let (rotation, position) = &poses.0[c.body];
+            let com = position + rotation * tree.bodies[c.body].inertia.as_ref().unwrap().com;
+            let (linear, angular) = jacobians(model, &poses, c.body, &com);
+            let rows = [linear.row(0).into_owned(), linear.row(1).into_owned(), angular.row(2) * *radius];
+            (friction * masses[n] * gravity.z.abs(), DMatrix::from_rows(&rows))
+        });
+        let tables = tables.collect();
         let (kappa, impratio) = (parameter("kappa")[0], model.params.impratio);
-        Self { p, g: -force, contacts, limits, dry, kappa, impratio }
+        Self { p, g: -force, contacts, limits, dry, tables, kappa, impratio }
     }
 
     /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the
@@ -502,6 +516,12 @@ impl Problem {
             let force = most * a / (1.0 + a.hypot(1.0));
             gradient[dof] += force;
             size[dof] += force.abs();
+        }
+        for (most, motion) in &self.tables {
+            let b = motion * delta * (self.kappa * most);
+            let force = motion.transpose() * &b * (most / (1.0 + b.norm().hypot(1.0)));
+            gradient += &force;
+            size += force.abs();
         }
         (gradient, size)
     }

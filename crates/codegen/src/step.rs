@@ -239,7 +239,7 @@ fn about_part(name: &str) -> &'static str {
         "turning" => {
             "of each contact with torsional friction: the normal force that goes with it, N, and the torque, N m"
         }
-        "limit_force" => "force of each joint limit, then of dry friction, N or N m",
+        "limit_force" => "force of each joint limit, then of dry friction and of tables (three each), N or N m",
         "contact" => "each contact's normal from A to B, point on A, point on B, distance",
         "warm" => "forces for the next step to start from",
         "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 frictionless, 4 infeasible, 5 bad input",

@@ -8,7 +8,7 @@ use nalgebra::Isometry3;
 
 use crate::{
     Articulation, Collision, Freedom, Inertia, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene,
-    Shape, Site, Tendon, check,
+    Shape, Site, Table, Tendon, check,
 };
 use fingertip_shapes::{Error, Result};
 
@@ -221,13 +221,13 @@ impl Object {
     pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
         let inertia = Inertia::solid_compound(&collisions, mass);
         let body = ObjectBody::Rigid { inertia, collisions };
-        Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity(), sites: Vec::new() }
+        Self { freedom: Freedom::Free, ..Self::fixed_body(name, body) }
     }
 
     /// A fixed shape.
     pub fn fixed(name: impl Into<String>, shape: Shape) -> Self {
         let body = ObjectBody::Rigid { inertia: None, collisions: vec![Collision::centred(shape)] };
-        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity(), sites: Vec::new() }
+        Self::fixed_body(name, body)
     }
 
     /// A fixed half-space: everything below z = `height`, m.
@@ -238,7 +238,18 @@ impl Object {
     /// Links and passive joints, with the root link fixed in the world's origin.
     pub fn articulated(name: impl Into<String>, articulation: Articulation) -> Self {
         let body = ObjectBody::Articulated { articulation, home: BTreeMap::new() };
-        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity(), sites: Vec::new() }
+        Self::fixed_body(name, body)
+    }
+
+    fn fixed_body(name: impl Into<String>, body: ObjectBody) -> Self {
+        let pose = Isometry3::identity();
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose, table: None, sites: Vec::new() }
+    }
+
+    /// With a table of this friction under it, which is planar.
+    pub fn on_table(mut self, table: Table) -> Self {
+        self.table = Some(table);
+        self
     }
 
     /// Sets the freedom of the body or the root link.

@@ -16,6 +16,7 @@ mod scene_file;
 pub mod scenes;
 mod script;
 mod settings;
+mod table;
 mod taxels;
 mod urdf;
 mod validate;
@@ -33,4 +34,5 @@ pub use scene::{
     ActuatorMap, Freedom, Friction, Keyframe, Mount, Object, ObjectBody, PairRule, Params, Robot, Scene, Site, Tendon,
 };
 pub use settings::Settings;
+pub use table::Table;
 pub use taxels::Taxels;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nalgebra::Isometry3;
+use nalgebra::{Isometry3, Vector3};
 
+use super::table::{Table, mean_distance};
 use super::{Articulation, Collision, Inertia, Joint, JointKind, Settings, Taxels};
 
 /// Everything that a step needs, as plain data.
@@ -338,8 +339,22 @@ pub struct Object {
     pub freedom: Freedom,
     /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
+    /// The table that a planar rigid body lies on.
+    pub table: Option<Table>,
     /// Named points on it.
     pub sites: Vec<Site>,
+}
+
+impl Object {
+    /// The c of its table, m: the given one, or that of uniform pressure on the footprint, which is the mean distance
+    /// of its points from the centre of mass (2/3 r for a disc). The footprint is what all shapes together cover of the
+    /// plane. None without a table, and without a footprint.
+    pub fn table_radius(&self) -> Option<f64> {
+        let table = self.table?;
+        let ObjectBody::Rigid { inertia, collisions } = &self.body else { return table.radius };
+        let com = inertia.as_ref().map_or(Vector3::zeros(), |inertia| inertia.com);
+        table.radius.or_else(|| mean_distance(collisions, com.xy()))
+    }
 }
 
 /// The body or bodies of an object.

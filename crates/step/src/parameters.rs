@@ -84,6 +84,10 @@ parameters! {
     /// Largest force of dry friction F of the joints that have some (·, n), N·m or N, in the order of [`Tree::dry`]. In
     /// the quasi-dynamic step it acts where [`Tree::dry_friction`] says.
     dry_friction,
+    /// Friction coefficient of the tables (·, n), in the order of [`Tree::tables`].
+    table_friction,
+    /// Largest torque of a table's friction over its largest force, c (·, n), m.
+    table_radius,
     /// Stiffness of the connections of links (·, n), N/m, in the order of [`Tree::connections`].
     connection,
     /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
@@ -130,6 +134,8 @@ impl Parameters {
             damping: row(tree.damped().map(|c| c.damping).collect())?,
             armature: row(tree.armoured().map(|c| c.armature).collect())?,
             dry_friction: row(tree.dry().map(|c| c.friction).collect())?,
+            table_friction: row(tree.tables().map(|(_, (friction, _))| friction).collect())?,
+            table_radius: row(tree.tables().map(|(_, (_, radius))| radius).collect())?,
             connection: row(tree.connections.iter().map(|connection| connection.stiffness).collect())?,
             mass: row(inertial.iter().filter_map(inertia).map(|i| i.mass).collect())?,
             inertia: row(inertial.iter().filter_map(inertia).flat_map(|i| six(&i.matrix)).collect())?,

@@ -107,6 +107,14 @@ impl Answer<'_> {
             let a = problem.kappa * most * delta[dof];
             worst = worst.max((force / most + a / (1.0 + a.hypot(1.0))).abs());
         }
+        let (_, on_tables) = self.limit_force.split_at(problem.limits.len() + problem.dry.len());
+        for ((most, motion), force) in problem.tables.iter().zip(on_tables.chunks(3)) {
+            let force = DVector::from_column_slice(force);
+            balance -= motion.transpose() * &force;
+            size += (motion.transpose() * &force).abs();
+            let b = motion * &delta * (problem.kappa * most);
+            worst = worst.max((force / *most + &b / (1.0 + b.norm().hypot(1.0))).norm());
+        }
         if !size.is_empty() {
             worst = worst.max(balance.amax() / size.amax().max(f64::MIN_POSITIVE));
         }
@@ -128,7 +136,9 @@ impl Answer<'_> {
             return Err("a limit pulls".into());
         }
         let too_much = dry.iter().zip(&problem.dry).any(|(force, &(_, most))| force.abs() > most);
-        if too_much { Err("dry friction beyond its largest force".into()) } else { Ok(()) }
+        let on_tables = dry[problem.dry.len()..].chunks(3).zip(&problem.tables);
+        let beyond = on_tables.into_iter().any(|(f, (most, _))| f[0].hypot(f[1]).hypot(f[2]) > *most);
+        if too_much || beyond { Err("dry friction beyond its largest force".into()) } else { Ok(()) }
     }
 
     /// Is the status true?
@@ -173,7 +183,16 @@ fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off:
     };
     let p = DMatrix::identity(3, 3);
     let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
-    let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), dry: Vec::new(), kappa, impratio: 1.0 };
+    let problem = Problem {
+        p,
+        g,
+        contacts: vec![contact],
+        limits: Vec::new(),
+        dry: Vec::new(),
+        tables: Vec::new(),
+        kappa,
+        impratio: 1.0,
+    };
     let report = Report { status: Status::Solved, iterations: 1, residual: 0.0, slip_gap: 0.0 };
     let answer = Answer {
         delta: delta.as_slice(),

@@ -147,7 +147,7 @@ impl Balance {
     }
 
     /// The centre of mass of an inertial body, whose frames come after those of shapes and connections.
-    fn centre(&self, model: &Model, body: usize) -> Vector3<f64> {
+    pub fn centre(&self, model: &Model, body: usize) -> Vector3<f64> {
         let frame = model.shapes.len() + 2 * model.tree.connections.len() + body;
         Vector3::from_column_slice(&self.poses[POSE * frame..POSE * frame + 3])
     }

@@ -156,6 +156,8 @@ impl<'a> Inputs<'a> {
             "damping" => joint(name, tree.damped().nth(k)),
             "armature" => joint(name, tree.armoured().nth(k)),
             "dry_friction" => joint("dry friction", tree.dry().nth(k)),
+            "table_friction" => joint("friction of the table", tree.tables().nth(k).map(|(c, _)| c)),
+            "table_radius" => joint("radius of the table", tree.tables().nth(k).map(|(c, _)| c)),
             "connection" => format!("stiffness of connection \"{}\"", tree.connections[k].name),
             "gravity" => format!("gravity's {}", AXES[k]),
             "mu" => pair(k),

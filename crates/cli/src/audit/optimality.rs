@@ -15,6 +15,7 @@
 use candle_core::Result;
 use fingertip::contact::{UNUSED, Window};
 use fingertip::description::{Friction, JointKind};
+use fingertip::kinematics::Coordinate;
 use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
@@ -165,6 +166,17 @@ impl Optimality {
             own.law = larger(own.law, (force + most * a / (1.0 + s)).abs() / most);
             p[(dof, dof)] += kappa * most * most / (s * (1.0 + s));
         }
+        for Table { motion, most, force } in tables(step, &free, result)? {
+            let b = &motion * &delta * (kappa * most);
+            let s = b.norm().hypot(1.0);
+            let pull = motion.tr_mul(&force);
+            scale = scale.max(pull.amax());
+            balance -= pull;
+            own.law = larger(own.law, (force + b * (most / (1.0 + s))).norm() / most);
+            let along = b * b.transpose() / (s * (1.0 + s).powi(2));
+            let stiffness = (Matrix3::identity() / (1.0 + s) - along) * (kappa * most * most);
+            p += motion.tr_mul(&(stiffness * &motion));
+        }
         own.balance = largest(&balance) / scale.max(f64::MIN_POSITIVE);
         own.conditioning = conditioning(&p);
         Ok(own)
@@ -236,11 +248,43 @@ fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(u
     Ok(())
 }
 
-/// The degrees of freedom with dry friction, their largest forces and what they have: the last of the limits' forces.
+/// A body on a table.
+struct Table {
+    /// How its centre of mass moves along x and y and turns, the latter times the table's radius.
+    motion: Matrix3xX<f64>,
+    /// The largest force, N, and the force that it has.
+    most: f64,
+    force: Vector3<f64>,
+}
+
+/// The bodies on tables; their forces are the last of the limits' forces.
+fn tables(step: &Quasidynamic, free: &Balance, result: &Step) -> Result<Vec<Table>> {
+    let (model, parameters) = (step.model(), step.parameters());
+    let (friction, radius) = (numbers(&parameters.table_friction)?, numbers(&parameters.table_radius)?);
+    let (mass, gravity) = (numbers(&parameters.mass)?, numbers(&parameters.gravity)?[2].abs());
+    let forces = numbers(&result.limit_force)?;
+    let first = forces.len() - 3 * friction.len();
+    let of = |(k, (c, _)): (usize, (&Coordinate, _))| {
+        let n = model.inertial.iter().position(|&body| body == c.body)?;
+        let centre = free.centre(model, n);
+        let mut motion = Matrix3xX::zeros(model.nv());
+        for screw in model.tree.path(c.body) {
+            let (omega, m) = free.screws[screw];
+            let velocity = omega.cross(&centre) + m;
+            let column = Vector3::new(velocity.x, velocity.y, radius[k] * omega.z);
+            motion.set_column(model.tree.screw_dof[screw], &column);
+        }
+        let force = Vector3::from_column_slice(&forces[first + 3 * k..first + 3 * (k + 1)]);
+        Some(Table { motion, most: friction[k] * mass[n] * gravity, force })
+    };
+    Ok(model.tree.tables().enumerate().filter_map(of).collect())
+}
+
+/// The degrees of freedom with dry friction, their largest forces and what they have: behind the limits' forces.
 fn dry_friction(step: &Quasidynamic, result: &Step) -> Result<Vec<((usize, f64), f64)>> {
     let all = step.model().tree.dry_friction(step.model().params.joint_friction);
     let (forces, most) = (numbers(&result.limit_force)?, numbers(&step.parameters().dry_friction)?);
-    let first = forces.len() - all.len();
+    let first = forces.len() - all.len() - 3 * step.model().tree.tables().count();
     Ok(all.into_iter().map(|(dof, k)| (dof, most[k])).zip(forces[first..].iter().copied()).collect())
 }
 

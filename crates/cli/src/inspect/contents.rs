@@ -85,6 +85,15 @@ pub struct Motion {
     /// Do damping and armature act in the quasi-dynamic step? Does dry friction?
     pub resisted: bool,
     pub rubs: bool,
+    /// Friction and radius, m, of the table that it lies on.
+    pub table: Option<Table>,
+}
+
+/// A table under a planar body.
+#[derive(Serialize)]
+pub struct Table {
+    pub friction: f64,
+    pub radius: f64,
 }
 
 /// A spring that holds points of two bodies together.
@@ -223,6 +232,7 @@ impl Motion {
             friction: coordinate.friction,
             resisted: tree.is_resisted(coordinate, model.params.joint_damping),
             rubs: tree.is_resisted(coordinate, model.params.joint_friction),
+            table: coordinate.table.map(|(friction, radius)| Table { friction, radius }),
         }
     }
 }

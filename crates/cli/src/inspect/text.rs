@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fingertip::contact::UNUSED;
 
-use super::contents::{Actuator, Body, Connection, Contents, Mass, Motion, Pair, Side, Site};
+use super::contents::{Actuator, Body, Connection, Contents, Mass, Motion, Pair, Side, Site, Table};
 use crate::table::{short, table};
 
 pub fn text(contents: &Contents) -> String {
@@ -92,7 +92,7 @@ fn coordinates(coordinates: &[Motion]) -> String {
     table.to_string()
 }
 
-/// The joint's own spring, damping, armature and dry friction in the quasi-dynamic step.
+/// The joint's own spring, damping, armature and dry friction in the quasi-dynamic step, or the table under a body.
 fn own(motion: &Motion) -> String {
     let spring = (motion.spring > 0.0)
         .then(|| format!("spring {} at rest at {}", short(motion.spring), short(motion.spring_rest)));
@@ -102,6 +102,9 @@ fn own(motion: &Motion) -> String {
         acts("damping", motion.damping, motion.resisted),
         acts("armature", motion.armature, motion.resisted),
         acts("dry friction", motion.friction, motion.rubs),
+        motion.table.as_ref().map(|Table { friction, radius }| {
+            format!("table of friction {}, radius {:.3} mm", short(*friction), 1e3 * radius)
+        }),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -433,6 +433,8 @@ fn fields(model: &Model, parameters: &Parameters) -> Result<Vec<Field>> {
         field("damping", "N·m·s/rad or N·s/m", positive, joints("damping", &mut tree.damped())?),
         field("armature", "kg·m² or kg", positive, joints("armature", &mut tree.armoured())?),
         field("dry_friction", "N·m or N", positive, joints("dry_friction", &mut tree.dry())?),
+        field("table_friction", "", positive, joints("table_friction", &mut tree.tables().map(|(c, _)| c))?),
+        field("table_radius", "m", positive, joints("table_radius", &mut tree.tables().map(|(c, _)| c))?),
         field("spring", "N·m/rad or N/m", positive, joints("spring", &mut tree.sprung())?),
         field("spring_rest", "rad or m", linear(MUCH), joints("spring_rest", &mut tree.sprung())?),
         field(

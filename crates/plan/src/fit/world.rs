@@ -328,6 +328,8 @@ impl Islands {
         put("damping", 1, &mut tree.damped().map(|c| Some(c.v)))?;
         put("armature", 1, &mut tree.armoured().map(|c| Some(c.v)))?;
         put("dry_friction", 1, &mut tree.dry().map(|c| Some(c.v)))?;
+        put("table_friction", 1, &mut tree.tables().map(|(c, _)| Some(c.v)))?;
+        put("table_radius", 1, &mut tree.tables().map(|(c, _)| Some(c.v)))?;
         put("spring", 1, &mut tree.sprung().map(|c| Some(c.v)))?;
         put("spring_rest", 1, &mut tree.sprung().map(|c| Some(c.v)))?;
         put("tau", 1, &mut (0..tree.nv).map(Some))?;

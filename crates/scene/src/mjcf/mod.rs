@@ -321,7 +321,7 @@ impl<'a> Mjcf<'a> {
             let collision = self.collision(geom, &mut |note| scene.notes.push(format!("{name}: {note}")))?;
             let body = ObjectBody::Rigid { inertia: None, collisions: collision.into_iter().collect() };
             let (freedom, pose) = (Freedom::Fixed, nalgebra::Isometry3::identity());
-            scene.objects.push(Object { name, body, freedom, pose, sites: Vec::new() });
+            scene.objects.push(Object { name, body, freedom, pose, table: None, sites: Vec::new() });
         }
         for roots in self.things.iter().filter(|roots| !self.is_robot(roots[0])) {
             let name = names.unique(&self.tree.bodies[roots[0]].name);
@@ -403,11 +403,11 @@ impl<'a> Mjcf<'a> {
             said.notes.extend(own(&articulation.notes));
             said.warnings.extend(own(&articulation.warnings));
             sites.iter_mut().for_each(|site| site.link = None);
-            return Ok(Object { name: name.to_owned(), body, freedom, pose: base, sites });
+            return Ok(Object { name: name.to_owned(), body, freedom, pose: base, table: None, sites });
         }
         let home = self.start_of(&mut articulation, &home);
         let body = ObjectBody::Articulated { articulation, home };
-        Ok(Object { name: name.to_owned(), body, freedom, pose: base, sites })
+        Ok(Object { name: name.to_owned(), body, freedom, pose: base, table: None, sites })
     }
 
     /// Starting values of joints within their limits; a warning names those that the file has beyond them.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
 use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, pose};
 use crate::left_out::{Said, hollows};
-use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Tendon};
+use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Table, Tendon};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
 
@@ -80,6 +80,7 @@ pub(super) struct ObjectFile {
     dry_friction: Option<Numbers>,
     #[serde(default)]
     connections: Vec<ConnectionFile>,
+    table: Option<TableFile>,
     #[serde(default)]
     sites: Vec<SiteFile>,
     sphere: Option<f64>,
@@ -102,6 +103,39 @@ pub(super) struct ObjectFile {
     mass: Option<f64>,
     inertia: Option<Vec<f64>>,
     com: Option<[f64; 3]>,
+}
+
+/// The key `table` of an object: its friction, alone or with a radius.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) struct TableFile(Table);
+
+/// The keys of `table`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableKeys {
+    friction: f64,
+    radius: Option<f64>,
+}
+
+impl TryFrom<toml::Value> for TableFile {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
+        match value {
+            toml::Value::Float(friction) => Ok(Self(Table { friction, radius: None })),
+            #[expect(clippy::cast_precision_loss, reason = "a coefficient")]
+            toml::Value::Integer(friction) => Ok(Self(Table { friction: friction as f64, radius: None })),
+            toml::Value::Table(_) => {
+                let TableKeys { friction, radius } =
+                    value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+                Ok(Self(Table { friction, radius }))
+            }
+            other => {
+                Err(format!("expected a friction coefficient or {{ friction, radius }}, got {}", other.type_str()))
+            }
+        }
+    }
 }
 
 /// A named point of a link, or of an object that is one rigid body.
@@ -187,6 +221,7 @@ impl ObjectFile {
             said.warnings.extend(own.warnings.into_iter().map(named));
             object.pose = pose * object.pose;
             object.freedom = self.freedom.unwrap_or(object.freedom);
+            object.table = self.table.map(|TableFile(table)| table);
             let given = self.joint_keys().given();
             let how = self.decompose.map(DecomposeFile::settings);
             match &mut object.body {
@@ -221,7 +256,8 @@ impl ObjectFile {
             None => self.rigid(folder, said)?,
         };
         let sites = self.sites.iter().map(SiteFile::site).collect::<Result<_>>()?;
-        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose, sites })
+        let table = self.table.map(|TableFile(table)| table);
+        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose, table, sites })
     }
 
     fn joint_keys(&self) -> JointKeys<'_> {

@@ -9,7 +9,7 @@ use nalgebra::{Isometry3, Vector3};
 use self::articulation::validate_passive;
 use super::{
     Articulation, Freedom, Inertia, Joint, JointKind, Limits, Mount, Object, ObjectBody, PairRule, Params, Robot,
-    Scene, Shape, Site, Tendon, check,
+    Scene, Shape, Site, Table, Tendon, check,
 };
 use fingertip_shapes::{Error, Findings, Result};
 
@@ -81,7 +81,9 @@ impl Scene {
             }));
         findings.take(self.params.validate().map_err(|error| error.within("params")));
         for object in &self.objects {
-            findings.take(object.validate().map_err(|error| error.within(format!("object \"{}\"", object.name))));
+            findings.take(
+                object.validate(self.gravity).map_err(|error| error.within(format!("object \"{}\"", object.name))),
+            );
         }
         for robot in &self.robots {
             findings.take(robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name))));
@@ -245,8 +247,11 @@ impl Robot {
 }
 
 impl Object {
-    fn validate(&self) -> Result<()> {
+    fn validate(&self, gravity: [f64; 3]) -> Result<()> {
         check::finite_pose("pose", &self.pose)?;
+        self.table
+            .map_or(Ok(()), |table| self.validate_table(table, gravity))
+            .map_err(|error| error.within("table"))?;
         let articulation = match &self.body {
             ObjectBody::Articulated { articulation, .. } => Some(articulation),
             ObjectBody::Rigid { .. } => None,
@@ -272,6 +277,30 @@ impl Object {
                 validate_root(self.freedom, &self.pose, composite(articulation).as_ref())?;
                 validate_passive_joints(articulation, |_| true)
             }
+        }
+    }
+}
+
+impl Object {
+    /// Can it lie on this table?
+    fn validate_table(&self, Table { friction, radius }: Table, gravity: [f64; 3]) -> Result<()> {
+        check::positive("friction", friction)?;
+        if self.freedom != Freedom::Planar {
+            return Err(Error::invalid("freedom", "expected \"planar\" (x, y, yaw): what is not stands on contacts"));
+        }
+        let ObjectBody::Rigid { collisions, .. } = &self.body else {
+            return Err(Error::invalid("body", "expected one rigid body, got links and joints"));
+        };
+        if gravity[2] == 0.0 {
+            let message = format!("expected some along z, which presses on the table, got {gravity:?}");
+            return Err(Error::invalid("gravity", message));
+        }
+        match radius {
+            Some(radius) => check::length("radius", radius),
+            None if collisions.is_empty() => {
+                Err(Error::invalid("radius", "expected one for an object without shapes, got none"))
+            }
+            None => Ok(()),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
-use fingertip_lanes::vector::{add, axpy, cross, scale, zero};
+use fingertip_lanes::vector::{add, axpy, cross, dot, scale, zero};
 
 use crate::contact::numbers::PHI;
 
@@ -23,6 +23,7 @@ use super::presence::present;
 use super::problem::{put_triple, seen, triple};
 use super::status::is_relaxed;
 use super::structure::{Slip, Structure};
+use super::table::Table;
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
 #[inline(always)]
@@ -122,6 +123,15 @@ pub(crate) fn vjp<R: Real>(
         let [by_most, by_kappa] = Dry::rates(kappa, problem.gaps[l], work.delta[dof]);
         to.gaps[l] = e * by_most;
         grad_kappa += e * by_kappa / kappa;
+    }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        let e = add(table.moved(y), table.own(to.limit));
+        let u = table.moved(work.delta);
+        let [by_most, by_kappa] = table.rates(kappa, u);
+        let grad_u = scale(-R::one(), table.own(work.limit_force));
+        table.vjp((table.force(kappa, u), grad_u), dot(e, by_most), (y, work.delta), to.gaps);
+        grad_kappa += dot(e, by_kappa) / kappa;
     }
     to.kappa[0] = grad_kappa;
     // Worlds without a solution have no gradient; their other numbers may be NaN. No −0: contacts that are nowhere are

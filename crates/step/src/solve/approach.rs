@@ -19,7 +19,7 @@
 //! or because of rounding, it starts again as [`super::barrier`] describes. That takes longer and always ends.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
-use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
+use fingertip_lanes::vector::{Vec3, add, dot, scale, select, sub};
 
 use super::contact_state::ContactState;
 use super::dry::{Dry, DryState};
@@ -29,6 +29,7 @@ use super::presence::present;
 use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
+use super::table::{Table, TableResponse, TableState};
 
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
 const ARRIVED: f64 = 0.5;
@@ -88,7 +89,7 @@ impl<R: Real> Approach<R> {
         let (cone, eta) = (&state.cone, state.eta);
         let rho = cone.rho(eta);
         let here = self.worlds.and(state.is_there());
-        let select = |from: Vec3<R>, to: &mut Vec3<R>| {
+        let put = |from: Vec3<R>, to: &mut Vec3<R>| {
             for (to, x) in to.iter_mut().zip_inline(from) {
                 *to = R::select(here, x, *to);
             }
@@ -100,7 +101,7 @@ impl<R: Real> Approach<R> {
             #[inline(always)]
             |scaled| {
                 let (v, t) = cone.between(eta, state.slack);
-                select(v, &mut scaled.at);
+                put(v, &mut scaled.at);
                 scaled.h = R::select(here, t, h);
                 scaled.rho = R::select(here, R::one(), rho);
             },
@@ -116,7 +117,7 @@ impl<R: Real> Approach<R> {
                 // ρ(λ)² = ρ(s) ρ(η)
                 let size = (cone.rho(state.slack) * rho).sqrt();
                 let factor = self.tau * inverse_h * inverse_h / size;
-                select(scale(factor, cone.reflected(lambda)), wanted);
+                put(scale(factor, cone.reflected(lambda)), wanted);
             },
         );
         (scaling, wanted)
@@ -168,6 +169,24 @@ impl<R: Real> Approach<R> {
         response
     }
 
+    /// The linearised response of a table's force, the k-th.
+    #[inline(always)]
+    pub(super) fn table(&self, table: &Table<R>, kappa: R, k: usize, work: &mut Work<&mut [R]>) -> TableResponse<R> {
+        let (eta, slack) = (table.own(work.limit_force), TableState::of(work.table_states)[k].slack);
+        let mut response = table.response(kappa, eta);
+        R::when(
+            self.worlds,
+            &mut response,
+            #[inline(always)]
+            |TableResponse { weight, pull }| {
+                let own = table.response_with(kappa, self.tau, eta, slack);
+                *weight = Symmetric::select(self.worlds, own.weight, *weight);
+                *pull = select(self.worlds, own.pull, *pull);
+            },
+        );
+        response
+    }
+
     /// The length of the next step, in Newton steps: at most 1, and the part of the way to the nearest cone boundary
     /// that the settings say. Writes the change of the slacks by a full step to `d_slack`.
     #[inline(always)]
@@ -197,14 +216,14 @@ impl<R: Real> Approach<R> {
                 end = nearer(end, x, step);
             }
         }
-        let end = self.dry_room(s, problem, (R::Mask::splat(true), end), work);
+        let end = self.bounded_room(s, problem, (R::Mask::splat(true), end), work);
         end.scale(s.settings.boundary_fraction).min(R::one())
     }
 
-    /// The least of `end` and the length of a step, in steps, by which a bound of dry friction is reached or, in worlds
-    /// of the mask, a slack of it vanishes. Writes the changes of the slacks by a full step.
+    /// The least of `end` and the length of a step, in steps, by which a bound of dry friction or of a table is reached
+    /// or, in worlds of the mask, a slack of it vanishes. Writes the changes of the slacks by a full step.
     #[inline(always)]
-    pub(super) fn dry_room(
+    pub(super) fn bounded_room(
         &self,
         s: &Structure,
         problem: &Problem<R>,
@@ -222,6 +241,14 @@ impl<R: Real> Approach<R> {
                     end = nearer(end, x, step);
                 }
             }
+        }
+        for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+            let table = Table::read(problem.gaps, places);
+            let (eta, d_eta) = (table.own(work.limit_force), table.own(work.limit_step));
+            let next = add(table.own(work.limit_gap), table.moved(work.step));
+            state.d_slack = table.slack_step((problem.kappa, self.tau), (eta, d_eta), state.slack, next);
+            let of_slack = table.slack_room(state.slack, state.d_slack);
+            end = end.min(table.room(eta, d_eta).0).min(R::select(apart, of_slack, R::splat(f64::INFINITY)));
         }
         end
     }
@@ -265,6 +292,11 @@ impl<R: Real> Approach<R> {
             state.go(moving, alpha);
             worst = worst.max(Dry::new(problem.gaps[l], work.limit_force[l]).misfit_with(kappa, state.slack));
         }
+        for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+            state.go(moving, alpha);
+            let table = Table::read(problem.gaps, places);
+            worst = worst.max(table.misfit_with(kappa, table.own(work.limit_force), state.slack));
+        }
         let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
         let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
         self.leave(arrived);
@@ -274,7 +306,7 @@ impl<R: Real> Approach<R> {
     }
 }
 
-/// `sum` with s · η of all limits, and of the two bounds of each dry friction.
+/// `sum` with s · η of all limits, of the two bounds of each dry friction, and of all tables.
 #[inline(always)]
 pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut sum: R, work: &mut Work<&mut [R]>) -> R {
     for (&slack, &force) in work.limit_slack[..s.n_limits].iter().zip_inline(work.limit_force.iter()) {
@@ -283,14 +315,17 @@ pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut s
     for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
         sum += Dry::new(problem.gaps[l], work.limit_force[l]).product(state.slack);
     }
+    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+        let table = Table::read(problem.gaps, places);
+        sum += table.product(table.own(work.limit_force), state.slack);
+    }
     sum
 }
 
 /// The mean of s · η over contacts and limits, 1 on the path.
 #[inline(always)]
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
-    #[expect(clippy::cast_precision_loss, reason = "a count")]
-    let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
+    let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
     for state in present(s, work.presence, ContactState::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());

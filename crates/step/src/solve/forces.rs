@@ -7,9 +7,10 @@ use super::dry::Dry;
 use super::memory::{Problem, Work};
 use super::presence::present;
 use super::structure::Structure;
+use super::table::Table;
 
 /// Writes the forces that the iteration has found to `work.eta`: zeros for contacts without weight, and of dry friction
-/// what belongs to δ.
+/// and tables what belongs to δ.
 #[inline(always)]
 pub(super) fn write_forces<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
@@ -27,11 +28,15 @@ pub(super) fn put_forces<R: Real>(s: &Structure, presence: &[R], states: &[Conta
     }
 }
 
-/// Sets the forces of dry friction, among those of limits, to what belongs to δ. It has the digits that the forces lose
-/// where joints slip.
+/// Sets the forces of dry friction and of tables, among those of limits, to what belongs to δ. It has the digits that
+/// the forces lose where joints and bodies slip.
 #[inline(always)]
 fn rub<R: Real>(s: &Structure, problem: &Problem<R>, delta: &[R], limits: &mut [R]) {
     for l in s.dry() {
         limits[l] = Dry::force(problem.kappa, problem.gaps[l], delta[s.limits[l].0]);
+    }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        table.put(limits, table.force(problem.kappa, table.moved(delta)));
     }
 }

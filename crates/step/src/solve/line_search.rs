@@ -10,6 +10,7 @@ use super::memory::{Problem, Work};
 use super::presence::present;
 use super::problem::with_private;
 use super::structure::Structure;
+use super::table::Table;
 
 /// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
 const LONGEST_STEP: f64 = 100.0;
@@ -71,6 +72,13 @@ pub(super) fn line_search<R: Real>(
             }
         }
     }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        let step = table.own(work.limit_step);
+        slope += dot(table.own(work.limit_gap), step);
+        curvature += dot(table.moved(work.step), step);
+        end = end.min(table.room(table.own(work.limit_force), step).0);
+    }
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
     let (presence, states) = (&*work.presence, &*states);
@@ -118,6 +126,14 @@ pub(super) fn line_search<R: Real>(
                     first -= log;
                     second = log.mul_add(log, second);
                 }
+            }
+            for places in &s.tables {
+                let table = Table::read(problem.gaps, places);
+                let [c0, c1, c2] = table.room(table.own(limit_force), table.own(limit_step)).1;
+                let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+                let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
+                first -= log;
+                second += log * log - c2.scale(2.0) * inverse;
             }
             (search.first, search.second) = (first, second);
             search.searching = search.searching.and(first.abs().lt(flat).not());

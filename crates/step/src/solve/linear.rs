@@ -9,8 +9,9 @@
 //! ```
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H
-//! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction. By
-//! Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of H.
+//! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction; a table is
+//! one of three. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of
+//! H.
 
 use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
@@ -23,6 +24,8 @@ use super::presence::present;
 use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::status::is_relaxed;
 use super::structure::Structure;
+use super::symmetric::Symmetric;
+use super::table::{Table, TablePlaces};
 
 /// The contacts and limits at a solution.
 struct System<'a, R: Real> {
@@ -81,6 +84,14 @@ impl<R: Real> System<'_, R> {
         }
     }
 
+    /// A table and its F.
+    #[inline(always)]
+    fn table<'b>(&self, places: &'b TablePlaces) -> (Table<'b, R>, Symmetric<R>) {
+        let table = Table::read(self.problem.gaps, places);
+        let root = table.root_at(self.problem.kappa, table.moved(self.delta));
+        (table, root)
+    }
+
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
@@ -96,6 +107,10 @@ impl<R: Real> System<'_, R> {
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
+        }
+        for places in &self.s.tables {
+            let (table, root) = self.table(places);
+            table.push(scale(-R::one(), root.times(table.own(w.limits))), x);
         }
     }
 
@@ -116,6 +131,11 @@ impl<R: Real> System<'_, R> {
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
         }
+        for places in &self.s.tables {
+            let (table, root) = self.table(places);
+            let moved = root.times(table.moved(y));
+            table.put(w.limits, add(table.own(w.limits), moved));
+        }
     }
 
     /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
@@ -135,6 +155,11 @@ impl<R: Real> System<'_, R> {
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
+        }
+        for places in &self.s.tables {
+            let (table, root) = self.table(places);
+            let moved = root.times(add(table.moved(y), table.own(grad_limit)));
+            table.put(to.limits, sub(moved, table.own(w.limits)));
         }
     }
 }
@@ -224,7 +249,11 @@ pub(super) fn solve<R: Real>(
             |_, Answer { root, .. }, w| put_triple(w, 0, root.times(triple(w, 0))),
         );
     }
-    for (l, force) in w.limits.iter_mut().enumerate() {
+    for (l, force) in w.limits[..s.limits.len()].iter_mut().enumerate() {
         *force = *force * system.limit_scaling(l);
+    }
+    for places in &s.tables {
+        let (table, root) = system.table(places);
+        table.put(w.limits, root.times(table.own(w.limits)));
     }
 }

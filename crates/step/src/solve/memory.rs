@@ -12,6 +12,7 @@ use super::law::Law;
 use super::presence;
 use super::slide::SLIDE;
 use super::structure::Structure;
+use super::table::TABLE_STATE;
 
 layout! {
     /// The operands of a contact problem in a world's memory.
@@ -28,7 +29,8 @@ layout! {
         g,
         /// The barrier parameter κ, one number. NaN makes the world one of bad input.
         kappa,
-        /// Gaps to the joint limits, then the largest force of dry friction in each degree of freedom with some.
+        /// Gaps to the joint limits, then the largest force of dry friction in each degree of freedom with some, then
+        /// the numbers of tables ([`super::table`]).
         gaps,
         /// Forces to start from, in the form of [`Work::eta`].
         warm,
@@ -44,19 +46,23 @@ layout! {
         columns,
         /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
         scaled,
-        /// Scaled forces η: three numbers per contact, one per limit and per degree of freedom with dry friction.
+        /// Scaled forces η: three numbers per contact, one per limit and per degree of freedom with dry friction, three
+        /// per table.
         eta,
         /// [`CONTACT_STATE`] numbers for each contact.
         contact_states,
-        /// Forces of the joint limits, then of dry friction. `limit_step` and `limit_gap` are of the same.
+        /// Forces of the joint limits, then of dry friction, then of tables, three each. `limit_step` and `limit_gap`
+        /// are of the same.
         limit_force,
         limit_step,
-        /// Gaps to the joint limits at δ; δ itself where there is dry friction.
+        /// Gaps to the joint limits at δ; δ itself where there is dry friction, u on tables.
         limit_gap,
         /// Slacks of the joint limits in worlds on the way to the central path, like the contacts' `slack`.
         limit_slack,
         /// [`DRY_STATE`] numbers for each degree of freedom with dry friction.
         dry_states,
+        /// [`TABLE_STATE`] numbers for each table.
+        table_states,
         /// The factor of P alone.
         factor_p,
         /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of
@@ -116,7 +122,7 @@ impl Operands<usize> {
             p: s.np(),
             g: s.nv,
             kappa: 1,
-            gaps: s.nl(),
+            gaps: s.n_gaps(),
             warm: s.n_eta(),
         }
     }
@@ -136,6 +142,7 @@ impl Work<usize> {
             limit_gap: s.nl(),
             limit_slack: s.nl(),
             dry_states: DRY_STATE * s.n_dry(),
+            table_states: TABLE_STATE * s.tables.len(),
             factor_p: s.factor_p.n_entries(),
             pivot: s.nv,
             h: s.factor_h.n_entries(),

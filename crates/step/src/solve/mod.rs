@@ -43,6 +43,7 @@ mod start;
 mod status;
 mod structure;
 mod symmetric;
+mod table;
 
 use std::sync::Arc;
 
@@ -67,6 +68,7 @@ pub use status::Accuracy;
 pub use status::Status;
 pub(crate) use structure::ContactColumns;
 pub use structure::{ContactPaths, Slip, Structure};
+pub(crate) use table::{TABLE_OPERAND, Table};
 
 /// Settings of the solve: see [`Params::solver`](fingertip_scene::Params).
 pub use fingertip_scene::Settings;
@@ -81,9 +83,12 @@ use crate::tensor::part;
 /// ```text
 /// ½ δᵀPδ + gᵀδ − (1/κ) Σ_contacts w log(ν_n² − μ²‖ν_t‖²) − (2/κ) Σ_limits log(gap + (±δ))
 ///     + (1/κ) Σ_joints (√(1 + a²) − log(1 + √(1 + a²))),   a = κ F δ
+///     + (1/κ) Σ_tables (s − log(1 + s)),   s = √(1 + ‖b‖²),   b = κ F (d_x, d_y, c θ)
 /// ```
 ///
-/// The last sum is of joints with dry friction F, if there are any: their forces are −F a/(1 + √(1 + a²)).
+/// The last sums are of joints with dry friction F and of bodies on tables, if there are any: their forces are −F
+/// a/(1 + √(1 + a²)) and −F b/(1 + s), with d the motion of the body's centre of mass, θ its turn, F the most that
+/// friction can be, and c its largest torque over F.
 ///
 /// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
 #[derive(Clone, Debug)]
@@ -93,8 +98,9 @@ pub struct ContactProblem {
     /// Contacts (B, 12 nc). For each: the unit normal from A to B, the witness points on A and B (world, m), φ (m), μ,
     /// and the weight w of its barrier (1, or less where the contact fades; 0 leaves it out).
     pub contacts: Tensor,
-    /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, then g, κ, the gaps to the limits and the
-    /// dry friction F of joints, N·m or N.
+    /// (1 or B, np + nv + 1 + [`Structure::n_gaps`]): the entries of P in the structure's order, then g, κ, the gaps to
+    /// the limits, the dry friction F of joints, N·m or N, and four numbers of each table: F, N, what turning by 1 rad
+    /// moves the centre of mass by along x and y, m, and c, m.
     pub problem: Tensor,
 }
 

@@ -18,7 +18,8 @@
 //! so that what is left has the size of what the contacts share: an object and the hand's base. All is done in the
 //! coordinates of the cone's scaling F = W^½, see [`super::response`], where F r₂ = F ζ − n/h, h = √(κ/2), and the
 //! step's size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided contacts of one degree of
-//! freedom: their weight ½κη² comes on P's diagonal, and so does that of dry friction ([`super::dry`]).
+//! freedom: their weight ½κη² comes on P's diagonal, and so does that of dry friction ([`super::dry`]). What a table
+//! answers ([`super::table`]) comes on the block of the three motions of its body.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, zero};
@@ -34,6 +35,7 @@ use super::response::Response;
 use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
+use super::table::{Table, TableResponse};
 
 /// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees
 /// of freedom.
@@ -154,6 +156,11 @@ pub(super) fn step<R: Real>(
         let off = work.limit_gap[l] - Dry::new(problem.gaps[l], work.limit_force[l]).displacement(kappa);
         decrement -= work.limit_step[l] * kappa * off;
     }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        let off = sub(table.own(work.limit_gap), table.displacement(kappa, table.own(work.limit_force)));
+        decrement -= dot(table.own(work.limit_step), off) * kappa;
+    }
     (decrement, change)
 }
 
@@ -188,6 +195,14 @@ pub(super) fn begin<R: Real>(
             work.pivot[dof] += weight;
         }
     }
+    for (k, places) in s.tables.iter().enumerate() {
+        let table = Table::read(problem.gaps, places);
+        let u = table.moved(work.delta);
+        table.put(work.limit_gap, u);
+        let TableResponse { weight, pull } = approach.table(&table, kappa, k, work);
+        table.push(sub(weight.times(u), pull), work.step);
+        table.stiffen(&weight, work.h);
+    }
     for &dof in &s.limited {
         work.pivot[dof] = R::one() / work.pivot[dof];
     }
@@ -211,6 +226,13 @@ pub(super) fn end<R: Real>(
         let next = gap + work.step[dof].scale(sign);
         let LimitResponse { weight, pull } = approach.answer(s, problem, kappa, l, work);
         work.limit_step[l] = weight.mul_add(-next, pull - eta);
+    }
+    for (k, places) in s.tables.iter().enumerate() {
+        let table = Table::read(problem.gaps, places);
+        let next = add(table.own(work.limit_gap), table.moved(work.step));
+        let TableResponse { weight, pull } = approach.table(&table, kappa, k, work);
+        let d_eta = sub(pull, add(table.own(work.limit_force), weight.times(next)));
+        table.put(work.limit_step, d_eta);
     }
 }
 

@@ -52,7 +52,7 @@ impl Structure {
 
     /// Columns of the three operands.
     fn widths(&self) -> [usize; 3] {
-        [6 * self.ns, CONTACT_OPERAND * self.nc(), self.np() + self.nv + 1 + self.nl()]
+        [6 * self.ns, CONTACT_OPERAND * self.nc(), self.np() + self.nv + 1 + self.n_gaps()]
     }
 }
 

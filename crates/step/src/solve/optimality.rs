@@ -11,6 +11,7 @@ use super::memory::{Problem, Work};
 use super::presence::present;
 use super::problem::{add_force, along, times_p};
 use super::structure::Structure;
+use super::table::Table;
 
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
@@ -52,7 +53,7 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
         );
     }
     let [mut depth] = depth;
-    // Dry friction can be overcome.
+    // Dry friction and that of tables can be overcome.
     for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
         let eta = work.limit_force[l] * inverse;
         depth -= problem.gaps[l] * eta;
@@ -105,6 +106,10 @@ pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wor
     for l in s.dry() {
         worst = worst.max(Dry::new(problem.gaps[l], work.limit_force[l]).narrowness() * unit);
     }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        worst = worst.max(table.narrowness(table.own(work.limit_force)) * unit);
+    }
     worst * worst
 }
 
@@ -140,6 +145,10 @@ pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mu
     for l in s.dry() {
         inside = inside.and(Dry::new(problem.gaps[l], work.limit_force[l]).is_inside());
     }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        inside = inside.and(table.is_inside(table.own(work.limit_force)));
+    }
     inside
 }
 
@@ -151,7 +160,7 @@ pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mu
 ///   force near the boundary of its cone: as much of e as a rounding of length x explains, e x / ‖r₂‖, counts for the
 ///   [`tolerance`] at most, e / (1 + e x / (‖r₂‖ · tolerance)).
 ///
-/// - the errors of the forces of dry friction, each relative to the largest that it can be.
+/// - the errors of the forces of dry friction and tables, each relative to the largest that it can be.
 ///
 /// 1 where it is not a number.
 #[inline(always)]
@@ -209,6 +218,12 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
         let (eta, most, dof) = (work.limit_force[l], problem.gaps[l], s.limits[l].0);
         work.free[dof] += eta;
         worst.add((eta - Dry::force(kappa, most, work.delta[dof])).abs() / most);
+    }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        let eta = table.own(work.limit_force);
+        table.push(eta, work.free);
+        worst.add(table.off(kappa, eta, table.moved(work.delta)));
     }
     let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free)).max(R::tiny());
     for k in 0..s.nv {

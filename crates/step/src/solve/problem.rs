@@ -12,6 +12,7 @@ use super::memory::{Problem, Work};
 use super::presence::present;
 use super::shared;
 use super::structure::{ContactColumns, Entry, Slip, Structure};
+use super::table::Table;
 
 /// Reads three numbers: the i-th triple of a row of triples.
 #[inline(always)]
@@ -171,6 +172,10 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().zip_inline(&s.limits) {
         work.free[dof] += force.scale(sign);
     }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        table.push(table.own(&work.eta[3 * s.nc()..]), work.free);
+    }
     solve_p(s, work.factor_p, work.free);
 }
 
@@ -206,7 +211,7 @@ pub(crate) fn fill_h<R: Real>(
     stiffen(s, problem, (eta, delta), h);
 }
 
-/// h += what the forces η of limits and those of dry friction at δ answer to a displacement.
+/// h += what the forces η of limits and those of dry friction and tables at δ answer to a displacement.
 #[inline(always)]
 fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[R]), h: &mut [R]) {
     let eta = &eta[3 * s.nc()..];
@@ -217,6 +222,10 @@ fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[
         let dof = s.limits[l].0;
         let scaling = Dry::scaling(problem.kappa, problem.gaps[l], delta[dof]);
         h[s.factor_h.at(dof, dof)] += scaling * scaling;
+    }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        table.stiffen(&table.weight_at(problem.kappa, table.moved(delta)), h);
     }
 }
 
@@ -311,6 +320,9 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     good = good.and(sum.is_finite());
     for l in s.dry() {
         good = good.and(problem.gaps[l].gt(R::zero()));
+    }
+    for places in &s.tables {
+        good = good.and(Table::read(problem.gaps, places).is_there());
     }
     good
 }

@@ -16,7 +16,7 @@ pub struct Solution {
     /// Contact force on B in world axes (B, nc, 3), N. Differentiable.
     pub force: Tensor,
     /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Forces of dry friction
-    /// follow, of either sign. Differentiable.
+    /// follow, of either sign, then three of each table. Differentiable.
     pub limit_force: Tensor,
     /// The solver's scaled forces (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
     pub warm: Tensor,

@@ -20,6 +20,7 @@ use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pa
 use super::refit::Refit;
 use super::status::{Accuracy, Status, is, is_relaxed};
 use super::structure::Structure;
+use super::table::Table;
 
 /// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working
 /// memory.
@@ -237,6 +238,11 @@ impl Stage for Smoothing<'_> {
         for l in s.dry() {
             [_, work.limit_step[l]] = Dry::rates(problem.kappa, problem.gaps[l], work.delta[s.limits[l].0]);
         }
+        for places in &s.tables {
+            let table = Table::read(problem.gaps, places);
+            let [_, by_kappa] = table.rates(problem.kappa, table.moved(work.delta));
+            table.put(work.limit_step, by_kappa);
+        }
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
         for (i, contact) in present(s, work.presence, s.contacts.iter().enumerate()) {
@@ -252,6 +258,10 @@ impl Stage for Smoothing<'_> {
         }
         for l in s.dry() {
             work.delta[s.limits[l].0] += work.limit_step[l];
+        }
+        for places in &s.tables {
+            let table = Table::read(problem.gaps, places);
+            table.push(table.own(work.limit_step), work.delta);
         }
         s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));

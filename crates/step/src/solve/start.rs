@@ -1,7 +1,7 @@
 //! The start of the iteration: forces inside the cones, and the δ that follows from them.
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
-use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
+use fingertip_lanes::vector::{Vec3, axpy, dot, scale, select, sub, zero};
 use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
@@ -12,6 +12,7 @@ use super::memory::{Problem, Work};
 use super::presence::present;
 use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
+use super::table::{Table, TableState};
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing
 /// may move a penetrating contact, and its first force is finite all the same.
@@ -182,6 +183,19 @@ pub(super) fn renew<R: Real>(
             state.slack[k] = R::select(mask, slack[k], state.slack[k]);
         }
     }
+    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+        let table = Table::read(problem.gaps, places);
+        let (eta, u) = (table.own(work.limit_force), table.moved(work.delta));
+        let keep = table.misfit(kappa, eta, u).lt(R::splat(KEPT));
+        let soft = kappa.min(soft);
+        let fresh = table.alone(soft, work.pivot, eta, u);
+        let eta = select(mask.and(keep.not()), fresh, eta);
+        table.put(work.limit_force, eta);
+        let slack = table.slack(R::select(keep, kappa, soft), eta);
+        for k in 0..4 {
+            state.slack[k] = R::select(mask, slack[k], state.slack[k]);
+        }
+    }
     balance(s, problem, mask, work);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in
@@ -211,6 +225,11 @@ pub(super) fn renew<R: Real>(
         for slack in &mut state.slack {
             *slack += R::select(mask, lift, R::zero());
         }
+    }
+    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+        let [_, x, y, z] = state.slack;
+        let off = sub(Table::read(problem.gaps, places).moved(work.delta), [x, y, z]);
+        state.slack[0] += R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
     }
 }
 
@@ -246,10 +265,18 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         }
         lacking = lacking.or(there.and(valid.not()));
     }
-    for (l, (to, &force)) in work.limit_force.iter_mut().zip_inline(&problem.warm[3 * s.nc()..]).enumerate() {
+    let warm = &problem.warm[3 * s.nc()..];
+    for (l, (to, &force)) in work.limit_force[..s.limits.len()].iter_mut().zip_inline(warm).enumerate() {
         let is_inside = if l < s.n_limits { force.gt(R::zero()) } else { Dry::new(problem.gaps[l], force).is_inside() };
         let valid = is_inside.and(force.doubt(R::zero()).is_finite());
         *to = R::select(valid, force, R::zero());
+        lacking = lacking.or(valid.not());
+    }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        let force = table.own(warm);
+        let valid = table.is_inside(force).and(dot(force, force).doubt(R::zero()).is_finite());
+        table.put(work.limit_force, select(valid, force, zero()));
         lacking = lacking.or(valid.not());
     }
     lacking
@@ -295,6 +322,11 @@ pub(super) fn start_again<R: Real>(
         let alone = if l < s.n_limits { root(d, c, kappa) } else { Dry::alone(kappa, problem.gaps[l], d, c) };
         work.limit_force[l] = R::select(mask, alone, work.limit_force[l]);
     }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        let alone = table.alone(kappa, work.pivot, zero(), table.moved(work.free));
+        table.put(work.limit_force, select(mask, alone, table.own(work.limit_force)));
+    }
     balance(s, problem, mask, work);
 }
 
@@ -317,6 +349,10 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
     }
     for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {
         work.step[dof] += force.scale(sign);
+    }
+    for places in &s.tables {
+        let table = Table::read(problem.gaps, places);
+        table.push(table.own(work.limit_force), work.step);
     }
     solve_p(s, work.factor_p, work.step);
     for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {

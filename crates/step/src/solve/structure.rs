@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::elimination::{Graph, rows};
 use super::law::Law;
+use super::table::{TABLE_OPERAND, TablePlaces};
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -43,6 +44,8 @@ pub struct Structure {
     pub(crate) limits: Vec<(usize, f64)>,
     /// The number of limits without dry friction.
     pub(crate) n_limits: usize,
+    /// Bodies on tables. Their forces are behind those of `limits`, three numbers each.
+    pub(crate) tables: Vec<TablePlaces>,
     /// Sparsity pattern of the factor of P alone; `factor_h` is that of H.
     pub(crate) factor_p: Pattern,
     pub(crate) factor_h: Pattern,
@@ -195,6 +198,7 @@ impl Structure {
             groups,
             n_limits: limits.len(),
             limits,
+            tables: Vec::new(),
             factor_p,
             factor_h,
             n_slots,
@@ -234,6 +238,20 @@ impl Structure {
         Self { kernels: Kernels::default(), ..self }
     }
 
+    /// This structure with bodies on tables: the degrees of freedom x, y and yaw of each, which P couples. They come
+    /// after [dry friction](Structure::with_dry_friction). [`Structure::new`] has none.
+    pub fn with_tables(self, bodies: &[[usize; 3]]) -> Self {
+        let of = |(k, dofs): (usize, &[usize; 3])| {
+            let [x, y, yaw] = dofs.map(|dof| self.place[dof]);
+            let pairs = [(x, x), (x, y), (y, y), (x, yaw), (y, yaw), (yaw, yaw)];
+            let entries = pairs.map(|(i, j)| self.factor_h.at(i, j));
+            let n = self.limits.len();
+            TablePlaces { dofs: [x, y, yaw], entries, force: n + 3 * k, numbers: n + TABLE_OPERAND * k }
+        };
+        let tables = bodies.iter().enumerate().map(of).collect();
+        Self { tables, kernels: Kernels::default(), ..self }
+    }
+
     /// This structure with other settings of the solve; [`Structure::new`] has the defaults.
     pub fn with_settings(self, settings: Settings) -> Self {
         Self { settings, kernels: Kernels::default(), ..self }
@@ -263,10 +281,21 @@ impl Structure {
         self.contacts.len()
     }
 
-    /// The number of joint limits, counting lower and upper ones separately, and of degrees of freedom with dry
-    /// friction.
+    /// The number of forces of joint limits, counting lower and upper ones separately, of degrees of freedom with dry
+    /// friction, and of tables, three each.
     pub fn nl(&self) -> usize {
-        self.limits.len()
+        self.limits.len() + 3 * self.tables.len()
+    }
+
+    /// The number of gaps, of largest forces of dry friction, and of tables' numbers, four each.
+    pub fn n_gaps(&self) -> usize {
+        self.limits.len() + TABLE_OPERAND * self.tables.len()
+    }
+
+    /// The number of products of a slack and a force: one for each limit and table, two for dry friction.
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    pub(crate) fn n_products(&self) -> f64 {
+        (self.limits.len() + self.n_dry() + self.tables.len()) as f64
     }
 
     /// The number of entries of P.
@@ -292,7 +321,7 @@ impl Structure {
     }
 
     /// Length of the solver's forces: three numbers per contact, one per limit and per degree of freedom with dry
-    /// friction.
+    /// friction, three per table.
     pub(crate) fn n_eta(&self) -> usize {
         3 * self.nc() + self.nl()
     }

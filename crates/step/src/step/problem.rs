@@ -242,7 +242,7 @@ impl ProblemTables {
             #[inline(always)]
             |dof, force| g[place[dof]] -= force,
         );
-        self.limits.fill(q, &par[at.dry_friction..], gaps);
+        self.limits.fill(q, par, gaps);
     }
 
     /// After [`ProblemTables::fill`]: from the gradients of P, −g and the gaps to those of q, u, the kinematics'
@@ -267,7 +267,7 @@ impl ProblemTables {
             let of = [par[at.spring + k], par[at.spring_rest + k]];
             [to_par[at.spring + k], to_par[at.spring_rest + k]] = spring.vjp(place, of, q, [grad_p, y], to_q);
         }
-        self.limits.vjp_fill(grad_gaps, to_q, &mut to_par[at.dry_friction..]);
+        self.limits.vjp_fill([q, par], grad_gaps, [&mut *to_q, &mut *to_par]);
         let force = inlined(
             #[inline(always)]
             |dof: usize| y[place[dof]],
@@ -363,7 +363,7 @@ impl Function<3> for ProblemOp {
     fn signature(&self) -> Signature<3> {
         let (ProblemTables { nq, commands, n_kin, at, .. }, s) = (&*self.tables, &self.structure);
         let operands = [("q and u", nq + commands.len()), ("poses and screws", *n_kin), ("parameters", at.n)];
-        Signature { name: "force balance", operands, width: s.np() + s.nv + 1 + s.nl() }
+        Signature { name: "force balance", operands, width: s.np() + s.nv + 1 + s.n_gaps() }
     }
 
     /// Room for the motions and g in elimination order, and for their gradients.

@@ -11,7 +11,8 @@ use crate::tensor::numbers;
 /// Largest magnitude of usable numbers; beyond it a world is bad input.
 const LARGEST: f64 = 1e30;
 /// Parameters that must be positive.
-const POSITIVE: [&str; 6] = ["h", "kappa", "epsilon", "stiffness", "dry_friction", "mass"];
+const POSITIVE: [&str; 8] =
+    ["h", "kappa", "epsilon", "stiffness", "dry_friction", "table_friction", "table_radius", "mass"];
 /// Parameters that may not be negative.
 const NOT_NEGATIVE: [&str; 6] = ["mu", "torsion", "spring", "damping", "armature", "connection"];
 
@@ -135,5 +136,6 @@ fn of_parameters(parameters: &Parameters, world: usize, unused: &[&str]) -> Resu
             return Ok(Some(format!("{name}[{k}]: expected {expected}, got {x:e}")));
         }
     }
-    Ok(None)
+    let is_idle = parameters.table_friction.dim(1)? > 0 && row(&parameters.gravity, world)?[2] == 0.0;
+    Ok(is_idle.then(|| "gravity[2]: expected a number other than 0, which presses on the tables".to_owned()))
 }

@@ -20,7 +20,9 @@ pub struct Step {
     /// Contacts at q.
     pub contacts: Contacts,
     /// Forces of the joint limits (B, nl), N or N·m, if the scene turns them on; then, in the order of
-    /// [`crate::kinematics::Tree::dry_friction`], what dry friction pushes each of its degrees of freedom with.
+    /// [`crate::kinematics::Tree::dry_friction`], what dry friction pushes each of its degrees of freedom with; last,
+    /// in that of [`crate::kinematics::Tree::tables`], three numbers of each table: the force on the body along x and
+    /// y, and the torque about its centre of mass over the table's radius, all in N.
     pub limit_force: Tensor,
     /// The report of each world's solve.
     pub reports: Vec<Report>,

@@ -310,7 +310,7 @@ impl Function<3> for RollingOp {
         let s = &self.structure;
         let n = self.tables.stiffened.at.n;
         let operands = [("poses and screws", self.n_kin), ("contacts", self.n_contacts), ("parameters", n)];
-        Signature { name: "rolling", operands, width: s.np() + s.nv + 1 + s.nl() }
+        Signature { name: "rolling", operands, width: s.np() + s.nv + 1 + s.n_gaps() }
     }
 
     fn scratch(&self) -> usize {

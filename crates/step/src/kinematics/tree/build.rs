@@ -34,7 +34,12 @@ impl Tree {
             let owner = tree.owners.len();
             let root = tree.add_root(&object.name, owner, object.freedom, &object.pose);
             match &object.body {
-                ObjectBody::Rigid { inertia, .. } => tree.bodies[root].inertia.clone_from(inertia),
+                ObjectBody::Rigid { inertia, .. } => {
+                    tree.bodies[root].inertia.clone_from(inertia);
+                    if let (Some(table), Some(radius)) = (object.table, object.table_radius()) {
+                        tree.coordinates.last_mut().into_iter().for_each(|c| c.table = Some((table.friction, radius)));
+                    }
+                }
                 ObjectBody::Articulated { articulation, home } => {
                     tree.add_articulation(&object.name, owner, root, articulation, |joint| Actuation {
                         stiffness: None,
@@ -234,6 +239,7 @@ impl Tree {
             damping: 0.0,
             armature: 0.0,
             friction: 0.0,
+            table: None,
             effort: f64::INFINITY,
             velocity: f64::INFINITY,
         });

@@ -105,6 +105,8 @@ pub struct Coordinate {
     pub armature: f64,
     /// Dry friction, N·m or N.
     pub friction: f64,
+    /// The table that a planar body lies on: friction coefficient and c, m.
+    pub table: Option<(f64, f64)>,
     /// Largest force or torque, N or N·m.
     pub effort: f64,
     /// Largest speed, m/s or rad/s.
@@ -234,6 +236,17 @@ impl Tree {
     pub fn dry_friction(&self, commanded: bool) -> Vec<(usize, usize)> {
         let rubs = |(_, c): &(usize, &Coordinate)| self.is_resisted(c, commanded);
         self.dry().enumerate().filter(rubs).flat_map(|(k, c)| c.dofs().map(move |dof| (dof, k))).collect()
+    }
+
+    /// The planar bodies on tables, in the order of
+    /// [`Parameters::table_friction`](crate::Parameters::table_friction), with friction coefficient and c, m.
+    pub fn tables(&self) -> impl Iterator<Item = (&Coordinate, (f64, f64))> {
+        self.coordinates.iter().filter_map(|c| Some((c, c.table?)))
+    }
+
+    /// Their degrees of freedom x, y and yaw.
+    pub(crate) fn on_tables(&self) -> Vec<[usize; 3]> {
+        self.tables().map(|(c, _)| [c.v, c.v + 1, c.v + 2]).collect()
     }
 
     /// Do damping and armature of this joint act in the quasi-dynamic step? Those of joints with a command do only if

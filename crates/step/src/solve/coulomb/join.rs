@@ -11,6 +11,7 @@ use super::super::presence::present;
 use super::super::problem::triple;
 use super::super::slide::Slide;
 use super::super::structure::Structure;
+use super::super::table::{Table, TableState};
 use super::step::mean_product;
 
 /// Takes the forces of the relaxed law's answer, with the slacks and gaps that belong to them by Coulomb's.
@@ -30,6 +31,10 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
     }
     for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
         state.slack = Dry::new(problem.gaps[l], work.limit_force[l]).slacks(problem.kappa);
+    }
+    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+        let table = Table::read(problem.gaps, places);
+        state.slack = table.slack(problem.kappa, table.own(work.limit_force));
     }
 }
 

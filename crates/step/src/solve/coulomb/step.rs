@@ -17,6 +17,7 @@ use super::super::shared;
 use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
 use super::super::symmetric::Symmetric;
+use super::super::table::{Table, TableState};
 
 /// Computes a step for friction stiffer by a ratio: that of δ in `work.step`, those of forces in the contacts' and
 /// limits' states.
@@ -186,8 +187,7 @@ fn eliminate<R: Real>(
 /// The mean of slack times force over gaps, slips and limits, 1 on the path.
 #[inline(always)]
 pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
-    #[expect(clippy::cast_precision_loss, reason = "a count")]
-    let (mut sum, mut weights) = (R::zero(), R::splat((s.nl() + s.n_dry()) as f64));
+    let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter());
     for (state, slide) in present(s, work.presence, states) {
         let there = state.is_there();
@@ -249,7 +249,7 @@ pub(super) fn length<R: Real>(
             end = nearer(end, x, step);
         }
     }
-    end = approach.dry_room(s, problem, (apart, end), work);
+    end = approach.bounded_room(s, problem, (apart, end), work);
     for &x in work.step.iter() {
         doubt = x.doubt(doubt);
     }
@@ -302,6 +302,14 @@ pub(super) fn go<R: Real>(
         work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
         let dry = Dry::new(problem.gaps[l], work.limit_force[l]);
         worst = worst.max(dry.misfit(kappa, work.delta[s.limits[l].0]));
+    }
+    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
+        state.go(moving, alpha);
+        for k in places.force..places.force + 3 {
+            work.limit_force[k] = go(work.limit_force[k], work.limit_step[k]);
+        }
+        let table = Table::read(problem.gaps, places);
+        worst = worst.max(table.misfit(kappa, table.own(work.limit_force), table.moved(work.delta)));
     }
     worst
 }

@@ -91,13 +91,14 @@ pub struct DynamicStep {
     pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
-    /// Forces of the joint limits (B, nl), N or N·m. Empty unless the scene turns them on.
+    /// Forces of the joint limits (B, nl), N or N·m, if the scene turns them on; then three of each table, as in
+    /// [`Step::limit_force`](super::Step::limit_force).
     pub limit_force: Tensor,
     /// The report of each world's solve. The residual of rigid contact is a velocity, see
     /// [`crate::solve::Delassus::residual`].
     pub reports: Vec<Report>,
     /// Start for the next step's solve with the barrier (B, n): three numbers for each contact, three more for each
-    /// with torsional friction, and one for each joint limit.
+    /// with torsional friction, one for each joint limit, and three for each table.
     pub warm: Option<Tensor>,
 }
 
@@ -106,21 +107,26 @@ impl Dynamic {
     /// gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, or an option is out of its range. With smoothed
-    /// contact on a GPU, if a pair of shapes has no formula (the message names the pair), or the GPU cannot be used.
+    /// If a parameter has another shape or type than the model's, an option is out of its range, or contact is rigid
+    /// and a body lies on a table. With smoothed contact on a GPU, if a pair of shapes has no formula (the message
+    /// names the pair), or the GPU cannot be used.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let model = &model.with_friction(params.friction);
         let tree = &model.tree;
+        if let (ContactModel::Rigid(_), Some((c, _))) = (params.contact, tree.tables().next()) {
+            bail!("contact: expected the barrier's, as \"{}\" lies on a table: rigid contact has no friction", c.name);
+        }
         let entries = coupled(tree);
         let mut all = Entries::of(entries.clone());
-        let (limits, limit_dofs) = LimitTables::new(model);
+        let (limits, limit_dofs) = LimitTables::new(model)?;
         let paths = contact_paths(model);
         let (dynamics, joints) = (dynamics(model, parameters)?, joint_forces(tree));
         let screws = POSE * (model.n_front_frames() + dynamics.bodies().len());
         let connections = ConnectionTables::new(tree, model.shapes.len(), screws, |i, j| all.at(i, j));
         let structure = Structure::new(tree.nv, tree.ns, &all.all, &paths, &limit_dofs);
         let structure = structure
+            .with_tables(&tree.on_tables())
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);

@@ -140,7 +140,7 @@ impl Places {
             rolling: rolling.stiffened.entries.len(),
             g: s.nv,
             kappa: 1,
-            gaps: s.nl(),
+            gaps: s.n_gaps(),
             warm: s.n_eta(),
             usable: 1,
             q_next: nq,

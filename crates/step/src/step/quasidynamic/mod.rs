@@ -86,11 +86,12 @@ impl Quasidynamic {
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
         check_inertias(model)?;
-        let (limits, limit_dofs, dry) = LimitTables::with_dry_friction(model);
+        let (limits, limit_dofs, dry) = LimitTables::with_dry_friction(model)?;
         let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::new(model, &limits)?));
         let structure = Structure::new(tree.nv, tree.ns, &problem.entries, &contact_paths(model), &limit_dofs);
         let structure = structure
             .with_dry_friction(&dry)
+            .with_tables(&tree.on_tables())
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);

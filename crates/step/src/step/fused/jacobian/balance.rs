@@ -4,7 +4,7 @@ use crate::contact::lanes;
 use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::{Twist, Wrench};
-use crate::solve::{Cone, Rates, Slip, Status};
+use crate::solve::{Cone, Rates, Slip, Status, Table};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -72,6 +72,13 @@ impl Stage for Balance<'_> {
         for (l, &(place, _)) in s.one_sided().iter().enumerate() {
             let eta = work.eta[3 * s.nc() + l];
             to.x[plan.paths.entry(plan.paths.dofs[place], place)] -= (kappa * eta * eta).scale(0.5);
+        }
+        for places in &s.tables {
+            let yaw = places.dofs[2];
+            let slopes = Table::read(m.gaps, places).carried(kappa, work.delta);
+            for (k, &place) in places.dofs.iter().enumerate() {
+                to.x[plan.paths.entry(plan.paths.dofs[yaw], place)] += slopes[k];
+            }
         }
         for body in R::parts(&plan.paths.bodies) {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);

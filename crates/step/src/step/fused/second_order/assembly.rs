@@ -113,7 +113,7 @@ impl SecondOrder {
         let (s, nc) = (&plan.structure, plan.nc);
         let screws = plan.frames.n_outputs() - plan.first_screw();
         let geometry = GEOMETRY * nc;
-        let widths = [1, plan.nq, 1, geometry, plan.n_shares(), s.nl(), screws, s.nv * s.nv, s.nv, nc, nc];
+        let widths = [1, plan.nq, 1, geometry, plan.n_shares(), s.n_gaps(), screws, s.nv * s.nv, s.nv, nc, nc];
         let operands = Operands { q, u, par, warm: None };
         let data = run_parts_on(plan.set.into(), &Assemble { of: Of { plan, more: self }, operands }, b, widths);
         let mut widths = widths.into_iter();

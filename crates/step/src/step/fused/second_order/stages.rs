@@ -153,7 +153,7 @@ impl Stage for Problem<'_> {
         }
         let slopes = more.bound.limit_slopes();
         more.limits.fill(m.q, m.par, m.gaps);
-        for gap in m.gaps.iter_mut() {
+        for gap in m.gaps[..s.n_limits].iter_mut() {
             *gap = allowed(*gap, slopes).0;
         }
         let usable = m.usable[0].gt(R::zero());

@@ -50,10 +50,10 @@ impl Stage for PullProblem<'_> {
         plan.vjp_contacts(&m, &mut to);
         let slopes = more.bound.limit_slopes();
         more.limits.fill(m.q, m.par, m.gaps);
-        for (grad, &gap) in to.gaps.iter_mut().zip_inline(&*m.gaps) {
+        for (grad, &gap) in to.gaps[..s.n_limits].iter_mut().zip_inline(&*m.gaps) {
             *grad = *grad * allowed(gap, slopes).1;
         }
-        more.limits.vjp_fill(to.gaps, to.q, to.par);
+        more.limits.vjp_fill([m.q, m.par], to.gaps, [&mut *to.q, &mut *to.par]);
 
         let (extra, rest) = more.at.cut(m.extra);
         let mass = more.mass_at.cut(rest).0;
