@@ -10,3 +10,4 @@ mod physics;
 mod rollout;
 mod taxels;
 mod touch;
+mod walk;

@@ -19,4 +19,5 @@ pub mod program;
 pub mod record;
 pub mod rows;
 mod scratch;
+pub mod session;
 pub mod vector;

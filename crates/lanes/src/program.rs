@@ -127,6 +127,16 @@ enum Numbers<'a> {
 }
 
 impl<'a, 'b> Group<'a, 'b> {
+    /// A group that computes worlds from `first` on.
+    pub(crate) fn of_worlds(
+        arithmetic: Arithmetic,
+        first: usize,
+        scratch: &'a mut Scratch,
+        out: &'a mut Output<'b>,
+    ) -> Self {
+        Self { numbers: Numbers::Worlds { arithmetic, first, scratch }, out }
+    }
+
     /// A group that records its stages.
     fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
         Self { numbers: Numbers::Recorded(recorder), out }
@@ -220,7 +230,7 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
         let mut first = range.start;
         while first < range.end {
             let arithmetic = arithmetic.within(range.end - first);
-            program.group(&mut Group { numbers: Numbers::Worlds { arithmetic, first, scratch }, out: &mut out });
+            program.group(&mut Group::of_worlds(arithmetic, first, scratch, &mut out));
             first += arithmetic.width();
         }
     })

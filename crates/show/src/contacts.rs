@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use fingertip_step::contact::{Contacts, UNUSED};
+use fingertip_step::step::NearContact;
 use fingertip_step::tensor::read;
 
 /// A contact of a step.
@@ -61,6 +62,18 @@ impl StepContacts {
         let phi = phi.groups();
         let rest = |i: usize| [normal.get(i), point.get(i), force.get(i)];
         Ok(Self::of_all(phi.len(), |i| reach[i], |i| phi.get(i)[0], rest))
+    }
+
+    /// The contacts of one world's step in place, of a scene with so many contacts.
+    pub(super) fn of_walk(nc: usize, near: &[NearContact]) -> Self {
+        let record = |&NearContact { contact, phi, normal, point_b: point, force, .. }: &NearContact| ContactRecord {
+            contact,
+            phi,
+            normal,
+            point,
+            force,
+        };
+        Self { nc, list: near.iter().map(record).collect() }
     }
 
     /// The number of contacts of the scene.

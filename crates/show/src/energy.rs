@@ -5,20 +5,21 @@ use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::observe::vectors;
 use fingertip_scene::Friction;
-use fingertip_step::contact::{Contacts, UNUSED};
+use fingertip_step::contact::UNUSED;
 use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 use fingertip_step::tensor::numbers;
 
 /// The energy of gravity, of the springs under the command, and of the contacts' barrier at their gaps, J. None where
-/// bodies overlap, or where something else has a barrier: joint limits, torsion, or contacts that fade out.
+/// bodies overlap, or where something else has a barrier: joint limits, torsion, or contacts that fade out. `contacts`
+/// are the gaps of those within reach, and their parts of their pairs' barriers.
 pub(super) fn energy(
     model: &Model,
     parameters: &Parameters,
     poses: &[[f64; 7]],
     q: &[f64],
     u: &[f64],
-    contacts: &Contacts,
+    contacts: impl Iterator<Item = (f64, f64)>,
 ) -> Result<Option<f64>> {
     let params = &model.params;
     let is_bounded = params.joint_limits || params.effort_limits;
@@ -52,15 +53,15 @@ pub(super) fn energy(
         0.5 * connection[k] * (b - a).norm_squared()
     });
     let springs = commands.chain(own).chain(connected);
-    let weight = contacts.weight.as_ref().map(numbers).transpose()?;
     let factor = match params.friction {
         Friction::Relaxed => 2.0,
         Friction::Coulomb => 1.0,
     };
-    let barrier = numbers(&contacts.phi)?.into_iter().enumerate().map(|(i, phi)| {
-        let weight = weight.as_ref().map_or(1.0, |weight| weight[i]);
-        if phi >= UNUSED || weight == 0.0 { 0.0 } else { -weight * factor / kappa * phi.ln() }
-    });
+    let barrier = contacts.map(
+        |(phi, weight)| {
+            if phi >= UNUSED || weight == 0.0 { 0.0 } else { -weight * factor / kappa * phi.ln() }
+        },
+    );
     let sum = weighs.sum::<f64>() + springs.sum::<f64>() + barrier.sum::<f64>();
     Ok(sum.is_finite().then_some(sum))
 }

@@ -19,7 +19,7 @@ use fingertip_step::contact::Contacts;
 use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::Report;
-use fingertip_step::step::{DynamicStep, Quasidynamic, Step};
+use fingertip_step::step::{DynamicStep, Quasidynamic, Step, Walk, Walked};
 use fingertip_step::tensor::numbers;
 
 /// Rolls out `n_steps` steps from home. `control` gives the command (nu numbers) of the step that starts at a time (s).
@@ -59,7 +59,9 @@ pub struct Recorder {
     q: Tensor,
     /// The poses of the world's bodies at the present configuration.
     poses: Vec<[f64; 7]>,
+    /// The forces that the next step starts from, where the world is not stepped in place.
     warm: Option<Tensor>,
+    walk: Option<Walk>,
     /// Simulated time, s.
     time: f64,
     n_steps: usize,
@@ -95,6 +97,7 @@ impl Recorder {
             q,
             poses,
             warm: None,
+            walk: None,
             time: 0.0,
             n_steps: 0,
             notes: BTreeMap::new(),
@@ -133,7 +136,8 @@ impl Recorder {
     /// If q has a wrong shape.
     pub fn put(&mut self, q: &Tensor) -> Result<()> {
         self.recording.start = self.observer.configuration(q)?;
-        (self.q, self.poses, self.warm) = (q.clone(), self.recording.start.poses.clone(), None);
+        (self.q, self.poses) = (q.clone(), self.recording.start.poses.clone());
+        self.forget();
         Ok(())
     }
 
@@ -142,10 +146,19 @@ impl Recorder {
     /// # Errors
     /// If a tensor operation fails.
     pub fn reset(&mut self, model: &Model) -> Result<()> {
-        (self.q, self.warm, self.time, self.n_steps) = (model.home(1)?, None, 0.0, 0);
+        (self.q, self.time, self.n_steps) = (model.home(1)?, 0.0, 0);
         self.poses = self.observer.poses(&self.q)?;
+        self.forget();
         (self.notes, self.plan) = (BTreeMap::new(), None);
         Ok(())
+    }
+
+    /// Has the next step's solve start cold.
+    fn forget(&mut self) {
+        self.warm = None;
+        if let Some(walk) = &mut self.walk {
+            walk.forget();
+        }
     }
 
     /// Adds a number by its name to the scalars of all steps from now on. A number that is not finite removes the name.
@@ -184,22 +197,53 @@ impl Recorder {
     /// If the command does not have nu numbers.
     pub fn step(&mut self, step: &Quasidynamic, u: Vec<f64>) -> Result<StepRecord> {
         let h = numbers(&step.parameters().h)?[0];
-        let command = step.model().tensor(&[&u])?;
+        let q = numbers(&self.q)?;
         let begin = Instant::now();
-        let result = step.step_from(&self.q, &command, self.warm.as_ref())?;
+        let next = self.advance(step, &q, &u)?;
         let seconds = begin.elapsed().as_secs_f64();
         self.n_steps += 1;
         // A multiple, as long as the step stays what it was.
         let regular = self.n_steps as f64 * h;
         let time = self.time + h;
         self.time = if (regular - time).abs() < 1e-6 * h { regular } else { time };
-        let q = numbers(&self.q)?;
-        let energy = energy(step.model(), step.parameters(), &self.poses, &q, &u, &result.contacts)?;
-        let mut record = self.write_down(u, &StepResult::from(&result), seconds)?;
+        let within = next.within.iter().copied();
+        let energy = energy(step.model(), step.parameters(), &self.poses, &q, &u, within)?;
+        let mut record = self.write_down(u, &next, seconds)?;
         record.scalars.extend(energy.map(|energy| (ENERGY.to_owned(), energy)));
         record.plan = self.plan.take();
-        (self.q, self.poses, self.warm) = (result.q_next, record.end.poses.clone(), Some(result.warm));
+        (self.q, self.poses) = (next.q, record.end.poses.clone());
         Ok(record)
+    }
+
+    /// The next step from q under the command u: in place, where that can be.
+    fn advance(&mut self, step: &Quasidynamic, q: &[f64], u: &[f64]) -> Result<Next> {
+        if !self.walk.as_ref().is_some_and(|walk| walk.is_of(step)) {
+            self.walk = step.walk();
+        }
+        let model = step.model();
+        if let Some(walk) = &mut self.walk {
+            let Walked { q_next, contacts, gap, report } = walk.step(step, q, u)?;
+            return Ok(Next {
+                q: model.tensor(&[&q_next])?,
+                contacts: StepContacts::of_walk(model.nc(), &contacts),
+                within: contacts.iter().map(|contact| (contact.phi, contact.share)).collect(),
+                gap,
+                report,
+            });
+        }
+        let result = step.step_from(&self.q, &model.tensor(&[u])?, self.warm.as_ref())?;
+        let next = self.read(&StepResult::from(&result))?;
+        self.warm = Some(result.warm);
+        Ok(next)
+    }
+
+    /// What a record needs of a step that was computed elsewhere.
+    fn read(&self, &StepResult { q_next, contacts, force, report }: &StepResult) -> Result<Next> {
+        let (taking_part, gap) = StepContacts::of_step(contacts, force, &self.reach)?;
+        let weight = contacts.weight.as_ref().map(numbers).transpose()?;
+        let share = |contact: usize| weight.as_ref().map_or(1.0, |weight| weight[contact]);
+        let within = taking_part.iter().map(|one| (one.phi, share(one.contact))).collect();
+        Ok(Next { q: q_next.clone(), contacts: taking_part, within, gap, report: *report })
     }
 
     /// Records the result of a step of this one world that was computed elsewhere with the recording's h. `u` are the
@@ -208,22 +252,21 @@ impl Recorder {
     /// # Errors
     /// If a tensor operation fails.
     pub fn follow<'a>(&mut self, next: impl Into<StepResult<'a>>, u: Vec<f64>) -> Result<StepRecord> {
-        let next = next.into();
+        let next = self.read(&next.into())?;
         self.n_steps += 1;
         self.time = self.n_steps as f64 * self.recording.params.h;
         let record = self.write_down(u, &next, 0.0)?;
-        (self.q, self.poses) = (next.q_next.clone(), record.end.poses.clone());
+        (self.q, self.poses) = (next.q, record.end.poses.clone());
         Ok(record)
     }
 
-    fn write_down(&self, u: Vec<f64>, next: &StepResult, seconds: f64) -> Result<StepRecord> {
-        let StepResult { q_next, contacts, force, report } = next;
-        let (taking_part, gap) = StepContacts::of_step(contacts, force, &self.reach)?;
+    fn write_down(&self, u: Vec<f64>, next: &Next, seconds: f64) -> Result<StepRecord> {
+        let Next { q, contacts, gap, report, .. } = next;
         let mut record = StepRecord {
             time: self.time,
             u,
-            end: self.observer.configuration(q_next)?,
-            contacts: taking_part,
+            end: self.observer.configuration(q)?,
+            contacts: contacts.clone(),
             status: report.status.name().to_owned(),
             iterations: report.iterations,
             residual: report.residual,
@@ -231,9 +274,21 @@ impl Recorder {
             scalars: self.notes.clone(),
             plan: None,
         };
-        record.scalars.extend(scalars(&self.recording, &record, gap));
+        record.scalars.extend(scalars(&self.recording, &record, *gap));
         Ok(record)
     }
+}
+
+/// What a record needs of a step of one world.
+struct Next {
+    /// q₊ (1, nq).
+    q: Tensor,
+    contacts: StepContacts,
+    /// φ of the contacts that take part, and their parts of their pairs' barriers.
+    within: Vec<(f64, f64)>,
+    /// The least distance of all contacts, m.
+    gap: Option<f64>,
+    report: Report,
 }
 
 /// The results of a step of one world that a recorder needs, borrowed from a [`Step`] or a [`DynamicStep`].

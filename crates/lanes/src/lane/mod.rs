@@ -171,6 +171,12 @@ pub trait Real:
         false
     }
 
+    /// The whole number that all worlds have in common, as an index. Lanes know it; a recording does not.
+    #[inline(always)]
+    fn index(self) -> Option<usize> {
+        None
+    }
+
     /// Runs a routine that is compiled once for this kind of lane, rather than into each caller.
     fn call(routine: &mut impl Routine);
 

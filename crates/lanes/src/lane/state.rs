@@ -73,8 +73,8 @@ macro_rules! state {
     };
 }
 
-/// Implements [`Real::when`], [`Real::repeat`] and [`Real::is_nowhere`] for lanes, given the type of their masks. A
-/// body runs for all worlds of a lane if any of them needs it.
+/// Implements [`Real::when`], [`Real::repeat`], [`Real::is_nowhere`] and [`Real::index`] for lanes, given the type of
+/// their masks. A body runs for all worlds of a lane if any of them needs it.
 macro_rules! branches {
     ($Mask:ty) => {
         #[inline(always)]
@@ -100,6 +100,11 @@ macro_rules! branches {
         #[inline(always)]
         fn is_nowhere(mask: $Mask) -> bool {
             !mask.any()
+        }
+        #[inline(always)]
+        fn index(self) -> Option<usize> {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+            Some(self.get(0) as usize)
         }
     };
 }

@@ -99,7 +99,7 @@ impl ConvexPair {
 
     /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is
     /// one.
-    pub(super) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
+    pub(crate) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
         let Detail { reach, .. } = self.detail;
         (reach < f64::INFINITY).then_some((&self.bounds, reach))
     }

@@ -7,15 +7,18 @@ use candle_core::{Result, Tensor, bail};
 
 use crate::kinematics::{POSE, Pose};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
-use fingertip_lanes::lane::{Lane, Zip, clear};
+use fingertip_lanes::lane::{Lane, Packed, Real, Single, Zip, clear};
 use fingertip_lanes::vector::{add_vec3, cross, scale, vec3_at};
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::Detail;
 
+use super::absence::{is_absent, pass};
+use super::bound::Bound;
 use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::kind::PairFunction;
 use super::lanes;
+use super::lanes::bound::{BALL, are_apart, put_balls};
 use super::numbers::GEOMETRY;
 use super::shapes::{BodyShape, Pair};
 use super::window::Window;
@@ -28,6 +31,8 @@ pub(crate) const PULL: usize = 6;
 pub(crate) struct PairKernels {
     kernels: Kernels,
     pub(crate) pairs: Vec<PairKernel>,
+    /// Bounds of all shapes; of none, of pairs that are far nothing is passed over.
+    bounds: Vec<Bound>,
     pub(crate) n_shapes: usize,
     pub(crate) n_contacts: usize,
     /// The number of pairs of [`Method::Convex`].
@@ -102,7 +107,21 @@ impl PairKernels {
             (pair.a, pair.b, method, pair.contacts, pair.torsion == 0.0)
         };
         let all = Self::of(pairs.iter().map(of), shapes.len());
-        Self { n_convex, ..all }
+        Self { n_convex, bounds: shapes.iter().map(|shape| Bound::new(&shape.shape)).collect(), ..all }
+    }
+
+    /// The length of the balls around all shapes.
+    pub(crate) fn n_balls(&self) -> usize {
+        BALL * self.bounds.len()
+    }
+
+    /// φ of the balls around a pair of shapes in one world, m; none if it is not taken for them where it is far.
+    pub(crate) fn far_distance(&self, pair: &PairKernel, poses: &[f64], sizes: &[f64]) -> Option<f64> {
+        let Method::Convex(convex, _) = &pair.method else { return None };
+        let [(pose_a, size_a), (pose_b, size_b)] = pair.shapes(poses, sizes);
+        let of = |numbers: &[f64]| numbers.iter().map(|&x| Single::<f64, false>::splat(x)).collect::<Vec<_>>();
+        let [pose_a, size_a, pose_b, size_b] = [of(pose_a), of(size_a), of(pose_b), of(size_b)];
+        Some(lanes::convex::far_distance(convex, [(&pose_a, &size_a), (&pose_b, &size_b)])?.get(0))
     }
 
     /// The kernels for n pairs with the same formula: pair k consists of the shapes k and n + k.
@@ -120,22 +139,24 @@ impl PairKernels {
         });
         let pairs = pairs.collect();
         let n_weights = if are_weighted { n_contacts } else { 0 };
-        Self { pairs, n_shapes, n_contacts, n_convex: 0, n_weights, kernels: Kernels::default() }
+        Self { pairs, bounds: Vec::new(), n_shapes, n_contacts, n_convex: 0, n_weights, kernels: Kernels::default() }
     }
 
     /// Computes the contacts: [`GEOMETRY`] numbers each (normal, points, φ) and the weights. For convex pairs also
     /// `nearest`: normal, points and φ where the shapes are nearest, which the derivatives need. `near` has a number
-    /// for each pair, or none: 0 for those whose contacts have no weight in any world of the lane because they are far,
-    /// else 1.
+    /// for each pair, or none: see [`super::absence`]. Pairs that are far in every world of the lane are absent. Of
+    /// those that were so before nothing is written if there is room for `balls` around all shapes ([`BALL`] numbers
+    /// each): then their distance is not told.
     #[inline(always)]
     pub(crate) fn witness<R: Lane>(
         &self,
         [poses, sizes]: [&[R]; 2],
-        [contacts, weights, nearest, near]: [&mut [R]; 4],
+        [contacts, weights, nearest, near, balls]: [&mut [R]; 5],
     ) {
-        for near in near.iter_mut() {
-            *near = R::one();
+        if !balls.is_empty() {
+            put_balls(&self.bounds, [poses, sizes], balls);
         }
+        pass(near);
         for (i, pair) in R::parts(self.pairs.iter().enumerate()) {
             let shapes = pair.shapes(poses, sizes);
             let of = pair.first..pair.first + pair.contacts;
@@ -152,10 +173,14 @@ impl PairKernels {
                 }
                 Method::Convex(convex, k) => {
                     let nearest = &mut nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    let is_far = lanes::convex::witness(convex, shapes, contacts, &mut weights[of], nearest);
-                    if let Some(near) = near.get_mut(i).filter(|_| is_far && pair.may_be_absent) {
-                        *near = R::zero();
+                    let near = near.get_mut(i).filter(|_| pair.may_be_absent);
+                    if !balls.is_empty()
+                        && near.as_ref().is_some_and(|near| is_absent(**near))
+                        && convex.bounds().is_some_and(|(_, reach)| are_apart(balls, [pair.a, pair.b], reach))
+                    {
+                        continue;
                     }
+                    lanes::convex::witness(convex, shapes, (contacts, &mut weights[of]), nearest, near);
                 }
             }
         }
@@ -252,7 +277,7 @@ impl Function<2> for Witness {
     #[inline(always)]
     fn value<R: Lane>(&self, operands: [&[R]; 2], scratch: &mut [R], out: &mut [R]) {
         let (contacts, weights) = out.split_at_mut(GEOMETRY * self.0.n_contacts);
-        self.0.witness(operands, [contacts, weights, scratch, &mut []]);
+        self.0.witness(operands, [contacts, weights, scratch, &mut [], &mut []]);
     }
 
     #[inline(always)]
@@ -262,7 +287,7 @@ impl Function<2> for Witness {
         let (pulls, again) = rest.split_at_mut(PULL * of.n_shapes);
         if of.n_convex > 0 {
             let (contacts, weights) = again.split_at_mut(GEOMETRY * of.n_contacts);
-            of.witness([poses, sizes], [contacts, weights, nearest, &mut []]);
+            of.witness([poses, sizes], [contacts, weights, nearest, &mut [], &mut []]);
         }
         let (contacts, weights) = grad.split_at(GEOMETRY * of.n_contacts);
         let [to_poses, to_sizes] = to;

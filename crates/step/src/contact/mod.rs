@@ -1,6 +1,7 @@
 //! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the
 //! shapes' poses and sizes.
 
+pub(crate) mod absence;
 mod bound;
 mod contacts;
 mod convex;

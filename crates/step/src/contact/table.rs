@@ -24,12 +24,12 @@ use super::window::Window;
 const DETAIL: [f64; 2] = [1.0, 2.0];
 /// The same for links of one robot, and how many points they have at most. They close in on each other as commands move
 /// them, and their joints hold them upright; what is free falls and rests on all its corners.
-const OWN_DETAIL: [f64; 2] = [0.0625, 0.125];
+const OWN_DETAIL: [f64; 2] = [0.125, 0.25];
 const OWN_POINTS: usize = 5;
 /// Links of one robot do not push each other with less than this, N, unless they could meet within a step at this
 /// speed, m/s.
-const OWN_FORCE: f64 = 0.01;
-const OWN_SPEED: f64 = 2.0;
+const OWN_FORCE: f64 = 0.02;
+const OWN_SPEED: f64 = 1.0;
 /// The [rank](Side::rank) of objects that can move.
 const MOVABLE: u8 = 2;
 

@@ -19,7 +19,7 @@ use super::cone::{CONTACT_OPERAND, Cone, MU, Turning, WEIGHT};
 use super::dry::Dry;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
-use super::presence::present;
+use super::presence::listed;
 use super::problem::{put_triple, seen, triple};
 use super::status::is_relaxed;
 use super::structure::{Slip, Structure};
@@ -44,7 +44,7 @@ pub(crate) fn vjp<R: Real>(
     clear(to.screws);
     let mut grad_kappa = [R::zero()];
     clear(to.contacts);
-    for (i, contact) in present(s, work.presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
         R::when(

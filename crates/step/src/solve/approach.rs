@@ -25,7 +25,7 @@ use super::contact_state::ContactState;
 use super::dry::{Dry, DryState};
 use super::limit::{LimitResponse, limit_misfit, nearer};
 use super::memory::{Problem, Work};
-use super::presence::present;
+use super::presence::listed;
 use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
@@ -194,7 +194,7 @@ impl<R: Real> Approach<R> {
         let columns = work.columns.as_chunks().0;
         let mut room = [R::splat(f64::INFINITY)];
         for (state, contact) in
-            present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
         {
             let (cone, there) = (&state.cone, state.is_there());
             R::when(
@@ -266,7 +266,7 @@ impl<R: Real> Approach<R> {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
         let mut worst = [R::zero()];
-        for state in present(s, work.presence, ContactState::of(work.contact_states)) {
+        for state in listed(work.list, ContactState::of(work.contact_states)) {
             let there = state.is_there();
             R::when(
                 there,
@@ -326,7 +326,7 @@ pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut s
 #[inline(always)]
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
-    for state in present(s, work.presence, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());

@@ -30,7 +30,7 @@ use super::log::{Attempt, note};
 use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
-use super::presence::present;
+use super::presence::listed;
 use super::start::{are_given, forget_all, renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Status};
 use super::structure::Structure;
@@ -85,7 +85,7 @@ pub(crate) fn solve<R: Real>(
     let good_p = newton::set_up(s, problem, work);
     let running = good_p.and(worlds);
     if opens {
-        coulomb::close(s, work);
+        coulomb::close(work);
     }
 
     let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
@@ -115,7 +115,7 @@ pub(crate) fn solve<R: Real>(
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
-    let sound = are_in_range(s, work).and(are_inside(s, problem, work));
+    let sound = are_in_range(work).and(are_inside(s, problem, work));
     let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
@@ -184,7 +184,7 @@ impl<R: Real> Iterate<R> {
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for state in present(s, work.presence, ContactState::of(work.contact_states)) {
+        for state in listed(work.list, ContactState::of(work.contact_states)) {
             R::when(
                 state.is_there(),
                 &mut state.eta,

@@ -5,7 +5,7 @@ use fingertip_lanes::lane::{Real, Zip, clear, copy};
 use super::contact_state::ContactState;
 use super::dry::Dry;
 use super::memory::{Problem, Work};
-use super::presence::present;
+use super::presence::{listed, touched};
 use super::structure::Structure;
 use super::table::Table;
 
@@ -14,16 +14,23 @@ use super::table::Table;
 #[inline(always)]
 pub(super) fn write_forces<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    put_forces(s, work.presence, ContactState::of(work.contact_states), contacts);
+    put_forces(s, (work.presence, work.list), ContactState::of(work.contact_states), contacts);
     copy(limits, work.limit_force);
     rub(s, problem, work.delta, limits);
 }
 
-/// Writes the contacts' forces η, three numbers each: zeros for those without weight.
+/// Writes the contacts' forces η, three numbers each: zeros for those without weight, unless they are there already.
 #[inline(always)]
-pub(super) fn put_forces<R: Real>(s: &Structure, presence: &[R], states: &[ContactState<R>], to: &mut [R]) {
-    clear(to);
-    for (state, eta) in present(s, presence, states.iter().zip_inline(to.as_chunks_mut().0)) {
+pub(super) fn put_forces<R: Real>(
+    s: &Structure,
+    (presence, list): (&[R], &[R]),
+    states: &[ContactState<R>],
+    to: &mut [R],
+) {
+    for eta in touched(s, presence, to.as_chunks_mut::<3>().0) {
+        clear(eta);
+    }
+    for (state, eta) in listed(list, states.iter().zip_inline(to.as_chunks_mut().0)) {
         *eta = state.eta;
     }
 }

@@ -7,7 +7,7 @@ use super::contact_state::ContactState;
 use super::dry::Dry;
 use super::limit::nearer;
 use super::memory::{Problem, Work};
-use super::presence::present;
+use super::presence::listed;
 use super::problem::with_private;
 use super::structure::Structure;
 use super::table::Table;
@@ -43,7 +43,7 @@ pub(super) fn line_search<R: Real>(
     let states = ContactState::of(work.contact_states);
     // Slope of the quadratic part at 0 and its curvature, times κ.
     let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
-    for (state, contact) in present(s, work.presence, states.iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in listed(work.list, states.iter_mut().zip_inline(&s.contacts)) {
         let there = state.is_there();
         R::when(
             there,
@@ -81,7 +81,7 @@ pub(super) fn line_search<R: Real>(
     }
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
-    let (presence, states) = (&*work.presence, &*states);
+    let (list, states) = (&*work.list, &*states);
     let (limit_force, limit_step) = (&*work.limit_force, &*work.limit_step);
     let mut search = Search {
         low: R::zero(),
@@ -100,7 +100,7 @@ pub(super) fn line_search<R: Real>(
         |search| {
             let alpha = search.alpha;
             let mut slopes = [curvature.mul_add(alpha, slope), curvature];
-            for state in present(s, presence, states) {
+            for state in listed(list, states) {
                 R::when(
                     state.is_there(),
                     &mut slopes,

@@ -20,7 +20,7 @@ use super::cone::Cone;
 use super::dry::Dry;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
-use super::presence::present;
+use super::presence::listed;
 use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::status::is_relaxed;
 use super::structure::Structure;
@@ -36,7 +36,7 @@ struct System<'a, R: Real> {
     /// Worlds whose forces follow the relaxed law.
     relaxed: R::Mask,
     columns: &'a [Vec3<R>],
-    presence: &'a [R],
+    list: &'a [R],
 }
 
 /// A vector with three numbers per contact and one per limit.
@@ -95,7 +95,7 @@ impl<R: Real> System<'_, R> {
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
-        for (i, contact) in present(self.s, self.presence, self.s.contacts.iter().enumerate()) {
+        for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             self.answer(
                 i,
                 x,
@@ -117,7 +117,7 @@ impl<R: Real> System<'_, R> {
     /// w += F J̃ y.
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
-        for (i, contact) in present(self.s, self.presence, self.s.contacts.iter().enumerate()) {
+        for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             self.answer(
                 i,
                 &mut w.contacts[3 * i..3 * (i + 1)],
@@ -141,7 +141,7 @@ impl<R: Real> System<'_, R> {
     /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
-        for (i, contact) in present(self.s, self.presence, self.s.contacts.iter().enumerate()) {
+        for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             put_triple(to.contacts, i, zero());
             self.answer(
                 i,
@@ -183,8 +183,8 @@ pub(super) fn solve<R: Real>(
     to: &mut Gradients<&mut [R]>,
 ) {
     let relaxed = is_relaxed(work.info[0]);
-    let (presence, columns) = (&*work.presence, work.columns.as_chunks().0);
-    let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns, presence };
+    let (list, columns) = (&*work.list, work.columns.as_chunks().0);
+    let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns, list };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
     let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
@@ -241,7 +241,7 @@ pub(super) fn solve<R: Real>(
             add_where(*again, free, y);
         },
     );
-    for i in present(s, work.presence, 0..s.nc()) {
+    for i in listed(work.list, 0..s.nc()) {
         system.answer(
             i,
             &mut w.contacts[3 * i..3 * (i + 1)],

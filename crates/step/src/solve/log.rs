@@ -4,7 +4,7 @@
 //! among the [phases](Phase) of a solve; each iteration of a phase takes the next row of its part. Only a lane of one
 //! world has a log.
 
-use fingertip_lanes::lane::{Lane, Real, copy};
+use fingertip_lanes::lane::{Lane, Real, clear, copy};
 use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_scene::Friction;
@@ -135,7 +135,8 @@ pub(super) fn note<R: Real>(s: &Structure, head: [R; HEAD], work: &mut Work<&mut
     copy(&mut row[..HEAD], &head);
     copy(&mut row[HEAD..HEAD + nv], work.delta);
     let (contacts, limits) = row[HEAD + nv..].split_at_mut(n_eta - work.limit_force.len());
-    put_forces(s, work.presence, ContactState::of(work.contact_states), contacts);
+    clear(contacts);
+    put_forces(s, (work.presence, work.list), ContactState::of(work.contact_states), contacts);
     copy(limits, work.limit_force);
 }
 

@@ -42,6 +42,8 @@ layout! {
     pub(crate) struct Work {
         /// See [`presence`].
         presence,
+        /// How many contacts take part, then their indices, or nothing: see [`presence::listed`].
+        list,
         /// J̃ column by column, three numbers per slot.
         columns,
         /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
@@ -133,6 +135,7 @@ impl Work<usize> {
         let is_symmetric = s.friction.is_symmetric();
         Self {
             presence: presence::n_groups(s),
+            list: presence::n_listed(s),
             columns: 3 * s.n_slots,
             scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
             eta: s.n_eta(),

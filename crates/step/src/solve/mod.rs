@@ -60,7 +60,7 @@ pub(crate) use log::{Logged, length as log_length};
 pub use memory::INFO;
 pub(crate) use memory::{Gradients, Operands, Places, Work};
 pub(crate) use op::Start;
-pub(crate) use presence::{n_groups, present};
+pub(crate) use presence::{gone, n_groups, present, touched};
 pub(crate) use refit::refit;
 pub use result::{Report, Solution};
 pub(crate) use stages::{Balance, Factor, Pull, Solve};

@@ -29,7 +29,7 @@ use super::contact_state::ContactState;
 use super::dry::Dry;
 use super::limit::LimitResponse;
 use super::memory::{Problem, Work};
-use super::presence::{self, present};
+use super::presence::{self, listed};
 use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
 use super::response::Response;
 use super::shared;
@@ -43,8 +43,7 @@ use super::table::{Table, TableResponse};
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         if !contact.is_rigid() {
             state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
@@ -57,9 +56,9 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
-    presence::find(s, (problem.near, problem.contacts), work.presence);
-    fill_columns(s, problem, work.presence, work.columns.as_chunks_mut().0);
-    for (i, state) in present(s, work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
+    presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
+    fill_columns(s, problem, work.list, work.columns.as_chunks_mut().0);
+    for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         state.start(problem.contacts, i);
     }
     // What these carry together is compared wherever they are.
@@ -101,8 +100,7 @@ pub(super) fn step<R: Real>(
 ) -> (R, R) {
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),
@@ -124,8 +122,7 @@ pub(super) fn step<R: Real>(
 
     // decrement² = −r₂ · Δη.
     let mut sizes = [R::zero(); 2];
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         R::when(
             state.is_there(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
 
+use crate::contact::absence::forget;
 use crate::tensor::operation::{Differentiable, Given, Signature};
 use crate::tensor::rows::from_tensor;
 use crate::tensor::rows::gradient;
@@ -94,12 +95,11 @@ impl Stage for Load<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Base { structure: s, at, operands: [screws, contacts, problem], warm, .. } = self.0;
+        forget(&mut memory[at.work.presence.clone()]);
         let to = at.operands.cut(memory).0;
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
-        for near in to.near {
-            *near = R::one();
-        }
+        forget(to.near);
         // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
         // Those in double precision stay as they are.
         for contact in to.contacts.chunks_exact_mut(CONTACT_OPERAND) {

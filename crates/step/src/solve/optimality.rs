@@ -8,7 +8,7 @@ use fingertip_scene::Friction;
 use super::contact_state::ContactState;
 use super::dry::Dry;
 use super::memory::{Problem, Work};
-use super::presence::present;
+use super::presence::listed;
 use super::problem::{add_force, along, times_p};
 use super::structure::Structure;
 use super::table::Table;
@@ -34,13 +34,13 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     let columns = work.columns.as_chunks().0;
     let states = ContactState::of(work.contact_states);
     let mut size = largest(work.limit_force).max(R::tiny());
-    for state in present(s, work.presence, states.iter()) {
+    for state in listed(work.list, states.iter()) {
         size = size.max(largest(&state.eta));
     }
     let inverse = R::one() / size;
     let mut depth = [R::zero()];
     clear(work.step);
-    for (state, contact) in present(s, work.presence, states.iter().zip_inline(&s.contacts)) {
+    for (state, contact) in listed(work.list, states.iter().zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
             &mut (&mut depth, &mut *work.step),
@@ -98,7 +98,7 @@ const ROUNDING: f64 = 16.0;
 pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let unit = R::splat(R::precision().epsilon());
     let mut worst = unit;
-    for state in present(s, work.presence, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
         let square = dot(state.eta, state.eta);
         let part = square / state.cone.rho(state.eta).max(square * unit);
         worst = worst.max(R::select(state.is_there(), part * unit, R::zero()));
@@ -115,12 +115,12 @@ pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wor
 
 /// The worlds whose δ and forces on bodies are numbers in the range in which kernels compute.
 #[inline(always)]
-pub(super) fn are_in_range<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
     let mut sum = R::zero();
     for &x in work.delta.iter().chain(work.limit_force.iter()) {
         sum = x.doubt(sum);
     }
-    for state in present(s, work.presence, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
         let force = state.cone.scaled(state.eta);
         for &x in state.eta.iter().chain(&force) {
             sum = x.doubt(sum);
@@ -133,7 +133,7 @@ pub(super) fn are_in_range<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) ->
 #[inline(always)]
 pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut inside = R::Mask::splat(true);
-    for state in present(s, work.presence, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
         let (rho, square) = (state.cone.rho(state.eta), dot(state.eta, state.eta));
         let outside =
             dot(state.cone.n, state.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
@@ -179,9 +179,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
-    {
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
             &mut (&mut worst, &mut *work.free),

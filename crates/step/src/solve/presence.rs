@@ -1,8 +1,13 @@
-//! Which groups of contacts have one with a weight. Of a hand whose links may touch each other nearly all contacts,
-//! tens of thousands, are far apart and have none. What passes over contacts need not look at them: it goes through
-//! [`present`]. For a problem's contacts, `near` is 0 for groups that are known to have no weight in any world of the
-//! lane before they are looked at: of their numbers only μ and weight are set.
+//! Which contacts have a weight. Of a hand whose links may touch each other nearly all contacts, tens of thousands, are
+//! far apart and have none. What passes over contacts need not look at them: a solve goes through the list of those
+//! that take part ([`listed`]), what comes before and after it through their groups ([`present`]). For a problem's
+//! contacts, `near` is not positive for groups that are known to have no weight in any world of the lane before they
+//! are looked at: of their numbers only the weights are set. Both `near` and the solve's own `presence` are as in
+//! [`crate::contact::absence`].
 
+use std::marker::PhantomData;
+
+use crate::contact::absence::{is_absent, is_cleared, is_gone, leave};
 use fingertip_lanes::lane::{Pairs, Parts, Real, Zip};
 
 use super::cone::{CONTACT_OPERAND, WEIGHT};
@@ -16,18 +21,74 @@ pub(crate) fn n_groups(s: &Structure) -> usize {
     if s.nc() < FEW { 0 } else { s.groups.len() }
 }
 
-/// Writes the largest weight in each group.
+/// The length of the list of contacts that take part, for [`listed`].
+pub(super) fn n_listed(s: &Structure) -> usize {
+    if s.nc() < FEW { 0 } else { 1 + s.nc() }
+}
+
+/// Writes the largest weight in each group, and lists the contacts that take part: those with weight, and, as twins are
+/// compared whether they have any, of problems with twins all in groups that are present.
 #[inline(always)]
-pub(super) fn find<R: Real>(s: &Structure, (near, contacts): (&[R], &[R]), presence: &mut [R]) {
-    let mut first = 0;
-    for ((largest, &near), &n) in presence.iter_mut().zip_inline(near).zip_inline(&s.groups) {
-        *largest = R::zero();
-        if !R::is_nowhere(near.gt(R::zero())) {
-            for contact in contacts[CONTACT_OPERAND * first..].chunks_exact(CONTACT_OPERAND).take(n) {
-                *largest = largest.max(contact[WEIGHT]);
+pub(super) fn find<R: Real>(s: &Structure, (near, contacts): (&[R], &[R]), (presence, list): (&mut [R], &mut [R])) {
+    let Some((length, list)) = list.split_first_mut() else { return };
+    let (mut first, mut n) = (0, 0);
+    for ((group, &near), &of_group) in presence.iter_mut().zip_inline(near).zip_inline(&s.groups) {
+        let mut largest = R::zero();
+        if !is_absent(near) {
+            for (k, contact) in
+                contacts[CONTACT_OPERAND * first..].chunks_exact(CONTACT_OPERAND).take(of_group).enumerate()
+            {
+                largest = largest.max(contact[WEIGHT]);
+                if !s.twins.is_empty() || !is_absent(contact[WEIGHT]) {
+                    list[n] = index(first + k);
+                    n += 1;
+                }
             }
         }
-        first += n;
+        if is_absent(largest) {
+            leave(group);
+        } else {
+            *group = largest;
+        }
+        first += of_group;
+    }
+    *length = index(n);
+}
+
+#[inline(always)]
+fn index<R: Real>(i: usize) -> R {
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than a mantissa counts")]
+    R::splat(i as f64)
+}
+
+/// [`Real::parts`] of what belongs to the contacts that take part, one item each.
+#[inline(always)]
+pub(crate) fn listed<R: Real, I: IntoIterator>(list: &[R], of: I) -> Parts<R, Listed<'_, R, I::IntoIter>> {
+    let rest = list.split_first().and_then(|(&length, list)| Some(&list[..length.index()?]));
+    R::parts(Listed { of: of.into_iter(), rest, next: 0 })
+}
+
+/// The iterator of [`listed`].
+pub(crate) struct Listed<'a, R, I> {
+    of: I,
+    /// The contacts that are still to come; none if all take part.
+    rest: Option<&'a [R]>,
+    /// The contact whose item is the next one of `of`.
+    next: usize,
+}
+
+impl<R: Real, I: Iterator> Iterator for Listed<'_, R, I> {
+    type Item = I::Item;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<I::Item> {
+        let Some(rest) = &mut self.rest else { return self.of.next() };
+        let (&first, others) = rest.split_first()?;
+        *rest = others;
+        let contact = first.index()?;
+        let others = contact - self.next;
+        self.next = contact + 1;
+        self.of.nth(others)
     }
 }
 
@@ -38,20 +99,91 @@ pub(crate) fn present<'a, R: Real, I: IntoIterator>(
     s: &'a Structure,
     presence: &'a [R],
     of: I,
-) -> Parts<R, Present<'a, R, I::IntoIter>> {
-    let left = if presence.is_empty() { usize::MAX } else { 0 };
-    R::parts(Present { of: of.into_iter(), groups: s.groups.iter().zip_inline(presence), left })
+) -> Parts<R, Chosen<'a, R, I::IntoIter, Present>> {
+    R::parts(Chosen::new(s, presence, of.into_iter()))
 }
 
-/// The iterator of [`present`].
-pub(crate) struct Present<'a, R, I> {
+/// What belongs to contacts of groups that have gone, one item each: it is to be cleared.
+#[inline(always)]
+pub(crate) fn gone<'a, R: Real, I: IntoIterator>(
+    s: &'a Structure,
+    presence: &'a [R],
+    of: I,
+) -> Chosen<'a, R, I::IntoIter, Gone> {
+    Chosen::new(s, presence, of.into_iter())
+}
+
+/// Which groups to go through.
+pub(crate) trait Choice {
+    /// Is this what a group that always is there is taken for?
+    const ALWAYS: bool;
+    fn takes<R: Real>(group: R) -> bool;
+}
+
+/// See [`present`].
+pub(crate) struct Present;
+
+impl Choice for Present {
+    const ALWAYS: bool = true;
+
+    #[inline(always)]
+    fn takes<R: Real>(group: R) -> bool {
+        !is_absent(group)
+    }
+}
+
+/// See [`gone`].
+pub(crate) struct Gone;
+
+impl Choice for Gone {
+    const ALWAYS: bool = false;
+
+    #[inline(always)]
+    fn takes<R: Real>(group: R) -> bool {
+        is_gone(group)
+    }
+}
+
+/// What belongs to contacts of groups that are not [cleared](crate::contact::absence), one item each.
+#[inline(always)]
+pub(crate) fn touched<'a, R: Real, I: IntoIterator>(
+    s: &'a Structure,
+    presence: &'a [R],
+    of: I,
+) -> Parts<R, Chosen<'a, R, I::IntoIter, Touched>> {
+    R::parts(Chosen::new(s, presence, of.into_iter()))
+}
+
+/// See [`touched`].
+pub(crate) struct Touched;
+
+impl Choice for Touched {
+    const ALWAYS: bool = true;
+
+    #[inline(always)]
+    fn takes<R: Real>(group: R) -> bool {
+        !is_cleared(group)
+    }
+}
+
+/// The items of all contacts of the groups that are taken.
+pub(crate) struct Chosen<'a, R, I, C> {
     of: I,
     groups: Pairs<std::slice::Iter<'a, usize>, std::slice::Iter<'a, R>>,
     /// Items of the present group that are still to come.
     left: usize,
+    choice: PhantomData<C>,
 }
 
-impl<R: Real, I: Iterator> Iterator for Present<'_, R, I> {
+impl<'a, R: Real, I: Iterator, C: Choice> Chosen<'a, R, I, C> {
+    #[inline(always)]
+    fn new(s: &'a Structure, presence: &'a [R], of: I) -> Self {
+        let left = if presence.is_empty() && C::ALWAYS { usize::MAX } else { 0 };
+        Self { of, groups: s.groups.iter().zip_inline(presence), left, choice: PhantomData }
+    }
+}
+
+impl<R: Real, I: Iterator, C: Choice> Iterator for Chosen<'_, R, I, C> {
     type Item = I::Item;
 
     #[inline(always)]
@@ -66,17 +198,17 @@ impl<R: Real, I: Iterator> Iterator for Present<'_, R, I> {
     }
 }
 
-impl<R: Real, I: Iterator> Present<'_, R, I> {
-    /// Goes to the next group that is there: the number of contacts before it. None if there is none.
+impl<R: Real, I: Iterator, C: Choice> Chosen<'_, R, I, C> {
+    /// Goes to the next group that is taken: the number of contacts before it. None if there is none.
     #[inline(always)]
     fn enter(&mut self) -> Option<usize> {
-        let mut absent = 0;
-        for (&n, &largest) in self.groups.by_ref() {
-            if !R::is_nowhere(largest.gt(R::zero())) {
+        let mut others = 0;
+        for (&n, &group) in self.groups.by_ref() {
+            if C::takes(group) {
                 self.left = n;
-                return Some(absent);
+                return Some(others);
             }
-            absent += n;
+            others += n;
         }
         None
     }

@@ -9,7 +9,7 @@ use super::dry::Dry;
 use super::friction::Answer;
 use super::law::Law;
 use super::memory::{Problem, Work};
-use super::presence::present;
+use super::presence::{listed, present};
 use super::shared;
 use super::structure::{ContactColumns, Entry, Slip, Structure};
 use super::table::Table;
@@ -43,8 +43,8 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
 /// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those
 /// of a contact without weight, but by Coulomb's law.
 #[inline(always)]
-pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, presence: &[R], columns: &mut [Vec3<R>]) {
-    for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
+pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, list: &[R], columns: &mut [Vec3<R>]) {
+    for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
         R::when(
@@ -161,7 +161,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (i, contact) in present(s, work.presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
         R::when(
             Cone::read(problem.contacts, i).is_there(),
             &mut *work.free,
@@ -184,7 +184,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 pub(crate) fn fill_h<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    (presence, columns): (&[R], &[Vec3<R>]),
+    (list, columns): (&[R], &[Vec3<R>]),
     (eta, delta): (&[R], &[R]),
     h: &mut [R],
 ) {
@@ -192,7 +192,7 @@ pub(crate) fn fill_h<R: Real>(
     for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         h[entry.in_h] = value;
     }
-    for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         R::when(
             cone.is_there(),
@@ -235,7 +235,7 @@ fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    (presence, columns): (&[R], &[Vec3<R>]),
+    (list, columns): (&[R], &[Vec3<R>]),
     (eta, delta, relaxed): (&[R], &[R], R::Mask),
     (lower, upper): (&mut [R], &mut [R]),
 ) {
@@ -245,7 +245,7 @@ pub(super) fn fill_pair<R: Real>(
     }
     stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
-    for (i, contact) in present(s, presence, s.contacts.iter().enumerate()) {
+    for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         R::when(
             cone.is_there(),
@@ -311,7 +311,7 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
         }
     }
     let mut good = problem.kappa.gt(R::zero());
-    for contact in R::parts(contacts) {
+    for contact in present(s, problem.near, contacts) {
         let mu = contact[MU];
         good = good.and(mu.lt(R::zero()).not());
         sums[0] = mu.doubt(sums[0]);

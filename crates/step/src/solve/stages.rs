@@ -15,7 +15,7 @@ use super::dry::Dry;
 use super::law::Law;
 use super::log::{self, Phase};
 use super::memory::{Gradients, Places};
-use super::presence::{self, present};
+use super::presence::{self, listed};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
 use super::refit::Refit;
 use super::status::{Accuracy, Status, is, is_relaxed};
@@ -153,8 +153,8 @@ impl Stage for Balance<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, mut work) = self.at.of(memory);
-        presence::find(s, (problem.near, problem.contacts), work.presence);
-        fill_columns(s, &problem, work.presence, work.columns.as_chunks_mut().0);
+        presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
+        fill_columns(s, &problem, work.list, work.columns.as_chunks_mut().0);
         fill_pivots(s, problem.p, work.pivot);
         factor_p(s, problem.p, work.pivot, work.factor_p);
         balance(s, &problem, &mut work);
@@ -176,15 +176,15 @@ impl Stage for Factor<'_> {
         let (problem, work) = self.at.of(memory);
         let columns = work.columns.as_chunks_mut().0;
         if !self.solved {
-            presence::find(s, (problem.near, problem.contacts), work.presence);
-            fill_columns(s, &problem, work.presence, columns);
+            presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
+            fill_columns(s, &problem, work.list, columns);
         }
         if s.friction.is_symmetric() {
-            fill_h(s, &problem, (work.presence, columns), (work.eta, work.delta), work.h);
+            fill_h(s, &problem, (work.list, columns), (work.eta, work.delta), work.h);
             s.factor_h.factor(work.h);
         } else {
             let relaxed = is_relaxed(work.info[0]);
-            fill_pair(s, &problem, (work.presence, columns), (work.eta, work.delta, relaxed), (work.h, work.upper));
+            fill_pair(s, &problem, (work.list, columns), (work.eta, work.delta, relaxed), (work.h, work.upper));
             s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
         }
     }
@@ -245,7 +245,7 @@ impl Stage for Smoothing<'_> {
         }
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
-        for (i, contact) in present(s, work.presence, s.contacts.iter().enumerate()) {
+        for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
             R::when(
                 Cone::read(problem.contacts, i).is_there(),
                 &mut *work.delta,

@@ -9,7 +9,7 @@ use super::dry::{Dry, DryState};
 use super::law::Law;
 use super::limit::limit_misfit;
 use super::memory::{Problem, Work};
-use super::presence::present;
+use super::presence::listed;
 use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
 use super::table::{Table, TableState};
@@ -68,7 +68,7 @@ pub(super) fn start<R: Real>(
     let cold = if warm {
         recall(s, problem, work)
     } else {
-        forget(s, all, work);
+        forget(all, work);
         all
     };
     balance(s, problem, all, work);
@@ -83,8 +83,8 @@ pub(super) fn start<R: Real>(
 
 /// Sets the forces to zero in worlds of the mask.
 #[inline(always)]
-fn forget<R: Real>(s: &Structure, mask: R::Mask, work: &mut Work<&mut [R]>) {
-    for state in present(s, work.presence, ContactState::of(work.contact_states)) {
+fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    for state in listed(work.list, ContactState::of(work.contact_states)) {
         for x in &mut state.eta {
             *x = R::select(mask, R::zero(), *x);
         }
@@ -109,7 +109,7 @@ pub(super) fn renew_all<R: Real>(
 /// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
 #[inline(always)]
 pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
-    forget(s, mask, work);
+    forget(mask, work);
     balance(s, problem, mask, work);
 }
 
@@ -132,8 +132,7 @@ pub(super) fn renew<R: Real>(
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         // By Coulomb's law contacts without weight have slacks too.
         R::when(
@@ -198,8 +197,7 @@ pub(super) fn renew<R: Real>(
     }
     balance(s, problem, mask, work);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         R::when(
             R::Mask::splat(law.has_idle_slacks()).or(state.is_there()),
@@ -255,7 +253,7 @@ pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
 #[inline(always)]
 fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut lacking = are_given(problem).not();
-    for (i, state) in present(s, work.presence, ContactState::of(work.contact_states).iter_mut().enumerate()) {
+    for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force = triple(problem.warm, i);
         let rho = state.cone.rho(force);
         let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
@@ -298,8 +296,7 @@ pub(super) fn start_again<R: Real>(
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         let (cone, there) = (&state.cone, state.is_there());
         R::when(
@@ -337,9 +334,7 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
     for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
-    for (state, contact) in
-        present(s, work.presence, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
-    {
+    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
             &mut *work.step,

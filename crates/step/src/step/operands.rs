@@ -10,7 +10,7 @@ use crate::contact::{Contacts, UNUSED, Window};
 use crate::kinematics::{Frames, Tree};
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip, WEIGHT};
+use crate::solve::{CONTACT_OPERAND, ContactPaths, MU, Slip, WEIGHT};
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy};
@@ -88,12 +88,17 @@ impl ContactTables {
         self.windows[contact].weight(phi)
     }
 
-    /// Completes the solver's contacts in place: adds μ, and splits each contact with torsional friction into two
-    /// twins.
+    /// Completes the solver's contacts in place: adds μ of those that are present, and splits each contact with
+    /// torsional friction into two twins.
     #[inline(always)]
-    pub(super) fn complete<R: Real>(&self, [mu, torsion]: [&[R]; 2], contacts: &mut [R]) {
-        for (c, &pair) in R::parts(self.pairs.iter().enumerate()) {
-            contacts[CONTACT_OPERAND * c + 10] = mu[pair];
+    pub(super) fn complete<R: Real>(
+        &self,
+        present: impl Iterator<Item = usize>,
+        [mu, torsion]: [&[R]; 2],
+        contacts: &mut [R],
+    ) {
+        for c in present {
+            contacts[CONTACT_OPERAND * c + MU] = mu[self.pairs[c]];
         }
         self.torsion.split(torsion, contacts);
     }
@@ -104,7 +109,7 @@ impl ContactTables {
     pub(super) fn vjp_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
         self.torsion.vjp_split(torsion, contacts);
         for (c, &pair) in self.pairs.iter().enumerate() {
-            mu[pair] += contacts[CONTACT_OPERAND * c + 10];
+            mu[pair] += contacts[CONTACT_OPERAND * c + MU];
         }
     }
 
@@ -181,7 +186,7 @@ impl Function<3> for Complete {
             copy(&mut to[..GEOMETRY], &own[..GEOMETRY]);
             to[WEIGHT] = own[GEOMETRY];
         }
-        self.0.complete([mu, torsion], out);
+        self.0.complete(R::parts(0..self.0.pairs.len()), [mu, torsion], out);
     }
 
     #[inline(always)]

@@ -26,7 +26,7 @@ use crate::model::Model;
 use crate::solve::{CONTACT_OPERAND, Cone, Law, MU, Report, Slip, Solution, Status, WEIGHT};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
-use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy};
+use fingertip_lanes::lane::{Lane, Real, Zip, copy};
 use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, select, vec3_at, zero};
 
 /// Factor on the barrier weight: each of two twins has half of the contact's weight.
@@ -120,7 +120,7 @@ impl Torsion {
         }
     }
 
-    /// A step's forces on B, given the solver's contacts and their η. Those that are not `present` have none.
+    /// A step's forces on B of the contacts that are `present`, given the solver's contacts and their η.
     #[inline(always)]
     pub(super) fn forces<R: Real>(
         &self,
@@ -130,10 +130,11 @@ impl Torsion {
         forces: &mut [R],
     ) {
         let (forces, turning) = forces.split_at_mut(3 * self.nc);
-        // No −0 of contacts without weight: lanes pass over those that are nowhere.
-        clear(forces);
         for c in present {
-            if !is_nowhere(contacts, c) {
+            // No −0 of contacts without weight: lanes pass over those that are nowhere.
+            if is_nowhere(contacts, c) {
+                put_vec3(forces, 3 * c, zero());
+            } else {
                 let cone = Cone::read(contacts, c);
                 put_vec3(forces, 3 * c, select(cone.is_there(), cone.scaled(vec3_at(eta, 3 * c)), zero()));
             }

@@ -8,6 +8,7 @@ use fingertip_scene::Shape;
 use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use crate::contact::bound::{Bound, Round};
 use crate::contact::numbers::{GEOMETRY, PHI, UNUSED};
+use crate::kinematics::{POSE, Pose};
 
 impl Bound {
     #[inline(always)]
@@ -72,6 +73,33 @@ enum Placed<R> {
     },
 }
 
+/// The number of numbers of a ball: its centre and its radius.
+pub(crate) const BALL: usize = 4;
+
+/// Writes the balls around shapes; those of half-spaces have no number for a radius.
+#[inline(always)]
+pub(crate) fn put_balls<R: Real>(bounds: &[Bound], [poses, sizes]: [&[R]; 2], balls: &mut [R]) {
+    let shapes = poses.as_chunks::<POSE>().0.iter().zip_inline(sizes.as_chunks::<{ Shape::SIZES }>().0);
+    for ((bound, (pose, size)), ball) in bounds.iter().zip_inline(shapes).zip_inline(balls.as_chunks_mut::<BALL>().0) {
+        *ball = match bound.placed(&Side::new(&Pose::read(pose), size)) {
+            Placed::Ball { centre: [x, y, z], radius, .. } => [x, y, z, radius],
+            Placed::HalfSpace { .. } => [R::splat(f64::NAN); BALL],
+        };
+    }
+}
+
+/// A part of the reach by which what is passed over is farther than that: more than roundings are.
+const BEYOND: f64 = 1e-9;
+
+/// Are two of these balls farther apart than `reach`, m, in every world of the lane?
+#[inline(always)]
+pub(crate) fn are_apart<R: Real>(balls: &[R], [a, b]: [usize; 2], reach: f64) -> bool {
+    let [a, b] = [&balls[BALL * a..BALL * (a + 1)], &balls[BALL * b..BALL * (b + 1)]];
+    let between = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+    let least = a[3] + b[3] + R::splat(reach);
+    R::is_nowhere(dot(between, between).gt(least * least.scale(1.0 + BEYOND)).not())
+}
+
 /// The bounds of a pair's two sides.
 pub(super) struct Bounds<R> {
     sides: [Placed<R>; 2],
@@ -101,6 +129,12 @@ impl<R: Real> Bounds<R> {
         };
         let phi = dot(normal, sub(point_b, point_a));
         Self { sides, contact: Contact { normal, point_a, point_b, phi } }
+    }
+
+    /// φ.
+    #[inline(always)]
+    pub(super) fn distance(&self) -> R {
+        self.contact.phi
     }
 
     /// Worlds in which the bounds are farther apart than `reach`, m. Numbers that cannot be used are never far.
@@ -270,7 +304,7 @@ mod tests {
         let places = places.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
         let mut out = [GEOMETRY * pair.contacts(), pair.contacts(), GEOMETRY].map(|n| vec![R::zero(); n]);
         let [contacts, weights, nearest] = &mut out;
-        convex::witness(pair, places, contacts, weights, nearest);
+        convex::witness(pair, places, (contacts, weights), nearest, None);
         out
     }
 

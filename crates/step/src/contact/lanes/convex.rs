@@ -4,6 +4,7 @@
 
 use nalgebra::Vector3;
 
+use crate::contact::absence::{is_absent, leave};
 use crate::contact::convex::{ConvexPair, Placement};
 use crate::contact::kind::WeightedKind;
 use crate::contact::numbers::{GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY};
@@ -42,26 +43,31 @@ macro_rules! of_kind {
 }
 
 /// Computes the contacts of a pair, [`GEOMETRY`] numbers each, and their weights. For a pair without a formula also
-/// `nearest`: normal, points and φ where the shapes are nearest, for the derivatives. Is the pair known to be far in
-/// every world?
+/// `nearest`: normal, points and φ where the shapes are nearest, for the derivatives. If the pair is far in every
+/// world, its `presence`, if there is one, says so.
 #[inline(always)]
 pub(crate) fn witness<R: Lane>(
     pair: &ConvexPair,
     places: Places<R>,
-    contacts: &mut [R],
-    weights: &mut [R],
+    (contacts, weights): (&mut [R], &mut [R]),
     nearest: &mut [R],
-) -> bool {
+    presence: Option<&mut R>,
+) {
     let Some((bounds, reach)) = pair.bounds() else {
-        near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
-        return false;
+        return near_witness(pair, places, R::Mask::splat(true), [contacts, weights, nearest]);
     };
     let bounds = Bounds::new(bounds, &sides(places));
     let far = bounds.are_far(reach);
     let near = far.not();
     if R::is_nowhere(near) {
-        bounds.fill(contacts, weights);
-        return true;
+        let Some(presence) = presence else { return bounds.fill(contacts, weights) };
+        // Of what was absent before only the first contact changes.
+        let changed = if is_absent(*presence) { 1 } else { weights.len() };
+        bounds.fill(&mut contacts[..GEOMETRY * changed], &mut weights[..changed]);
+        return leave(presence);
+    }
+    if let Some(presence) = presence {
+        *presence = R::one();
     }
     R::when(
         near,
@@ -75,7 +81,12 @@ pub(crate) fn witness<R: Lane>(
         #[inline(always)]
         |(contacts, weights)| bounds.put(far, contacts, weights),
     );
-    false
+}
+
+/// φ of the bounds of a pair, m, which stands for that of its shapes where they are far; none if it has no bounds.
+#[inline(always)]
+pub(crate) fn far_distance<R: Real>(pair: &ConvexPair, places: Places<R>) -> Option<R> {
+    pair.bounds().map(|(bounds, _)| Bounds::new(bounds, &sides(places)).distance())
 }
 
 /// [`witness`] in worlds of the mask. Others get any numbers.

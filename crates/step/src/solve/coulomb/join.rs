@@ -7,7 +7,7 @@ use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
 use super::super::dry::{Dry, DryState};
 use super::super::memory::{Problem, Work};
-use super::super::presence::present;
+use super::super::presence::listed;
 use super::super::problem::triple;
 use super::super::slide::Slide;
 use super::super::structure::Structure;
@@ -18,7 +18,7 @@ use super::step::mean_product;
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for (i, (state, slide)) in present(s, work.presence, states.enumerate()) {
+    for (i, (state, slide)) in listed(work.list, states.enumerate()) {
         let there = state.is_there();
         state.eta = triple(work.eta, i);
         let own = R::select(there, problem.kappa * state.share, R::one());
@@ -48,7 +48,7 @@ pub(super) fn join_anew<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
-    for (state, slide) in present(s, work.presence, states) {
+    for (state, slide) in listed(work.list, states) {
         let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }

@@ -12,7 +12,7 @@ use fingertip_lanes::vector::{axpy, dot};
 
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
-use super::super::presence::present;
+use super::super::presence::listed;
 use super::super::problem::along;
 use super::super::slide::Slide;
 use super::super::structure::Structure;
@@ -24,9 +24,9 @@ const NEAR: f64 = 0.5;
 
 /// All gaps as they are: those to which openings add.
 #[inline(always)]
-pub(in super::super) fn close<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
+pub(in super::super) fn close<R: Real>(work: &mut Work<&mut [R]>) {
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides));
-    for (state, slide) in present(s, work.presence, states) {
+    for (state, slide) in listed(work.list, states) {
         slide.gap = state.cone.phi;
     }
 }
@@ -43,7 +43,7 @@ pub(in super::super) fn open<R: Real>(
     let columns = work.columns.as_chunks().0;
     let mut worst = R::zero();
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
-    for ((state, slide), contact) in present(s, work.presence, states.zip_inline(&s.contacts)) {
+    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
         let (cone, there) = (&mut state.cone, state.share.gt(R::zero()));
         let z = axpy(slide.gap, cone.n, along(contact, columns, work.delta));
         let own = R::select(there, problem.kappa * state.share, R::one());

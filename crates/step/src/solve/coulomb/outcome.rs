@@ -9,7 +9,7 @@ use super::super::contact_state::ContactState;
 use super::super::forces::write_forces;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{are_in_range, residual, tolerance};
-use super::super::presence::present;
+use super::super::presence::listed;
 use super::super::problem::triple;
 use super::super::status::{Status, is_relaxed};
 use super::super::structure::Structure;
@@ -24,8 +24,7 @@ pub(super) fn report<R: Real>(
 ) {
     write_forces(s, problem, work);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled =
-        found.and(are_in_range(s, work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
+    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
     zero_unless(settled, work.eta);
     let code = |status: Status| R::splat(status.code());
@@ -81,7 +80,7 @@ pub(in super::super) fn keep_where<R: Real>(
     // What the relaxed law has not solved either keeps its status.
     let relaxed = mask.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
-    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.list, work.eta)), work.info[3]);
     work.info[1] = work.kept[work.delta.len() + work.eta.len() + 1];
     let (delta, rest) = work.kept.split_at_mut(work.delta.len());
     let (eta, info) = rest.split_at_mut(work.eta.len());
@@ -133,7 +132,7 @@ pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Proble
     work.info[1] += R::select(worlds, iterations, R::zero());
     let relaxed = worlds.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
-    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.presence, work.eta)), work.info[3]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, (work.list, work.eta)), work.info[3]);
 }
 
 /// The kept results, but in worlds of the mask that now have a solution without friction: it is theirs, under a status
@@ -149,9 +148,9 @@ pub(in super::super) fn loosened<R: Real>(worlds: R::Mask, work: &mut Work<&mut 
 
 /// The largest gap μ‖ν_t‖ of relaxed contacts with these forces: ‖z_t‖ of the displacements that belong to them.
 #[inline(always)]
-fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, (presence, eta): (&[R], &[R])) -> R {
+fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, (list, eta): (&[R], &[R])) -> R {
     let mut largest = R::zero();
-    for i in present(s, presence, 0..s.nc()) {
+    for i in listed(list, 0..s.nc()) {
         let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());

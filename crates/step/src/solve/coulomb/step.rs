@@ -10,7 +10,7 @@ use super::super::friction::Scaling;
 use super::super::limit::{limit_misfit, nearer};
 use super::super::memory::{Problem, Work};
 use super::super::newton;
-use super::super::presence::present;
+use super::super::presence::listed;
 use super::super::problem::{along, along_shared};
 use super::super::response::Response;
 use super::super::shared;
@@ -36,7 +36,7 @@ pub(super) fn step<R: Real>(
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
     clear(&mut work.upper[..n_entries]);
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in present(s, work.presence, states.zip_inline(&s.contacts)) {
+    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
             &mut ((state, slide), (&mut *work.h, &mut *work.upper), (&mut *work.step, &mut *work.scaled)),
@@ -59,7 +59,7 @@ pub(super) fn step<R: Real>(
     shared::solve_pair(s, work.h, work.upper, work.step);
 
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in present(s, work.presence, states.zip_inline(&s.contacts)) {
+    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
             &mut ((state, slide), &mut *work.step),
@@ -78,7 +78,7 @@ pub(super) fn step<R: Real>(
     newton::end(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in present(s, work.presence, states.zip_inline(&s.contacts)) {
+    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
             &mut slide.moved,
@@ -100,7 +100,7 @@ pub(super) fn step<R: Real>(
 fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     let states = ContactState::of(work.contact_states);
-    for (state, contact) in present(s, work.presence, states.iter_mut().zip_inline(&s.contacts)) {
+    for (state, contact) in listed(work.list, states.iter_mut().zip_inline(&s.contacts)) {
         state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
     }
     for &[contact, twin] in R::parts(s.twins.as_chunks().0) {
@@ -189,7 +189,7 @@ fn eliminate<R: Real>(
 pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter());
-    for (state, slide) in present(s, work.presence, states) {
+    for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
         // A gap's product on the path is half of a slip's.
         let product = (slide.gap + slide.gap).mul_add(dot(state.cone.n, state.eta), dot(state.slack, state.eta));
@@ -212,7 +212,7 @@ pub(super) fn length<R: Real>(
     let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
     let mut bounds = [R::splat(f64::INFINITY), R::zero()];
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
-    for (state, slide) in present(s, work.presence, states) {
+    for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
         R::when(
             there,
@@ -268,7 +268,7 @@ pub(super) fn go<R: Real>(
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = [R::zero()];
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
-    for (state, slide) in present(s, work.presence, states) {
+    for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
         R::when(
             there,

@@ -1,6 +1,7 @@
 //! The adjoints (vector-Jacobian products) of the stages in [`super::stages`], in the order in which [`super::program`]
 //! runs them.
 
+use crate::contact::absence::forget;
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
 use crate::solve::{CONTACT_OPERAND, WEIGHT, present};
@@ -147,6 +148,8 @@ impl Stage for PullGeometry<'_> {
         }
         let sizes = &mut to.par[plan.at.sizes..plan.at.offsets];
         plan.pairs.vjp([m.kin, plan.sizes(m.par), m.nearest], [m.geometry, to.share], [to.shapes, to.kin, sizes]);
+        // The geometry is no longer there.
+        forget(m.near);
     }
 }
 

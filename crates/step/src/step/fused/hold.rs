@@ -187,7 +187,7 @@ impl Program for Hold<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps, accuracy } = self;
-        group.run(&Load { plan, operands });
+        group.run(&Load { plan, operands, goes_on: false });
         if operands.warm.is_none() {
             group.run(&Forget(plan));
         }

@@ -58,7 +58,7 @@ impl Program for Log<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands } = self;
-        group.run(&Load { plan, operands });
+        group.run(&Load { plan, operands, goes_on: false });
         plan.prepare(group);
         plan.solve(group, false);
         group.run(&StoreLog(plan));
@@ -89,7 +89,7 @@ impl Program for Replay<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, of } = self;
-        group.run(&Load { plan, operands });
+        group.run(&Load { plan, operands, goes_on: false });
         plan.prepare(group);
         of.recall(&plan.structure, &plan.places.solve, group);
         group.run(&Finish(plan));

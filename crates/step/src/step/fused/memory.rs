@@ -31,6 +31,8 @@ layout! {
         contacts,
         /// Which groups of contacts are near: see [`solve::present`].
         near,
+        /// A ball around each shape, or nothing where no pair is passed over.
+        balls,
         motion,
         p,
         /// Rolling stiffness to be added to P's entries: see `RollingTables::fill`.
@@ -135,6 +137,7 @@ impl Places {
             nearest: GEOMETRY * pairs.n_convex,
             contacts: CONTACT_OPERAND * s.nc(),
             near: solve::n_groups(s),
+            balls: if solve::n_groups(s) > 0 { pairs.n_balls() } else { 0 },
             motion: problem.n_motions(),
             p: s.np(),
             rolling: rolling.stiffened.entries.len(),

@@ -31,6 +31,7 @@ mod single;
 mod stages;
 mod statics;
 mod step_op;
+mod walk;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,6 +54,7 @@ pub(super) use log::log;
 pub(super) use plan::Plan;
 pub(super) use second_order::{Assembly, CONTACT, Choices, second_order};
 pub(super) use statics::Statics;
+pub(super) use walk::Walk;
 
 /// The machine that has a tensor's numbers.
 fn machine_of(of: &Tensor) -> &'static dyn Machine {

@@ -119,6 +119,14 @@ impl Plan {
         })
     }
 
+    /// Does code that is compiled for the scene take the place of lanes?
+    pub(in super::super) fn is_native(&self) -> bool {
+        #[cfg(feature = "native")]
+        return self.native.is_some();
+        #[cfg(not(feature = "native"))]
+        false
+    }
+
     /// A copy of this plan whose kernels run on another instruction set, which the processor must have.
     pub(in super::super) fn on(&self, set: InstructionSet) -> Self {
         Self {

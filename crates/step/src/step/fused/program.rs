@@ -13,10 +13,19 @@ use super::stages::{Check, Finish, Geometry, Load, Operands, Store};
 impl Plan {
     /// Runs all stages up to the solve, once q, u and the parameters are loaded.
     pub(super) fn prepare(&self, group: &mut Group) {
+        self.prepare_with(false, group);
+    }
+
+    /// [`Plan::prepare`] for steps whose results do not tell how far apart what is far is.
+    pub(super) fn prepare_near(&self, group: &mut Group) {
+        self.prepare_with(true, group);
+    }
+
+    fn prepare_with(&self, passes: bool, group: &mut Group) {
         group.run_in_either(&Check(self));
         self.equations.set_up(self, group);
         group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
-        group.run_in_either(&Geometry(self));
+        group.run_in_either(&Geometry { plan: self, passes });
         self.equations.assemble(self, group);
     }
 
@@ -73,7 +82,7 @@ impl Program for Forward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands } = self;
-        group.run_in_either(&Load { plan, operands });
+        group.run_in_either(&Load { plan, operands, goes_on: false });
         plan.prepare(group);
         plan.solve(group, operands.warm.is_some());
         group.run_in_either(&Store(plan));
@@ -96,7 +105,7 @@ impl Program for Backward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, result, grad } = self;
-        group.run(&Load { plan, operands });
+        group.run(&Load { plan, operands, goes_on: false });
         plan.prepare(group);
         group.run(&Recall { plan, result, grad });
         plan.refit(group);

@@ -2,12 +2,13 @@
 
 use candle_core::Result;
 
+use crate::contact::absence::{forget, pass};
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, Status, WEIGHT, present};
+use crate::solve::{CONTACT_OPERAND, Status, WEIGHT, gone, present, touched};
 use crate::step::operands::is_usable;
 use crate::tensor::rows::TensorGuard;
-use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy, inlined, zero_unless};
+use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined, zero_unless};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
 
@@ -48,12 +49,18 @@ impl<'a> Operands<'a> {
 pub(super) struct Load<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: &'a Operands<'a>,
+    /// Does memory have what an earlier step of this plan left in it? Else it may have anything.
+    pub(super) goes_on: bool,
 }
 
 impl Stage for Load<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let m = self.plan.places.memory(memory).0.numbers;
+        let Memory { numbers: m, work } = self.plan.places.memory(memory).0;
+        if !self.goes_on {
+            forget(m.near);
+            forget(work.presence);
+        }
         self.operands.q.load_all(first, 0, m.q);
         self.operands.u.load_all(first, 0, m.u);
         self.operands.par.load_all(first, 0, m.par);
@@ -74,22 +81,27 @@ impl Stage for Check<'_> {
         let m = plan.places.memory(memory).0.numbers;
         let usable = is_usable(m.q, &plan.quaternions);
         m.usable[0] = R::select(usable, R::one(), R::zero());
-        m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
+        m.kappa[0] = plan.kappa(usable, m.par);
         for (x, &home) in m.q.iter_mut().zip_inline(&plan.home) {
             *x = R::select(usable, *x, R::splat(home));
         }
     }
 }
 
-/// Computes the contacts of all pairs: normals, witness points and φ.
-pub(super) struct Geometry<'a>(pub(super) &'a Plan);
+/// Computes the contacts of all pairs: normals, witness points and φ. With `passes`, those of pairs that were far and
+/// still are keep what numbers they had.
+pub(super) struct Geometry<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) passes: bool,
+}
 
 impl Stage for Geometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let plan = self.0;
+        let plan = self.plan;
         let m = plan.places.memory(memory).0.numbers;
-        plan.pairs.witness([m.kin, plan.sizes(m.par)], [m.geometry, m.share, m.nearest, m.near]);
+        let balls = if self.passes { m.balls } else { &mut [] };
+        plan.pairs.witness([m.kin, plan.sizes(m.par)], [m.geometry, m.share, m.nearest, m.near, balls]);
     }
 }
 
@@ -100,7 +112,8 @@ impl Stage for Assemble<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let mut m = plan.places.memory(memory).0.numbers;
+        let Memory { numbers: mut m, work } = plan.places.memory(memory).0;
+        pass(work.presence);
         plan.place_contacts(&mut m);
         plan.problem.fill(&plan.structure.place, [m.q, m.u, m.kin, m.par], [m.motion, m.p, m.g, m.gaps]);
         plan.resist_rolling(&mut m);
@@ -121,20 +134,31 @@ pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
 }
 
 impl Plan {
+    /// The barrier parameter κ; NaN in worlds that are not usable, or have a coefficient of friction that is not: the
+    /// solve does not look at those of contacts that are far.
+    #[inline(always)]
+    pub(super) fn kappa<R: Real>(&self, usable: R::Mask, par: &[R]) -> R {
+        let (mut sum, mut least) = (R::zero(), R::zero());
+        for &mu in R::parts(self.friction(par)[0]) {
+            sum = mu.doubt(sum);
+            least = least.min(mu);
+        }
+        let good = usable.and(sum.is_finite()).and(least.lt(R::zero()).not());
+        R::select(good, par[self.at.kappa], R::splat(f64::NAN))
+    }
+
     /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
     #[inline(always)]
     pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
-        if !m.near.is_empty() {
-            for contact in m.contacts.chunks_exact_mut(CONTACT_OPERAND) {
-                contact[WEIGHT] = R::zero();
-            }
+        for contact in gone(&self.structure, m.near, m.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
+            contact[WEIGHT] = R::zero();
         }
         for c in present(&self.structure, m.near, 0..self.nc) {
             let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
             to[WEIGHT] = self.weight(c, to[PHI]).0 * share(m.share, c);
         }
-        self.contacts.complete(self.friction(m.par), m.contacts);
+        self.contacts.complete(present(&self.structure, m.near, 0..self.nc), self.friction(m.par), m.contacts);
     }
 
     /// Adds the rolling stiffness of [`RollingTables`](crate::step::rolling::RollingTables) to P.
@@ -197,7 +221,13 @@ impl Stage for Finish<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        copy(m.warm, work.eta);
+        let (forces, limits) = work.eta.split_at(3 * s.nc());
+        let (warm, warm_limits) = m.warm.split_at_mut(3 * s.nc());
+        copy(warm_limits, limits);
+        let forces = forces.as_chunks::<3>().0;
+        for (warm, &force) in touched(s, work.presence, warm.as_chunks_mut::<3>().0.iter_mut().zip_inline(forces)) {
+            *warm = force;
+        }
         for (dof, &place) in s.place.iter().enumerate() {
             m.delta[dof] = work.delta[place];
         }
@@ -218,6 +248,9 @@ impl Stage for Finish<'_> {
         );
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for force in gone(s, m.near, m.force.as_chunks_mut::<3>().0) {
+            clear(force);
+        }
         plan.contacts.torsion.forces(present(s, m.near, 0..plan.nc), m.contacts, work.eta, m.force);
         zero_unless(solved, m.force);
     }

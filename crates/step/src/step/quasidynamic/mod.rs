@@ -9,6 +9,7 @@ mod iterates;
 mod kernels;
 mod linearize;
 mod plain;
+mod walk;
 mod weightless;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub use geometry::Geometry;
 pub use iterates::Iterate;
 
 pub use plain::{Held, Jacobians};
+pub use walk::{NearContact, Walk, Walked};
 use weightless::check_inertias;
 
 /// The step of a model with given parameters. Cloning is cheap.
@@ -277,9 +279,9 @@ impl Quasidynamic {
     }
 
     /// The fused form's tables and parameters, if there is one on the CPU.
-    pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
+    pub(super) fn fused_parts(&self) -> Option<(&Arc<fused::Plan>, &Tensor)> {
         let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
-        fused.map(|Fused { plan, par }| (&**plan, par))
+        fused.map(|Fused { plan, par }| (plan, par))
     }
 
     /// Checks the shapes and types of q and u.

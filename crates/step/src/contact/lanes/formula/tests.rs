@@ -65,7 +65,7 @@ impl Stage for Kernel<'_> {
         let grads = gather(self.pairs.len(), first, WEIGHTED_GEOMETRY * n, |world| &self.grads[world]);
         let (mut contacts, mut weights) = (vec![R::zero(); GEOMETRY * n], vec![R::zero(); n]);
         let mut nearest = vec![R::zero(); GEOMETRY];
-        convex::witness(&pair, places, &mut contacts, &mut weights, &mut nearest);
+        convex::witness(&pair, places, (&mut contacts, &mut weights), &mut nearest, None);
         let (mut wrenches, mut sizes) = ([[R::zero(); 6]; 2], [[R::zero(); 4]; 2]);
         let grads = grads.split_at(GEOMETRY * n);
         convex::vjp(&pair, places, &nearest, grads, &mut wrenches, &mut sizes);

@@ -89,7 +89,7 @@ impl Program for Linearize<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, forces, accuracy } = self;
-        group.run(&Load { plan, operands });
+        group.run(&Load { plan, operands, goes_on: false });
         plan.prepare(group);
         plan.solve_to(*accuracy, group, operands.warm.is_some());
         group.run(&Store(plan));

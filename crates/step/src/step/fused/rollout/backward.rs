@@ -2,7 +2,7 @@
 
 use crate::contact::numbers::NORMAL;
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, MU, Status};
+use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, MU, Status, gone, present};
 use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
@@ -60,7 +60,7 @@ impl Program for Backward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Forward { plan, operands, n_steps } = &self.forward;
-        group.run(&Load { plan, operands });
+        group.run(&Load { plan, operands, goes_on: false });
         group.run(&Begin(plan));
         group.each(*n_steps, Order::Backward, |group, t| {
             group.run(&Revisit { backward: self, t });
@@ -149,7 +149,11 @@ impl Stage for Recover<'_> {
             put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
             add_vec3(forces, 3 * contact, scale(-along, cone.n));
         }
-        for c in 0..plan.nc {
+        let s = &*plan.structure;
+        for eta in gone(s, m.near, work.eta.as_chunks_mut::<3>().0) {
+            clear(eta);
+        }
+        for c in present(s, m.near, 0..plan.nc) {
             let (n, mu) = (vec3_at(m.geometry, GEOMETRY * c + NORMAL), m.contacts[CONTACT_OPERAND * c + MU]);
             let force = vec3_at(forces, 3 * c);
             let inverse = per(mu, R::one());

@@ -1,11 +1,12 @@
 //! The forward sweep of a rollout: T steps in a row, which write states, forces and reports.
 
-use crate::solve::INFO;
+use crate::solve::{INFO, present};
 use fingertip_lanes::lane::{Lane, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::Output;
 
+use super::super::super::torsion::is_nowhere;
 use super::super::memory::Memory;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
@@ -32,11 +33,11 @@ impl Program for Forward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps } = self;
-        group.run_in_either(&Load { plan, operands });
+        group.run_in_either(&Load { plan, operands, goes_on: false });
         group.run_in_either(&Begin(plan));
         group.each(*n_steps, Order::Forward, |group, t| {
             group.run_in_either(&Enter { forward: self, t });
-            plan.prepare(group);
+            plan.prepare_near(group);
             plan.solve(group, true);
             group.run_in_either(&Leave { forward: self, t });
         });
@@ -82,7 +83,15 @@ impl Stage for Leave<'_> {
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let limits = &work.eta[3 * plan.structure.nc()..];
         out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
-        out.store_in(Forward::FORCES, first, t * m.force.len(), m.force);
+        // Results begin as zeros: those of contacts that have no weight stay so.
+        let (forces, turning) = m.force.split_at(3 * plan.nc);
+        let at = t * m.force.len();
+        for (c, force) in present(&plan.structure, m.near, forces.as_chunks::<3>().0.iter().enumerate()) {
+            if !is_nowhere(m.contacts, c) {
+                out.store_in(Forward::FORCES, first, at + 3 * c, force);
+            }
+        }
+        out.store_in(Forward::FORCES, first, at + forces.len(), turning);
         out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
         out.store_in(Forward::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);

@@ -53,7 +53,7 @@ impl Program for Assemble<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { of, operands } = self;
-        group.run(&Load { plan: of.plan, operands });
+        group.run(&Load { plan: of.plan, operands, goes_on: false });
         of.plan.prepare(group);
         group.run(&Store(*of));
     }

@@ -1,8 +1,9 @@
 //! The stages of a second-order step that the quasi-dynamic one does not have.
 
+use crate::contact::absence::pass;
 use crate::dynamics::{INERTIA, ten_of};
 use crate::kinematics::SCREW;
-use crate::solve::{CONTACT_OPERAND, Status};
+use crate::solve::{CONTACT_OPERAND, Status, present};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -145,10 +146,11 @@ impl Stage for Problem<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Of { plan, more } = self.0;
         let s = &*plan.structure;
-        let mut m = plan.places.memory(memory).0.numbers;
+        let Memory { numbers: mut m, work } = plan.places.memory(memory).0;
+        pass(work.presence);
         plan.place_contacts(&mut m);
         let slopes = more.bound.contact_slopes();
-        for contact in R::parts(m.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
+        for contact in present(s, m.near, m.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
             contact[GEOMETRY - 1] = allowed(contact[GEOMETRY - 1], slopes).0;
         }
         let slopes = more.bound.limit_slopes();
@@ -157,7 +159,7 @@ impl Stage for Problem<'_> {
             *gap = allowed(*gap, slopes).0;
         }
         let usable = m.usable[0].gt(R::zero());
-        m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
+        m.kappa[0] = plan.kappa(usable, m.par);
 
         let (extra, rest) = more.at.cut(m.extra);
         let mass = more.mass_at.cut(rest).0;
