@@ -68,7 +68,7 @@ fn examine(name: &str, batch: &Batch, well_scaled: bool) -> Figures {
                 assert!(lambda_n > 0.0 && lambda_t < 1e-14 * lambda_n, "{place}: contact {i}: {lambda_n} {lambda_t}");
             }
             let error = (lambda - problem.force(i, delta)).norm() / top;
-            let product = 0.5 * problem.kappa * (along * lambda_n + across.dot(&lambda)) - 1.0;
+            let product = 0.5 * problem.kappa / contact.part * (along * lambda_n + across.dot(&lambda)) - 1.0;
             assert!(error < FORCE + noise, "{place}: contact {i}: λ off by {error:e}, noise {noise:e}");
             let allowed = COMPLEMENTARITY + noise;
             assert!(product.abs() < allowed, "{place}: contact {i}: κ ν·λ/2 − 1 = {product:e} > {allowed:e}");

@@ -265,8 +265,8 @@ fn pads_that_begin_beyond_the_contact_distance() {
         step(Scene::new(name, &text).path(), &[b"{\"u\": [0.03, 0.03]}".to_vec()]).remove(0)
     };
     let held = answer("window", "contact_distance = 0.02000001\nfade = 0.005", thing);
-    let passed = answer("beyond", "contact_distance = 0.0199\nfade = 0.005", thing);
-    let [own, near] = ["h = 0.001", "h = 0.03"].map(|h| answer("own", h, ""));
+    let passed = answer("beyond", "h = 0.02\ncontact_distance = 0.0199\nfade = 0.005", thing);
+    let [own, near] = ["h = 0.002", "h = 0.06"].map(|h| answer("own", h, ""));
     let _ = std::fs::remove_file(&urdf);
     assert_eq!(held["status"], "solved", "{held}");
     for k in [7, 8] {
@@ -277,7 +277,7 @@ fn pads_that_begin_beyond_the_contact_distance() {
     let message = passed["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("\"p/l\" and \"p/r\" pass through each other by 50.000 mm"), "{passed}");
     assert!(message.ends_with("begins beyond contact_distance"), "{passed}");
-    // The pads' own reach is 2 m/s times h; they are 50 mm apart.
+    // The pads' own reach is 1 m/s times h; they are 50 mm apart.
     let message = own["message"].as_str().unwrap_or_default();
     assert!(message.ends_with("farther apart than links of one robot push each other, 2.000 mm"), "{own}");
     assert_eq!(near.get("message"), None, "{near}");
