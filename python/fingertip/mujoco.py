@@ -350,8 +350,8 @@ def to_mujoco(
         stands = standing and index in tables
         if stands:
             _stand(spec, here, body, tables[index], np.sign(gravity[2]), contact)
-        friction, radius = (0.0, 0.0) if stands else tables.get(index, (0.0, 0.0))
-        _add_joints(spec, here, body, joints.get(index), parts, (friction * pull, radius))
+        rubs, radius = (0.0, 0.0) if stands else tables.get(index, (0.0, 0.0))
+        _add_joints(spec, here, body, joints.get(index), parts, (rubs * pull, radius))
     _add_servos(spec, parts, params["stiffness"][0])
     for number, (body, kind, sizes, pose) in enumerate(parts["shapes"]):
         _add_shape(spec, made[body], number, kind, sizes, np.array(pose))
