@@ -10,6 +10,7 @@ use fingertip::mpc::Deviates;
 use fingertip::show::read_log;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, shipped};
+use support::largest;
 
 /// Nothing but the targets counts.
 const EXACT: Options = Options {
@@ -96,13 +97,13 @@ fn recovers(model: &Model, places: &[Place], part: f64) {
             q[*place] = middle + part * half * (0.08 * f64::from(k) + 1.7 * j as f64).sin();
         }
         follower.step(&at(model, places, &q), 0.02).unwrap();
-        let most = follower.errors().iter().copied().fold(0.0, f64::max);
+        let most = largest(follower.errors());
         assert!(most < 1e-6, "frame {k}: {most} m after {} steps", follower.iterations());
         // What was reached is where the joints say, by kinematics of another call.
         let reached = at(model, places, follower.q());
         let off =
             reached.iter().zip(at(model, places, &q)).map(|(a, b)| (0..3).map(|i| (a[i] - b[i]).abs()).sum::<f64>());
-        assert!(off.fold(0.0, f64::max) < 2e-6);
+        assert!(largest(&off.collect::<Vec<_>>()) < 2e-6);
         for (place, ..) in &joints {
             assert!((follower.q()[*place] - q[*place]).abs() < 1e-4, "frame {k}: {place}");
         }
@@ -238,6 +239,30 @@ fn shipped_hands_follow_a_human() {
     }
 }
 
+/// A finger's name may stand before a part's without a break, as in Shadow's hand.
+#[test]
+fn fingers_are_found_by_short_names() {
+    let mut urdf =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/robots/allegro16.urdf")).unwrap();
+    let model = |urdf: &str| {
+        let articulation = fingertip::description::Articulation::from_urdf_str(urdf, "hand").unwrap();
+        compiled(&Scene::new().robot(Robot::new("hand", articulation)))
+    };
+    let expected = fingers(&model(&urdf)).unwrap();
+    for (long, short) in [("index", "ff"), ("middle", "mf"), ("ring", "rf"), ("thumb", "th")] {
+        for (from, to) in [("link_0", "knuckle"), ("link_1", "proximal"), ("link_2", "middle"), ("link_3", "distal")] {
+            urdf = urdf.replace(&format!("\"{long}_{from}\""), &format!("\"rh_{short}{to}\""));
+        }
+        urdf = urdf.replace(&format!("\"{long}_tip\""), &format!("\"rh_{short}tip\""));
+    }
+    assert!(!urdf.contains("link name=\"thumb") && urdf.contains("link name=\"rh_thdistal\""));
+    let found = fingers(&model(&urdf)).unwrap();
+    assert_eq!(found.iter().map(|finger| finger.name).collect::<Vec<_>>(), ["thumb", "index", "middle", "ring"]);
+    for (one, other) in found.iter().zip(&expected) {
+        assert_eq!((one.name, one.radius, one.tip.point), (other.name, other.radius, other.tip.point));
+    }
+}
+
 /// Where the human's hand is, how it is turned and how large it is plays no part; a left hand is a mirrored right one.
 #[test]
 fn the_palm_and_the_size_are_taken_out() {
@@ -256,7 +281,7 @@ fn the_palm_and_the_size_are_taken_out() {
     let other = Motion { frames: motion.frames.iter().map(moved).collect(), ..motion.clone() };
     // Fingertips count as closed by their distance in metres: they are open here.
     let found = follow(&model, &other, &map, &Options::default()).unwrap();
-    let off = |q: &[f64]| q.iter().zip(&expected.q).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let off = |q: &[f64]| largest(&q.iter().zip(&expected.q).map(|(a, b)| a - b).collect::<Vec<_>>());
     assert!(off(&found.q) < 1e-3, "{}", off(&found.q));
     let flipped = |frame: &Vec<[f64; 3]>| frame.iter().map(|&[x, y, z]| [x, -y, z]).collect();
     let left = Motion { frames: motion.frames.iter().map(flipped).collect(), ..motion.clone() };

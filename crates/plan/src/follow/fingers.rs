@@ -20,6 +20,8 @@ const NAMES: [(&str, &[&str]); 5] = [
     ("ring", &["ring", "rf"]),
     ("little", &["little", "pinky", "lf", "pinkie", "small"]),
 ];
+/// Parts of a finger, which may follow its name without a break, as in Shadow's `ffdistal`.
+const PARTS: [&str; 9] = ["distal", "middle", "proximal", "knuckle", "metacarpal", "base", "hub", "tip", "link"];
 /// A frame nearer than this to the last joint is not its finger's tip, m.
 const NEAR: f64 = 5e-3;
 /// A palm is so many times as long as its fingers.
@@ -208,7 +210,10 @@ fn words(tree: &Tree, chain: &Chain) -> impl Iterator<Item = String> {
 
 /// The finger that a chain's links are named after.
 fn named(tree: &Tree, chain: &Chain) -> Option<&'static str> {
-    words(tree, chain).find_map(|word| NAMES.iter().find(|(_, words)| words.contains(&word.as_str())).map(|own| own.0))
+    let means =
+        |word: &str, name: &&str| word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || PARTS.contains(&rest));
+    words(tree, chain)
+        .find_map(|word| NAMES.iter().find(|(_, names)| names.iter().any(|name| means(&word, name))).map(|own| own.0))
 }
 
 /// Fingers by the first number in their last links' names that tells them apart, from the thumb on.
