@@ -98,12 +98,17 @@ impl Report {
 
     /// Reads reports from [`INFO`] numbers each: see [`Report::row`].
     pub(crate) fn of(rows: &[f64]) -> impl Iterator<Item = Self> {
-        rows.as_chunks().0.iter().map(|&[status, iterations, residual, slip_gap]: &[f64; INFO]| Self {
+        rows.as_chunks().0.iter().copied().map(Self::of_row)
+    }
+
+    /// Reads a report from its numbers: see [`Report::row`].
+    pub(crate) fn of_row([status, iterations, residual, slip_gap]: [f64; INFO]) -> Self {
+        Self {
             status: Status::from_code(status),
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
             iterations: iterations as usize,
             residual,
             slip_gap,
-        })
+        }
     }
 }

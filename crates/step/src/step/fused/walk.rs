@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor, TensorId};
 use crate::contact::absence::is_absent;
 use crate::contact::kernels::PairKernel;
 use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
-use crate::solve::INFO;
+use crate::solve::{INFO, Report};
 use crate::tensor::rows::TensorGuard;
 use fingertip_lanes::lane::{Real, Single};
 use fingertip_lanes::program::{Group, Program};
@@ -71,8 +71,9 @@ impl Walked<'_> {
     }
 
     /// The report.
-    pub(in super::super) fn info(&self) -> &[f64] {
-        &self.numbers[self.plan.places.solve.work.info.clone()][..INFO]
+    pub(in super::super) fn report(&self) -> Report {
+        let at = self.plan.places.solve.work.info.start;
+        Report::of_row(std::array::from_fn::<_, INFO, _>(|k| self.numbers[at + k]))
     }
 
     /// Contacts of pairs that are not known to be far.

@@ -100,7 +100,7 @@ impl Walk {
         if gap > self.reach {
             gap = gap.min(found.far());
         }
-        let report = Report::of(found.info()).next().unwrap_or_else(|| unreachable!("a report has INFO numbers"));
+        let report = found.report();
         let gap = (model.nc() > 0).then_some(gap);
         Ok(Walked { q_next: found.q_next().to_vec(), contacts, gap, report })
     }
