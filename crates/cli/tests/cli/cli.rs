@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use fingertip::show::{Recording, StepRecord};
 use serde_json::{Map, Value, json};
 
-use crate::command_line::fingertip;
+use crate::command_line::{complaint, fingertip, said};
 use support::{apart, largest, values};
 
 const HAND: &str = "assets/scenes/hand_ball.toml";
@@ -14,23 +14,6 @@ const HAND: &str = "assets/scenes/hand_ball.toml";
 const Q_TOLERANCE: f64 = 1e-13;
 const FORCE_TOLERANCE: f64 = 1e-12;
 const DERIVATIVE_TOLERANCE: f64 = 1e-8;
-
-/// The output of a run, which must succeed.
-fn said(args: &[&str], input: &str) -> String {
-    let output = fingertip(args, input);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The one line that a run on bad input prints.
-fn complaint(args: &[&str]) -> String {
-    let output = fingertip(args, "");
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
-    text
-}
 
 fn step(scene: &str, lines: &[Value]) -> Vec<Value> {
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();

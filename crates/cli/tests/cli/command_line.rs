@@ -19,3 +19,20 @@ pub fn fingertip(args: &[&str], input: impl Into<Vec<u8>>) -> Output {
     let _ = writer.join().unwrap();
     output
 }
+
+/// The output of a run, which must succeed.
+pub fn said(args: &[&str], input: &str) -> String {
+    let output = fingertip(args, input);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The one line that a run on bad input prints.
+pub fn complaint(args: &[&str]) -> String {
+    let output = fingertip(args, "");
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
+    text
+}

@@ -4,24 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::command_line::fingertip;
+use crate::command_line::{complaint, said};
 
 const HUMAN: &str = "../../assets/recorded/human_hand.csv";
-
-fn said(args: &[&str]) -> String {
-    let output = fingertip(args, "");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The one line that a run on bad input prints.
-fn complaint(args: &[&str]) -> String {
-    let output = fingertip(args, "");
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
-    text
-}
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("fingertip-{name}-{}", std::process::id()));
@@ -34,19 +19,19 @@ fn a_motion_becomes_commands_and_a_recording() {
     let folder = folder("follow");
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let [u, run, map, log] = ["u.csv", "run.mcap", "map.toml", "log.csv"].map(path);
-    let text = said(&["follow", "allegro_plate", HUMAN, "--output", &u, "--record", &run]);
+    let text = said(&["follow", "allegro_plate", HUMAN, "--output", &u, "--record", &run], "");
     assert!(text.contains("thumb-index") && text.contains("pairs of own parts, least gap 0."), "{text}");
     assert!(text.contains("241 frames, 8.00 s; a frame takes"), "{text}");
     let table = std::fs::read_to_string(&u).unwrap();
     assert!(table.starts_with("hand/index_0,hand/index_1,") && table.lines().count() == 242, "{table}");
     // Commands and recording are what the other commands take.
-    assert!(said(&["rollout", "allegro_plate", "--controls", &u, "--steps", "3"]).contains("3 steps"));
-    said(&["export", &run, "--csv", &log]);
+    assert!(said(&["rollout", "allegro_plate", "--controls", &u, "--steps", "3"], "").contains("3 steps"));
+    said(&["export", &run, "--csv", &log], "");
 
     // The default map as a file does the same.
-    let file = said(&["follow", "allegro_plate", HUMAN, "--print-map"]);
+    let file = said(&["follow", "allegro_plate", HUMAN, "--print-map"], "");
     std::fs::write(&map, file).unwrap();
-    let numbers = |args: &[&str]| -> Value { serde_json::from_str(&said(args)).unwrap() };
+    let numbers = |args: &[&str]| -> Value { serde_json::from_str(&said(args, "")).unwrap() };
     let [a, b] = [
         &["follow", "allegro_plate", HUMAN, "--json"][..],
         &["follow", "allegro_plate", HUMAN, "--json", "--map", &map],
@@ -70,7 +55,7 @@ fn a_motion_becomes_commands_and_a_recording() {
 /// A robot's own file, without a scene.
 #[test]
 fn a_robot_alone_follows() {
-    let text = said(&["follow", "../../assets/robots/hand21.urdf", HUMAN]);
+    let text = said(&["follow", "../../assets/robots/hand21.urdf", HUMAN], "");
     assert!(text.contains("little") && text.contains("own parts"), "{text}");
 }
 
