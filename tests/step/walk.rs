@@ -6,12 +6,15 @@ use fingertip::Model;
 use fingertip::contact::UNUSED;
 use fingertip::description::{Friction, Scene};
 use fingertip::rollout::rollout;
+use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
 use support::numbers;
 use support::states::{self, Random};
 
 const STEPS: usize = 150;
+/// The step with a bad parameter.
+const BAD: usize = 120;
 
 fn bits(of: &[f64]) -> Vec<u64> {
     of.iter().map(|x| x.to_bits()).collect()
@@ -52,16 +55,32 @@ fn has_the_bits_of_steps_and_tells_what_is_near() {
         let mut walk = step.walk().unwrap();
         let (mut q, mut warm, mut before) = (model.home(1).unwrap(), None, Vec::new());
         let mut states = numbers(&q);
+        // Slipperier under way, and once with a coefficient that is none, of one pair.
+        let slippery = |factor: f64, last: f64| {
+            let mut mu: Vec<f64> = numbers(&model.parameters.mu).iter().map(|mu| factor * mu).collect();
+            if let Some(mu) = mu.last_mut() {
+                *mu *= last;
+            }
+            let mut parameters = model.parameters.clone();
+            parameters.mu = Tensor::from_vec(mu, model.parameters.mu.dims(), &Device::Cpu).unwrap();
+            step.with_parameters(&parameters).unwrap()
+        };
         for (t, u) in controls.iter().enumerate() {
             if t == STEPS / 2 {
                 walk.forget();
                 warm = None;
             }
+            let step = match t {
+                BAD => slippery(1.0, f64::NAN),
+                _ if t > BAD => slippery(0.5, 1.0),
+                _ => step.clone(),
+            };
             let dense = step.step_from(&q, &model.tensor(&[u]).unwrap(), warm.as_ref()).unwrap();
             let sparse = walk.step(&step, &numbers(&q), u).unwrap();
             let place = format!("{name}, {friction:?}, step {t}");
             assert_eq!(bits(&sparse.q_next), bits(&numbers(&dense.q_next)), "{place}");
             assert_eq!(sparse.report, dense.reports[0], "{place}");
+            assert_eq!(sparse.report.status == Status::BadInput, t == BAD, "{place}");
             let c = &dense.contacts;
             let [phi, force, normal, a, b] = [&c.phi, &dense.force, &c.normal, &c.point_a, &c.point_b].map(numbers);
             let share = c.weight.as_ref().map(numbers);
@@ -107,6 +126,9 @@ fn belongs_to_its_step() {
     assert!(walk.is_of(&push.with_parameters(&push.model().parameters).unwrap()) && !walk.is_of(&pull));
     let error = walk.step(&pull, &home, &[]).unwrap_err().to_string();
     assert!(error.contains("expected the step that made this world"), "{error}");
+    let several = push.model().parameters.map(|_, of| of.broadcast_as((3, of.dim(1)?))?.contiguous()).unwrap();
+    let error = walk.step(&push.with_parameters(&several).unwrap(), &home, &[0.0; 2]).unwrap_err().to_string();
+    assert!(error.contains("expected parameters of one world, got those of 3"), "{error}");
     let error = walk.step(&push, &home, &[0.0; 40]).unwrap_err().to_string();
     assert!(error.contains("walk: expected q (") && error.contains("and 40 numbers"), "{error}");
 }

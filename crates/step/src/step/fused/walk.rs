@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor, TensorId};
+use candle_core::{Result, Tensor};
 
 use crate::contact::absence::is_absent;
 use crate::contact::kernels::PairKernel;
@@ -23,8 +23,8 @@ use super::stages::{Load, Operands};
 pub(in super::super) struct Walk {
     plan: Arc<Plan>,
     session: Session,
-    /// The parameters of the last step, if there was one.
-    par: Option<TensorId>,
+    /// The parameters of the last step; none if there was no step.
+    par: Vec<f64>,
     /// Is the next solve to start from the last one's forces?
     is_warm: bool,
 }
@@ -38,7 +38,7 @@ pub(in super::super) struct Walked<'a> {
 impl Walk {
     pub(in super::super) fn new(plan: &Arc<Plan>) -> Self {
         let session = Session::new(plan.set, plan.places.solve.work.end());
-        Self { plan: plan.clone(), session, par: None, is_warm: false }
+        Self { plan: plan.clone(), session, par: Vec::new(), is_warm: false }
     }
 
     /// Is this a world of this plan?
@@ -53,13 +53,17 @@ impl Walk {
 
     /// One step from q (nq) under the command u (nu), with these parameters.
     pub(in super::super) fn step(&mut self, q: &[f64], u: &[f64], par: &Tensor) -> Result<Walked<'_>> {
-        let id = Some(par.id());
         let par = TensorGuard::new(par);
         let rows = |of| Rows::from_slice(of, 1, of.len());
         let operands = Operands { q: rows(q), u: rows(u), par: par.rows()?, warm: None };
         let Self { plan, is_warm, .. } = self;
-        self.session.run(&OneStep { plan, operands: &operands, goes_on: self.par == id, is_warm: *is_warm });
-        (self.par, self.is_warm) = (id, true);
+        // What is far has kept the numbers that follow from the parameters.
+        let goes_on = self.par == operands.par.row(0);
+        self.session.run(&OneStep { plan, operands: &operands, goes_on, is_warm: *is_warm });
+        if !goes_on {
+            self.par = operands.par.row(0).to_vec();
+        }
+        self.is_warm = true;
         Ok(Walked { plan: &self.plan, numbers: self.session.numbers() })
     }
 }

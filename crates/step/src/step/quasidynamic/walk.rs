@@ -74,7 +74,7 @@ impl Walk {
     /// One step from q (nq) under the command u (nu), by the step that made this world or a copy with other parameters.
     ///
     /// # Errors
-    /// If `step` is another one, or q or u has another length.
+    /// If `step` is another one or has parameters of several worlds, or q or u has another length.
     pub fn step(&mut self, step: &Quasidynamic, q: &[f64], u: &[f64]) -> Result<Walked> {
         let model = step.model();
         let Some((_, par)) = step.fused_parts().filter(|(plan, _)| self.world.is_of(plan)) else {
@@ -83,6 +83,9 @@ impl Walk {
         if q.len() != model.nq() || u.len() != model.nu() {
             let (nq, nu) = (model.nq(), model.nu());
             candle_core::bail!("walk: expected q ({nq}) and u ({nu}), got {} and {} numbers", q.len(), u.len());
+        }
+        if par.dim(0)? != 1 {
+            candle_core::bail!("walk: expected parameters of one world, got those of {}", par.dim(0)?);
         }
         let found = self.world.step(q, u, par)?;
         let (mut contacts, mut gap) = (Vec::new(), f64::INFINITY);
