@@ -103,7 +103,7 @@ fn recovers(model: &Model, places: &[Place], part: f64) {
         let reached = at(model, places, follower.q());
         let off =
             reached.iter().zip(at(model, places, &q)).map(|(a, b)| (0..3).map(|i| (a[i] - b[i]).abs()).sum::<f64>());
-        assert!(largest(&off.collect::<Vec<_>>()) < 2e-6);
+        assert!(largest(off.collect::<Vec<_>>()) < 2e-6);
         for (place, ..) in &joints {
             assert!((follower.q()[*place] - q[*place]).abs() < 1e-4, "frame {k}: {place}");
         }
@@ -281,7 +281,7 @@ fn the_palm_and_the_size_are_taken_out() {
     let other = Motion { frames: motion.frames.iter().map(moved).collect(), ..motion.clone() };
     // Fingertips count as closed by their distance in metres: they are open here.
     let found = follow(&model, &other, &map, &Options::default()).unwrap();
-    let off = |q: &[f64]| largest(&q.iter().zip(&expected.q).map(|(a, b)| a - b).collect::<Vec<_>>());
+    let off = |q: &[f64]| largest(q.iter().zip(&expected.q).map(|(a, b)| a - b).collect::<Vec<_>>());
     assert!(off(&found.q) < 1e-3, "{}", off(&found.q));
     let flipped = |frame: &Vec<[f64; 3]>| frame.iter().map(|&[x, y, z]| [x, -y, z]).collect();
     let left = Motion { frames: motion.frames.iter().map(flipped).collect(), ..motion.clone() };
