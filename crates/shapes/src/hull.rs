@@ -18,7 +18,9 @@ pub struct Hull {
     /// The farthest that a corner is below its face's plane, m.
     sunk: f64,
     edges: Vec<[usize; 2]>,
-    neighbours: Vec<Vec<usize>>,
+    /// The vertices that an edge joins to each vertex, one vertex after the other, and where each one's begin.
+    neighbours: Vec<usize>,
+    first_neighbours: Vec<usize>,
     /// For each cell of a cube of directions, the farthest vertex along the cell's middle; empty if no walk is needed.
     starts: Vec<usize>,
     reach: f64,
@@ -78,10 +80,14 @@ impl Hull {
         }
         let mut edges: Vec<[usize; 2]> = faces.iter().flat_map(HullFace::edges).filter(|[i, j]| i < j).collect();
         edges.sort_unstable();
-        let mut neighbours = vec![Vec::new(); vertices.len()];
+        let mut joined = vec![Vec::new(); vertices.len()];
         for &[i, j] in &edges {
-            neighbours[i].push(j);
-            neighbours[j].push(i);
+            joined[i].push(j);
+            joined[j].push(i);
+        }
+        let mut first_neighbours = vec![0];
+        for others in &joined {
+            first_neighbours.push(first_neighbours.last().map_or(0, |first| first + others.len()));
         }
         let middle = vertices.iter().map(|&v| Vector3::from(v)).sum::<Vector3<f64>>() / vertices.len() as f64;
         let reach = largest(vertices.iter().map(|&v| Vector3::from(v).norm()));
@@ -100,7 +106,8 @@ impl Hull {
             planes,
             sunk,
             edges,
-            neighbours,
+            neighbours: joined.concat(),
+            first_neighbours,
             starts: Vec::new(),
             reach,
             middle,
@@ -164,7 +171,7 @@ impl Hull {
     fn walk(&self, from: usize, direction: &Vector3<f64>) -> usize {
         let mut best = (from, self.along(from, direction));
         loop {
-            let next = self.neighbours[best.0].iter().fold(best, |best, &i| self.farther(best, i, direction));
+            let next = self.neighbours(best.0).iter().fold(best, |best, &i| self.farther(best, i, direction));
             if next.0 == best.0 {
                 return best.0;
             }
@@ -220,7 +227,7 @@ impl Hull {
 
     /// The vertices that are joined to vertex `i` by an edge.
     pub fn neighbours(&self, i: usize) -> &[usize] {
-        &self.neighbours[i]
+        &self.neighbours[self.first_neighbours[i]..self.first_neighbours[i + 1]]
     }
 
     /// The solid at unit density: its mass is the volume, m³.
