@@ -8,8 +8,8 @@ use fingertip_scene::Shape;
 pub(crate) enum Bound {
     /// A ball about the origin. Its radius follows from the sizes.
     Ball(Round),
-    /// A ball about this centre with this radius, m.
-    Fixed(Vec3<f64>, f64),
+    /// A box about this centre, m, by half of its sides, and the radius of a ball about it.
+    Fixed { centre: Vec3<f64>, half: Vec3<f64>, radius: f64 },
     /// The half-space itself.
     HalfSpace,
 }
@@ -35,14 +35,16 @@ impl Bound {
             Shape::HalfSpace => Self::HalfSpace,
             Shape::Hull(_) | Shape::Grid(_) => {
                 let points = shape.hulled().map_or(&[][..], |hull| hull.vertices());
-                let centre = std::array::from_fn(|k| {
-                    let low = points.iter().map(|point| point[k]).fold(f64::INFINITY, f64::min);
-                    let high = points.iter().map(|point| point[k]).fold(f64::NEG_INFINITY, f64::max);
-                    (low + high) / 2.0
+                let [low, high] = [f64::min, f64::max].map(|of| {
+                    let along = |k: usize| points.iter().map(move |point| point[k]).reduce(of).unwrap_or(0.0);
+                    [0, 1, 2].map(along)
                 });
+                let centre = [0, 1, 2].map(|k| (low[k] + high[k]) / 2.0);
+                let half = [0, 1, 2].map(|k| (high[k] - low[k]) / 2.0);
                 let from_centre =
                     |point: &Vec3<f64>| (0..3).map(|k| (point[k] - centre[k]).powi(2)).sum::<f64>().sqrt();
-                Self::Fixed(centre, points.iter().map(from_centre).fold(0.0, f64::max))
+                let radius = points.iter().map(from_centre).fold(0.0, f64::max);
+                Self::Fixed { centre, half, radius }
             }
         }
     }

@@ -18,7 +18,7 @@ use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::kind::PairFunction;
 use super::lanes;
-use super::lanes::bound::{BALL, are_apart, put_balls};
+use super::lanes::bound::{BALL, are_apart, are_boxes_apart, put_balls};
 use super::numbers::GEOMETRY;
 use super::shapes::{BodyShape, Pair};
 use super::window::Window;
@@ -176,7 +176,9 @@ impl PairKernels {
                     let near = near.get_mut(i).filter(|_| pair.may_be_absent);
                     if !balls.is_empty()
                         && near.as_ref().is_some_and(|near| is_absent(**near))
-                        && convex.bounds().is_some_and(|(_, reach)| are_apart(balls, [pair.a, pair.b], reach))
+                        && convex.bounds().is_some_and(|(bounds, reach)| {
+                            are_apart(balls, [pair.a, pair.b], reach) || are_boxes_apart(bounds, shapes, reach)
+                        })
                     {
                         continue;
                     }
@@ -187,17 +189,20 @@ impl PairKernels {
     }
 
     /// Vector-Jacobian product of [`PairKernels::witness`], which must come before. Adds to the gradients of poses and
-    /// sizes, given the gradients of contacts and weights. `pulls` is left with the wrenches on the shapes, [`PULL`]
-    /// numbers each.
+    /// sizes, given the gradients of contacts and weights. Pairs that are absent by `near`, if it is given, have none.
+    /// `pulls` is left with the wrenches on the shapes, [`PULL`] numbers each.
     #[inline(always)]
     pub(crate) fn vjp<R: Lane>(
         &self,
-        [poses, sizes, nearest]: [&[R]; 3],
+        [poses, sizes, nearest, near]: [&[R]; 4],
         [contacts, weights]: [&[R]; 2],
         [pulls, to_poses, to_sizes]: [&mut [R]; 3],
     ) {
         clear(pulls);
-        for pair in R::parts(&self.pairs) {
+        for (i, pair) in R::parts(self.pairs.iter().enumerate()) {
+            if near.get(i).is_some_and(|near| is_absent(*near)) {
+                continue;
+            }
             let shapes = pair.shapes(poses, sizes);
             let of = pair.first..pair.first + pair.contacts;
             let grad = &contacts[GEOMETRY * of.start..GEOMETRY * of.end];
@@ -291,6 +296,6 @@ impl Function<2> for Witness {
         }
         let (contacts, weights) = grad.split_at(GEOMETRY * of.n_contacts);
         let [to_poses, to_sizes] = to;
-        of.vjp([poses, sizes, nearest], [contacts, weights], [pulls, to_poses, to_sizes]);
+        of.vjp([poses, sizes, nearest, &[]], [contacts, weights], [pulls, to_poses, to_sizes]);
     }
 }

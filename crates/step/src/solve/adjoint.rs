@@ -10,7 +10,7 @@
 //!
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, clear};
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, inlined};
 use fingertip_lanes::vector::{add, axpy, cross, dot, scale, zero};
 
 use crate::contact::numbers::PHI;
@@ -19,7 +19,7 @@ use super::cone::{CONTACT_OPERAND, Cone, MU, Turning, WEIGHT};
 use super::dry::Dry;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
-use super::presence::listed;
+use super::presence::{listed, touched};
 use super::problem::{put_triple, seen, triple};
 use super::status::is_relaxed;
 use super::structure::{Slip, Structure};
@@ -43,7 +43,9 @@ pub(crate) fn vjp<R: Real>(
 
     clear(to.screws);
     let mut grad_kappa = [R::zero()];
-    clear(to.contacts);
+    for contact in touched(s, work.presence, to.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
+        clear(contact);
+    }
     for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
@@ -136,9 +138,18 @@ pub(crate) fn vjp<R: Real>(
     to.kappa[0] = grad_kappa;
     // Worlds without a solution have no gradient; their other numbers may be NaN. No −0: contacts that are nowhere are
     // left out.
-    for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps, &mut *to.kappa] {
-        for value in block.iter_mut() {
-            *value = R::select(keep.and(value.is_finite()), *value, R::zero()) + R::zero();
-        }
+    let clean = inlined(
+        #[inline(always)]
+        |block: &mut [R]| {
+            for value in block {
+                *value = R::select(keep.and(value.is_finite()), *value, R::zero()) + R::zero();
+            }
+        },
+    );
+    for contact in touched(s, work.presence, to.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
+        clean(contact);
+    }
+    for block in [&mut *to.screws, &mut *to.p, &mut *to.gaps, &mut *to.kappa] {
+        clean(block);
     }
 }

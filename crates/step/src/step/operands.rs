@@ -106,9 +106,15 @@ impl ContactTables {
     /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the
     /// coefficients of friction, to which they are added.
     #[inline(always)]
-    pub(super) fn vjp_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
+    pub(super) fn vjp_complete<R: Real>(
+        &self,
+        of: impl IntoIterator<Item = usize>,
+        [mu, torsion]: [&mut [R]; 2],
+        contacts: &mut [R],
+    ) {
         self.torsion.vjp_split(torsion, contacts);
-        for (c, &pair) in self.pairs.iter().enumerate() {
+        for c in of {
+            let pair = self.pairs[c];
             mu[pair] += contacts[CONTACT_OPERAND * c + MU];
         }
     }
@@ -192,7 +198,7 @@ impl Function<3> for Complete {
     #[inline(always)]
     fn vjp<R: Lane>(&self, _: [&[R]; 3], contacts: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
         copy(contacts, grad);
-        self.0.vjp_complete([mu, torsion], contacts);
+        self.0.vjp_complete(R::parts(0..self.0.pairs.len()), [mu, torsion], contacts);
         for (from, own) in contacts.chunks_exact(CONTACT_OPERAND).zip_inline(own.chunks_exact_mut(Self::OWN)) {
             copy(&mut own[..GEOMETRY], &from[..GEOMETRY]);
             own[GEOMETRY] = from[WEIGHT];

@@ -16,11 +16,24 @@ impl Bound {
         let Side { pose, size } = side;
         match *self {
             Self::HalfSpace => Placed::HalfSpace { normal: pose.axes[2], origin: pose.p },
-            Self::Fixed(centre, radius) => {
+            Self::Fixed { centre, radius, .. } => {
                 let arm = rotate_back(&pose.axes, splat(centre));
                 Placed::Ball { centre: add(pose.p, arm), radius: R::splat(radius), arm: Some(arm) }
             }
             Self::Ball(round) => Placed::Ball { centre: pose.p, radius: round.radius(size), arm: None },
+        }
+    }
+
+    /// The middle of a box around the shape in the world, m, and half of its sides along the axes of the shape's frame.
+    /// `None` for a half-space.
+    #[inline(always)]
+    fn boxed<R: Real>(&self, Side { pose, size }: &Side<R>) -> Option<[Vec3<R>; 2]> {
+        match *self {
+            Self::HalfSpace => None,
+            Self::Fixed { centre, half, .. } => {
+                Some([add(pose.p, rotate_back(&pose.axes, splat(centre))), splat(half)])
+            }
+            Self::Ball(round) => Some([pose.p, round.half(size)]),
         }
     }
 }
@@ -35,6 +48,17 @@ impl Round {
             Self::Cylinder => x.mul_add(x, y * y).sqrt(),
             Self::Box => dot([x, y, z], [x, y, z]).sqrt(),
             Self::Ellipsoid => x.max(y).max(z),
+        }
+    }
+
+    /// Half of the sides of the box around a shape with these sizes.
+    #[inline(always)]
+    fn half<R: Real>(self, &[x, y, z, _]: &[R; Shape::SIZES]) -> Vec3<R> {
+        match self {
+            Self::Sphere => [x, x, x],
+            Self::Capsule => [x, x, x + y],
+            Self::Cylinder => [x, x, y],
+            Self::Box | Self::Ellipsoid => [x, y, z],
         }
     }
 
@@ -98,6 +122,28 @@ pub(crate) fn are_apart<R: Real>(balls: &[R], [a, b]: [usize; 2], reach: f64) ->
     let between = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
     let least = a[3] + b[3] + R::splat(reach);
     R::is_nowhere(dot(between, between).gt(least * least.scale(1.0 + BEYOND)).not())
+}
+
+/// Are the boxes around two shapes farther apart than `reach`, m, along an axis of one of them, in every world of the
+/// lane?
+#[inline(always)]
+pub(crate) fn are_boxes_apart<R: Real>(bounds: &[Bound; 2], [a, b]: [(&[R], &[R]); 2], reach: f64) -> bool {
+    let [a, b] = [Side::new(&Pose::read(a.0), a.1), Side::new(&Pose::read(b.0), b.1)];
+    let (Some([at_a, half_a]), Some([at_b, half_b])) = (bounds[0].boxed(&a), bounds[1].boxed(&b)) else { return false };
+    let between = sub(at_b, at_a);
+    let (mut of_a, mut of_b) = (half_a, half_b);
+    for i in 0..3 {
+        for j in 0..3 {
+            let cosine = dot(a.pose.axes[i], b.pose.axes[j]).abs();
+            of_a[i] = cosine.mul_add(half_b[j], of_a[i]);
+            of_b[j] = cosine.mul_add(half_a[i], of_b[j]);
+        }
+    }
+    let mut gap = R::splat(f64::NEG_INFINITY);
+    for k in 0..3 {
+        gap = gap.max(dot(a.pose.axes[k], between).abs() - of_a[k]).max(dot(b.pose.axes[k], between).abs() - of_b[k]);
+    }
+    R::is_nowhere(gap.gt(R::splat(reach * (1.0 + BEYOND))).not())
 }
 
 /// The bounds of a pair's two sides.
@@ -271,6 +317,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::super::convex;
+    use super::are_boxes_apart;
     use crate::contact::convex::ConvexPair;
     use crate::contact::numbers::GEOMETRY;
     use fingertip_lanes::lane::{Packed, Real, Single};
@@ -340,7 +387,7 @@ mod tests {
             Shape::cuboid([0.02, 0.03, 0.04]),
             Shape::ellipsoid([0.02, 0.05, 0.03]),
         ];
-        let (mut random, mut far) = (ChaCha8Rng::seed_from_u64(3), 0);
+        let (mut random, mut far, mut boxes) = (ChaCha8Rng::seed_from_u64(3), 0, 0);
         let reach = 0.05;
         for (a, b) in shapes.iter().flat_map(|a| shapes.iter().map(move |b| (a, b))) {
             if [a, b] == [&Shape::HalfSpace; 2] {
@@ -367,6 +414,12 @@ mod tests {
                         .fold(f64::INFINITY, f64::min)
                 };
                 let [true_distance, distance] = [&exact, &found].map(least);
+                let placed = places(&at);
+                let placed = placed.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
+                if cut.bounds().is_some_and(|(bounds, reach)| are_boxes_apart(bounds, placed, reach)) {
+                    boxes += 1;
+                    assert!(true_distance > reach, "{a:?} {b:?} {true_distance}");
+                }
                 // A pair that is searched for has nearest points. Of the others it has those that are within reach.
                 let is_near = plain(&found[2]).iter().any(|x| *x != 0.0);
                 if is_near || plain(&exact[0]) == plain(&found[0]) {
@@ -408,6 +461,6 @@ mod tests {
                 }
             }
         }
-        assert!(far > 200, "{far}");
+        assert!(far > 200 && boxes > far - 100, "{far} {boxes}");
     }
 }

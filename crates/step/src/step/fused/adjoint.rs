@@ -4,7 +4,7 @@
 use crate::contact::absence::forget;
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, WEIGHT, present};
+use crate::solve::{CONTACT_OPERAND, WEIGHT, present, touched};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
@@ -96,17 +96,17 @@ impl Plan {
         for block in [&mut *to.q, &mut *to.u, &mut *to.par, &mut *to.motion] {
             clear(block);
         }
-        self.contacts.vjp_complete(self.friction_mut(to.par), to.contacts);
+        let s = &*self.structure;
+        self.contacts.vjp_complete(touched(s, m.near, 0..self.nc), self.friction_mut(to.par), to.contacts);
         self.vjp_rolling(m, to);
-        for (contact, grad) in
-            to.contacts.chunks_exact_mut(CONTACT_OPERAND).zip_inline(to.geometry.chunks_exact(GEOMETRY))
-        {
+        let contacts = to.contacts.chunks_exact_mut(CONTACT_OPERAND).zip_inline(to.geometry.chunks_exact(GEOMETRY));
+        for (contact, grad) in touched(s, m.near, contacts) {
             for (value, &grad) in contact.iter_mut().zip_inline(grad) {
                 *value += grad;
             }
         }
         // Weights of contacts that are far stay 0.
-        for c in present(&self.structure, m.near, 0..self.nc) {
+        for c in present(s, m.near, 0..self.nc) {
             let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             let (weight, slope) = self.weight(c, m.geometry[GEOMETRY * c + PHI]);
             contact[PHI] += contact[WEIGHT] * share(m.share, c) * slope;
@@ -133,23 +133,31 @@ impl Plan {
     }
 }
 
-/// The vector-Jacobian product of contact detection: from the contacts' geometry to the shapes' poses and sizes.
-pub(super) struct PullGeometry<'a>(pub(super) &'a Plan);
+/// The vector-Jacobian product of contact detection: from the contacts' geometry to the shapes' poses and sizes. With
+/// `passes`, contacts that are far have no gradient.
+pub(super) struct PullGeometry<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) passes: bool,
+}
 
 impl Stage for PullGeometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let plan = self.0;
+        let plan = self.plan;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
+        let near = if self.passes { &*m.near } else { &[] };
         // Geometry gradients side by side.
-        for c in R::parts(0..plan.nc) {
+        for c in present(&plan.structure, near, 0..plan.nc) {
             let from = &to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * c + GEOMETRY];
             copy(&mut m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)], from);
         }
         let sizes = &mut to.par[plan.at.sizes..plan.at.offsets];
-        plan.pairs.vjp([m.kin, plan.sizes(m.par), m.nearest], [m.geometry, to.share], [to.shapes, to.kin, sizes]);
-        // The geometry is no longer there.
-        forget(m.near);
+        let numbers = [&*m.kin, plan.sizes(m.par), m.nearest, near];
+        plan.pairs.vjp(numbers, [m.geometry, to.share], [to.shapes, to.kin, sizes]);
+        if !self.passes {
+            // The geometry is no longer there.
+            forget(m.near);
+        }
     }
 }
 

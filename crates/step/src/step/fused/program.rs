@@ -52,8 +52,9 @@ impl Plan {
         group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
     }
 
-    /// Runs the adjoint stages: from the gradients of the results to those of q, u and the parameters.
-    pub(super) fn vjp(&self, group: &mut Group) {
+    /// Runs the adjoint stages: from the gradients of the results to those of q, u and the parameters. With `passes`,
+    /// after [`Plan::prepare_near`], what is far has no gradient.
+    pub(super) fn vjp(&self, passes: bool, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
         self.equations.vjp_finish(self, group);
         group.run(&PullIntegrate(self));
@@ -62,7 +63,7 @@ impl Plan {
         }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
         self.equations.vjp_assemble(self, group);
-        group.run(&PullGeometry(self));
+        group.run(&PullGeometry { plan: self, passes });
         group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
         self.equations.vjp_set_up(self, group);
         group.run(&Clean(self));
@@ -110,7 +111,7 @@ impl Program for Backward<'_> {
         group.run(&Recall { plan, result, grad });
         plan.refit(group);
         plan.factor(group, false);
-        plan.vjp(group);
+        plan.vjp(false, group);
         group.run(&StoreGradients(plan));
     }
 }

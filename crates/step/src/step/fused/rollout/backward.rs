@@ -2,7 +2,7 @@
 
 use crate::contact::numbers::NORMAL;
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, MU, Status, gone, present};
+use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, MU, Status, gone, present, touched};
 use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
@@ -64,9 +64,9 @@ impl Program for Backward<'_> {
         group.run(&Begin(plan));
         group.each(*n_steps, Order::Backward, |group, t| {
             group.run(&Revisit { backward: self, t });
-            plan.prepare(group);
+            plan.prepare_near(group);
             plan.refit(group);
-            group.run(&Recover(plan));
+            group.run(&Recover { backward: self, t });
             if plan.quaternions.is_empty() {
                 plan.factor(group, false);
             } else {
@@ -74,7 +74,7 @@ impl Program for Backward<'_> {
                 group.run(&Unwind(plan));
                 plan.factor(group, true);
             }
-            plan.vjp(group);
+            plan.vjp(true, group);
             group.run(&Collect { backward: self, t });
         });
         group.run(&End(self));
@@ -102,23 +102,19 @@ struct Revisit<'a> {
 impl Stage for Revisit<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let Backward { forward: Forward { plan, operands, .. }, states, force, limit_force, info, cost, grad } =
+        let Backward { forward: Forward { plan, operands, .. }, states, limit_force, info, cost, grad, .. } =
             self.backward;
         let (t, nq, n_force, n_limit) = (self.t, plan.nq, plan.n_forces(), plan.structure.nl());
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         states.load_all(first, t * nq, m.q);
         states.load_all(first, (t + 1) * nq, m.q_next);
-        force.load_all(first, t * n_force, m.force);
         limit_force.load_all(first, t * n_limit, &mut work.eta[3 * plan.structure.nc()..]);
         info.load_all(first, t * INFO, work.info);
         operands.u.load_all(first, t * plan.nu, m.u);
         clear(to.delta);
-        clear(to.geometry);
-        clear(to.share);
         clear(to.limit);
         match cost {
             Cost::States => {
-                clear(to.force);
                 grad.load_all(first, (t + 1) * nq, to.q_next);
                 for (value, &carry) in to.q_next.iter_mut().zip_inline(to.carry.iter()) {
                     *value += carry;
@@ -132,16 +128,37 @@ impl Stage for Revisit<'_> {
     }
 }
 
-/// Recovers δ and η of a step from its two states and its forces.
-struct Recover<'a>(&'a Plan);
+/// Recovers δ and η of a step from its two states and its forces. The results of a rollout have no gaps, so these have
+/// no gradient.
+struct Recover<'a> {
+    backward: &'a Backward<'a>,
+    t: usize,
+}
 
 impl Stage for Recover<'_> {
     #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let plan = self.0;
-        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Backward { forward: Forward { plan, .. }, force, cost, .. } = self.backward;
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         Difference::value(&plan.retraction, m.q, m.q_next, m.delta);
+        let s = &*plan.structure;
+        let start = self.t * plan.n_forces();
+        if m.near.is_empty() {
+            force.load_all(first, start, m.force);
+        }
         let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
+        if !m.near.is_empty() {
+            for (c, on) in present(s, m.near, forces.as_chunks_mut::<3>().0.iter_mut().enumerate()) {
+                force.load_all(first, start + 3 * c, on);
+            }
+            force.load_all(first, start + 3 * plan.nc, turning);
+        }
+        if let Cost::States = cost {
+            for force in touched(s, m.near, to.force[..3 * plan.nc].as_chunks_mut::<3>().0) {
+                clear(force);
+            }
+            clear(&mut to.force[3 * plan.nc..]);
+        }
         for ((twin, Turning { contact, .. }), &mut [along, torque]) in
             plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
         {
@@ -149,9 +166,14 @@ impl Stage for Recover<'_> {
             put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
             add_vec3(forces, 3 * contact, scale(-along, cone.n));
         }
-        let s = &*plan.structure;
         for eta in gone(s, m.near, work.eta.as_chunks_mut::<3>().0) {
             clear(eta);
+        }
+        for geometry in touched(s, m.near, to.geometry.as_chunks_mut::<GEOMETRY>().0) {
+            clear(geometry);
+        }
+        for share in touched(s, m.near, to.share.iter_mut()) {
+            *share = R::zero();
         }
         for c in present(s, m.near, 0..plan.nc) {
             let (n, mu) = (vec3_at(m.geometry, GEOMETRY * c + NORMAL), m.contacts[CONTACT_OPERAND * c + MU]);
