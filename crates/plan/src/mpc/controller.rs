@@ -160,6 +160,8 @@ struct Learning {
 
 /// The fractions of the shifted plan that are tried first.
 const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
+/// How much of the shortest time of a plan is believed each time that it forbids one.
+const BELIEVED: f64 = 0.9;
 /// If the purpose's cost falls by less than this share over a horizon, the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
@@ -268,7 +270,8 @@ impl Controller {
     ///
     /// The rest of the last plan is followed, and then its last command held, if q has numbers that are not finite, or
     /// a joint farther beyond a limit than its limits are apart; if all of q is NaN, which says that nothing was
-    /// measured; and if the time is less than one roll-out with its linearisation takes.
+    /// measured; and if the time is less than one roll-out with its linearisation takes. That is measured at first, and
+    /// whenever a plan takes longer than its limit; it is believed a tenth less each time that it forbids a plan.
     ///
     /// # Errors
     /// If q, the velocity or the applied command has a wrong length or the latter two a number that is not finite, or
@@ -286,6 +289,10 @@ impl Controller {
         self.learn(unusable.is_none().then_some(&measured.q), latency)?;
         let doubt = unusable.or(is_short.then_some(Outcome::Deadline));
         let (plan, v, u, from) = if let Some(outcome) = doubt {
+            // It was measured once, in a moment that may have been busy.
+            if outcome == Outcome::Deadline {
+                self.least = self.least.mul_f64(BELIEVED);
+            }
             self.filter.iter_mut().for_each(Filter::forget);
             let u = if self.rest.is_empty() { self.u_before().to_vec() } else { self.rest[..nu].to_vec() };
             (Err(outcome), self.plan[..nu].to_vec(), u, measured.q.clone())
@@ -293,6 +300,9 @@ impl Controller {
             let start = self.start(measured, latency)?;
             self.problems.iter_mut().for_each(|problem| problem.objective.begin_at(&start.q));
             let plan = self.improve(&start, &mut clock)?;
+            if clock.left().is_some_and(|left| left.is_zero()) {
+                self.least = Duration::from_secs_f64(clock.seconds());
+            }
             let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
             self.plan.clone_from(&plan.best.v);
             self.rest.clone_from(&plan.best.u);
