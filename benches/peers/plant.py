@@ -256,7 +256,7 @@ class Plant:
         kinds = [("x", slide, x), ("y", slide, y), ("yaw", hinge, z) if freedom == "planar" else ("z", slide, z)]
         (own,) = [own for own in self.contents["coordinates"] if own["name"] == name]
         own = own["table"] or {"friction": self.table, "radius": 2 / 3 * shapes[0].sizes[0]}
-        if freedom == "planar" and self.standing:
+        if freedom == "planar" and self.standing and self._pull():
             self._stand(spec, body, name, shapes, own)
         for part, kind, axis in kinds:
             joint = body.add_joint(name=f"{name}.{part}", type=kind, axis=axis)
@@ -268,8 +268,10 @@ class Plant:
         assert freedom != "planar" or body.quat[0] == 1.0, "a planar object's own turn is its q"
 
     def _pull(self) -> float:
-        """What presses planar objects on a table, m/s²: gravity along z, or what a scene without gravity gets."""
-        return abs(self.contents["params"]["gravity"][2]) or GRAVITY
+        """What presses planar objects on a table, m/s²: gravity along z, or what a scene without gravity gets. Where it lies in their plane,
+        there is no table."""
+        x, y, z = self.contents["params"]["gravity"]
+        return abs(z) or (0.0 if x or y else GRAVITY)
 
     def _stand(self, spec: mujoco.MjSpec, body: "mujoco.MjsBody", name: str, shapes: list[Shape], own: dict) -> None:
         """A planar object stands on a ground by contacts, which its weight loads: their friction is one force against the motion and a moment,
