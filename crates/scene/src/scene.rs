@@ -106,7 +106,7 @@ pub struct Params {
     /// through each other; `Quasidynamic::gaps` are negative there. For pairs whose closest points are searched for
     /// (those with a hull, for instance), nothing is searched for where the balls around both shapes are farther apart
     /// than this: φ is then the distance of the balls, which is no more than that of the shapes. Links of one robot
-    /// that may have several contacts have at most 2/(κ · 10 mN), or 2 m/s times h if that is more, in any case: see
+    /// that may have several contacts have at most 2/(κ · 20 mN), or 1 m/s times h if that is more, in any case: see
     /// `docs/contact_points.md`.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
