@@ -55,6 +55,29 @@ fn the_log_is_that_of_solves_that_end_earlier() -> Result<()> {
     Ok(())
 }
 
+/// The memory of a log is that of logs before it: a long one leaves nothing in a short one.
+#[test]
+fn a_log_has_nothing_of_another() {
+    let hard = |kappa| {
+        let mut scene = hand();
+        scene.params.kappa = kappa;
+        scene
+    };
+    let (long, short) = (iterates(&hard(1e8)), iterates(&hard(1e4)));
+    assert!(long.len() > short.len(), "{} {}", long.len(), short.len());
+    assert_eq!(short.len(), report(&hard(1e4)).iterations);
+}
+
+/// Attempts have their names: the first by Coulomb's law has friction that is as stiff as it is at once.
+#[test]
+fn the_log_names_the_first_attempt() {
+    for (impratio, first) in [(10.0, Attempt::AtOnce), (1.0, Attempt::Soft)] {
+        let mut scene = hand();
+        (scene.params.friction, scene.params.impratio) = (Friction::Coulomb, impratio);
+        assert_eq!(iterates(&scene)[0].attempt, first, "{impratio}");
+    }
+}
+
 /// By Coulomb's law the last iterate is the step; where there is no answer with friction, the log says that it goes on
 /// without.
 #[test]

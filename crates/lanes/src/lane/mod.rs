@@ -37,7 +37,7 @@ mod zip;
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-pub use crate::state;
+pub use crate::{state, when};
 pub use instruction_set::{Arithmetic, InstructionSet, Precision};
 pub use number::Number;
 pub use parts::Parts;

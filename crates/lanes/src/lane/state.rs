@@ -73,6 +73,19 @@ macro_rules! state {
     };
 }
 
+/// `when!(mask, state, |changed| body)` is [`Real::when`] of the lane type `R` with a body that is inlined.
+#[macro_export]
+macro_rules! when {
+    ($mask:expr, $state:expr, |$changed:pat_param| $body:expr) => {
+        R::when(
+            $mask,
+            $state,
+            #[inline(always)]
+            |$changed| $body,
+        )
+    };
+}
+
 /// Implements [`Real::when`], [`Real::repeat`], [`Real::is_nowhere`] and [`Real::index`] for lanes, given the type of
 /// their masks. A body runs for all worlds of a lane if any of them needs it.
 macro_rules! branches {

@@ -18,25 +18,26 @@
 //! has not arrived after [`Settings::primal_dual_iterations`](fingertip_scene::Settings), because there is no solution
 //! or because of rounding, it starts again as [`super::barrier`] describes. That takes longer and always ends.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, state};
-use fingertip_lanes::vector::{Vec3, add, dot, scale, select, sub};
+use fingertip_lanes::lane::{Mask, Real, Zip, state, when};
+use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
 
+use super::cones::{Cone, Weight, select};
 use super::contact_state::ContactState;
-use super::dry::{Dry, DryState};
-use super::limit::{LimitResponse, limit_misfit, nearer};
+use super::kinds::cones;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
-use super::table::{Table, TableResponse, TableState};
 
-/// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
-const ARRIVED: f64 = 0.5;
+/// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::FrictionCone::misfit`].
+pub(super) const ARRIVED: f64 = 0.5;
 /// Bounds of the part to which τ falls in a step, and its first value.
 const FASTEST: f64 = 0.01;
 const SLOWEST: f64 = 0.9;
 const FIRST: f64 = 0.1;
+/// Warm start: number of trial steps from given forces.
+pub(super) const TRIAL: f64 = 2.0;
 
 /// The worlds that are still on the way to the central path, and the target τ of their next step.
 pub(super) struct Approach<R: Real> {
@@ -46,7 +47,7 @@ pub(super) struct Approach<R: Real> {
 
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });
 
-/// The arguments of [`super::cone::Cone::scaling`] that define a contact's scaling matrix F.
+/// The arguments of [`super::cone::FrictionCone::scaling`] that define a contact's scaling matrix F.
 struct Scaled<R> {
     at: Vec3<R>,
     h: R,
@@ -66,15 +67,10 @@ impl<R: Real> Approach<R> {
     #[inline(always)]
     pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         self.worlds = self.worlds.or(worlds);
-        R::when(
-            worlds,
-            &mut (self, work),
-            #[inline(always)]
-            |(approach, work)| {
-                let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
-                approach.tau = R::select(worlds, first, approach.tau);
-            },
-        );
+        when!(worlds, &mut (self, work), |(approach, work)| {
+            let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
+            approach.tau = R::select(worlds, first, approach.tau);
+        });
     }
 
     /// Lets worlds leave the approach.
@@ -95,95 +91,39 @@ impl<R: Real> Approach<R> {
             }
         };
         let mut scaled = Scaled { at: eta, h, rho };
-        R::when(
-            self.worlds,
-            &mut scaled,
-            #[inline(always)]
-            |scaled| {
-                let (v, t) = cone.between(eta, state.slack);
-                put(v, &mut scaled.at);
-                scaled.h = R::select(here, t, h);
-                scaled.rho = R::select(here, R::one(), rho);
-            },
-        );
+        when!(self.worlds, &mut scaled, |scaled| {
+            let (v, t) = cone.between(eta, state.slack);
+            put(v, &mut scaled.at);
+            scaled.h = R::select(here, t, h);
+            scaled.rho = R::select(here, R::one(), rho);
+        });
         let scaling = cone.scaling(scaled.h, scaled.at, scaled.rho);
         let mut wanted = scale(inverse_h, cone.n);
-        R::when(
-            self.worlds,
-            &mut wanted,
-            #[inline(always)]
-            |wanted| {
-                let lambda = scaling.times(state.slack);
-                // ρ(λ)² = ρ(s) ρ(η)
-                let size = (cone.rho(state.slack) * rho).sqrt();
-                let factor = self.tau * inverse_h * inverse_h / size;
-                put(scale(factor, cone.reflected(lambda)), wanted);
-            },
-        );
+        when!(self.worlds, &mut wanted, |wanted| {
+            let lambda = scaling.times(state.slack);
+            // ρ(λ)² = ρ(s) ρ(η)
+            let size = (cone.rho(state.slack) * rho).sqrt();
+            let factor = self.tau * inverse_h * inverse_h / size;
+            put(scale(factor, cone.reflected(lambda)), wanted);
+        });
         (scaling, wanted)
     }
 
-    /// The linearised response of a joint limit's force to the gap after the step: see [`LimitResponse`].
+    /// The linearised response of a cone's force, see [`Cone::response`].
     #[inline(always)]
-    pub(super) fn limit(&self, kappa: R, eta: R, slack: R) -> LimitResponse<R> {
-        let mut response = LimitResponse { weight: (kappa * eta * eta).scale(0.5), pull: eta.scale(2.0) };
-        R::when(
-            self.worlds,
-            &mut response,
-            #[inline(always)]
-            |LimitResponse { weight, pull }| {
-                *weight = R::select(self.worlds, eta / slack, *weight);
-                let aim = self.tau.scale(2.0) / (kappa * eta);
-                *pull = R::select(self.worlds, weight.mul_add(aim, eta), *pull);
-            },
-        );
-        response
-    }
-
-    /// The linearised response of the force of a limit or of dry friction.
-    #[inline(always)]
-    pub(super) fn answer(
+    pub(super) fn response<const N: usize, const M: usize, C: Cone<R, N, M>>(
         &self,
-        s: &Structure,
-        problem: &Problem<R>,
+        cone: &C,
         kappa: R,
-        l: usize,
-        work: &mut Work<&mut [R]>,
-    ) -> LimitResponse<R> {
-        let eta = work.limit_force[l];
-        if l < s.n_limits {
-            return self.limit(kappa, eta, work.limit_slack[l]);
-        }
-        let (dry, slack) = (Dry::new(problem.gaps[l], eta), DryState::of(work.dry_states)[l - s.n_limits].slack);
-        let mut response = dry.response(kappa);
-        R::when(
-            self.worlds,
-            &mut response,
-            #[inline(always)]
-            |LimitResponse { weight, pull }| {
-                let own = dry.response_with(kappa, self.tau, slack);
-                *weight = R::select(self.worlds, own.weight, *weight);
-                *pull = R::select(self.worlds, own.pull, *pull);
-            },
-        );
-        response
-    }
-
-    /// The linearised response of a table's force, the k-th.
-    #[inline(always)]
-    pub(super) fn table(&self, table: &Table<R>, kappa: R, k: usize, work: &mut Work<&mut [R]>) -> TableResponse<R> {
-        let (eta, slack) = (table.own(work.limit_force), TableState::of(work.table_states)[k].slack);
-        let mut response = table.response(kappa, eta);
-        R::when(
-            self.worlds,
-            &mut response,
-            #[inline(always)]
-            |TableResponse { weight, pull }| {
-                let own = table.response_with(kappa, self.tau, eta, slack);
-                *weight = Symmetric::select(self.worlds, own.weight, *weight);
-                *pull = select(self.worlds, own.pull, *pull);
-            },
-        );
+        work: &Work<&mut [R]>,
+    ) -> (C::Weight, [R; N]) {
+        let (eta, slack) = (cone.own(work.limit_force), cone.slack(work.limit_slack));
+        let mut response = cone.response(kappa, eta);
+        when!(self.worlds, &mut response, |(weight, pull)| {
+            let own = cone.response_with(kappa, self.tau, eta, slack);
+            *weight = C::Weight::select(self.worlds, own.0, *weight);
+            *pull = select(self.worlds, own.1, *pull);
+        });
         response
     }
 
@@ -197,59 +137,35 @@ impl<R: Real> Approach<R> {
             listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
         {
             let (cone, there) = (&state.cone, state.is_there());
-            R::when(
-                there,
-                &mut (&mut state.d_slack, &mut room),
-                #[inline(always)]
-                |(d_slack, [end])| {
-                    let moved = with_private(contact, columns, state.moved, work.step);
-                    **d_slack = add(moved, sub(state.zeta, state.slack));
-                    let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
-                    *end = R::select(there, end.min(room), *end);
-                },
-            );
+            when!(there, &mut (&mut state.d_slack, &mut room), |(d_slack, [end])| {
+                let moved = with_private(contact, columns, state.moved, work.step);
+                **d_slack = add(moved, sub(state.zeta, state.slack));
+                let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
+                *end = R::select(there, end.min(room), *end);
+            });
         }
-        let [mut end] = room;
-        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-            let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
-            for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
-                end = nearer(end, x, step);
-            }
-        }
-        let end = self.bounded_room(s, problem, (R::Mask::splat(true), end), work);
+        let end = self.room(s, problem, (R::Mask::splat(true), room[0]), work);
         end.scale(s.settings.boundary_fraction).min(R::one())
     }
 
-    /// The least of `end` and the length of a step, in steps, by which a bound of dry friction or of a table is reached
-    /// or, in worlds of the mask, a slack of it vanishes. Writes the changes of the slacks by a full step.
+    /// The least of `end` and the length of a step, in steps, by which a limit, dry friction or a table has its force
+    /// at a bound or, in worlds of the mask, its slack. Writes the changes of the slacks by a full step.
     #[inline(always)]
-    pub(super) fn bounded_room(
+    pub(super) fn room(
         &self,
         s: &Structure,
         problem: &Problem<R>,
         (apart, mut end): (R::Mask, R),
         work: &mut Work<&mut [R]>,
     ) -> R {
-        for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-            let dry = Dry::new(problem.gaps[l], work.limit_force[l]);
-            let d_eta = work.limit_step[l];
-            state.d_slack = dry.slack_steps(problem.kappa, self.tau, state.slack, d_eta);
-            let bounds = dry.bounds(d_eta);
-            for k in 0..2 {
-                let d_slack = R::select(apart, state.d_slack[k], R::zero());
-                for (x, step) in [bounds[k], (state.slack[k], d_slack)] {
-                    end = nearer(end, x, step);
-                }
-            }
-        }
-        for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-            let table = Table::read(problem.gaps, places);
-            let (eta, d_eta) = (table.own(work.limit_force), table.own(work.limit_step));
-            let next = add(table.own(work.limit_gap), table.moved(work.step));
-            state.d_slack = table.slack_step((problem.kappa, self.tau), (eta, d_eta), state.slack, next);
-            let of_slack = table.slack_room(state.slack, state.d_slack);
-            end = end.min(table.room(eta, d_eta).0).min(R::select(apart, of_slack, R::splat(f64::INFINITY)));
-        }
+        cones!(s, problem.gaps, cone => {
+            let (eta, d_eta) = (cone.own(work.limit_force), cone.own(work.limit_step));
+            let (slack, moves) = (cone.slack(work.limit_slack), [cone.own(work.limit_gap), cone.on.moved(work.step)]);
+            let d_slack = cone.slack_step([problem.kappa, self.tau], [eta, d_eta], slack, moves);
+            cone.put_slack(work.slack_step, d_slack);
+            end = cone.nearer(end, eta, d_eta);
+            end = R::select(apart, cone.slack_nearer(end, slack, d_slack), end);
+        });
         end
     }
 
@@ -268,35 +184,20 @@ impl<R: Real> Approach<R> {
         let mut worst = [R::zero()];
         for state in listed(work.list, ContactState::of(work.contact_states)) {
             let there = state.is_there();
-            R::when(
-                there,
-                &mut (&mut state.slack, &mut worst),
-                #[inline(always)]
-                |(slack, [worst])| {
-                    for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
-                        *x = R::select(moving, alpha.mul_add(step, *x), *x);
-                    }
-                    let misfit = state.cone.misfit(kappa * state.share, state.eta, **slack) * state.cone.weight;
-                    *worst = worst.max(R::select(there, misfit, R::zero()));
-                },
-            );
+            when!(there, &mut (&mut state.slack, &mut worst), |(slack, [worst])| {
+                for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
+                    *x = R::select(moving, alpha.mul_add(step, *x), *x);
+                }
+                let misfit = state.cone.misfit(kappa * state.share, state.eta, **slack) * state.cone.weight;
+                *worst = worst.max(R::select(there, misfit, R::zero()));
+            });
         }
         let [mut worst] = worst;
-        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-            let slack = work.limit_slack[l];
-            let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - slack);
-            work.limit_slack[l] = R::select(moving, alpha.mul_add(d_slack, slack), slack);
-            worst = worst.max(limit_misfit(kappa, work.limit_force[l], work.limit_slack[l]));
-        }
-        for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-            state.go(moving, alpha);
-            worst = worst.max(Dry::new(problem.gaps[l], work.limit_force[l]).misfit_with(kappa, state.slack));
-        }
-        for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-            state.go(moving, alpha);
-            let table = Table::read(problem.gaps, places);
-            worst = worst.max(table.misfit_with(kappa, table.own(work.limit_force), state.slack));
-        }
+        advance(moving, alpha, work.limit_slack, work.slack_step);
+        cones!(s, problem.gaps, cone => {
+            let (eta, slack) = (cone.own(work.limit_force), cone.slack(work.limit_slack));
+            worst = worst.max(cone.misfit_with(kappa, eta, slack));
+        });
         let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
         let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
         self.leave(arrived);
@@ -306,19 +207,20 @@ impl<R: Real> Approach<R> {
     }
 }
 
-/// `sum` with s · η of all limits, of the two bounds of each dry friction, and of all tables.
+/// x ← x + α step in worlds of the mask.
+#[inline(always)]
+pub(super) fn advance<R: Real>(mask: R::Mask, alpha: R, x: &mut [R], step: &[R]) {
+    for (x, &step) in x.iter_mut().zip_inline(step) {
+        *x = R::select(mask, alpha.mul_add(step, *x), *x);
+    }
+}
+
+/// `sum` with s · η of all limits, dry friction and tables.
 #[inline(always)]
 pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut sum: R, work: &mut Work<&mut [R]>) -> R {
-    for (&slack, &force) in work.limit_slack[..s.n_limits].iter().zip_inline(work.limit_force.iter()) {
-        sum = slack.mul_add(force, sum);
-    }
-    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-        sum += Dry::new(problem.gaps[l], work.limit_force[l]).product(state.slack);
-    }
-    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-        let table = Table::read(problem.gaps, places);
-        sum += table.product(table.own(work.limit_force), state.slack);
-    }
+    cones!(s, problem.gaps, cone => {
+        sum = cone.add_product(cone.own(work.limit_force), cone.slack(work.limit_slack), sum);
+    });
     sum
 }
 

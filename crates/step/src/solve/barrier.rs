@@ -18,10 +18,10 @@
 //! dual is unbounded below, no δ is feasible. η then grows along a certificate of infeasibility, and that ends the
 //! iteration.
 
-use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless};
+use fingertip_lanes::lane::{Mask, Precision, Real, copy, state, when, zero_unless};
 use fingertip_scene::Friction;
 
-use super::approach::Approach;
+use super::approach::{Approach, TRIAL, advance};
 use super::contact_state::ContactState;
 use super::coulomb;
 use super::forces::write_forces;
@@ -32,7 +32,7 @@ use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
 use super::presence::listed;
 use super::start::{are_given, forget_all, renew, soft_kappa, start, start_again};
-use super::status::{Accuracy, Status};
+use super::status::{Accuracy, Coded, Status, is_among};
 use super::structure::Structure;
 
 /// κ · decrement² below which a step is the last. The error that remains is at most its square, relative to the forces'
@@ -53,9 +53,7 @@ const NOISE: f64 = 16.0;
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// Warm start: number of trial steps from given forces. A world whose κ · decrement² is above the second constant after
-/// them tries another start.
-const TRIAL: f64 = 2.0;
+/// Warm start: a world whose κ · decrement² is above this after the [`TRIAL`] steps tries another start.
 const FAR: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
 /// first.
@@ -91,8 +89,7 @@ pub(crate) fn solve<R: Real>(
     let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join(cold.and(running), s, problem, work);
-    let code = |status: Status| R::splat(status.code());
-    let status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
+    let status = R::select(good_p, Status::IterationLimit.everywhere(), Status::BadInput.everywhere());
     let mut iterate = Iterate {
         approach,
         kappa: problem.kappa,
@@ -114,11 +111,12 @@ pub(crate) fn solve<R: Real>(
         |(at, work)| at.advance(s, problem, (warm, accuracy, opens), work),
     );
     let Iterate { status, iterations, .. } = iterate;
-    let keep = status.lt(code(Status::Infeasible));
+    let keep = Status::Infeasible.is_after(status);
     let sound = are_in_range(work).and(are_inside(s, problem, work));
     let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
-    let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
+    let found = R::select(solved, Status::Solved.everywhere(), Status::IterationLimit.everywhere());
+    let status = R::select(keep, found, status);
     write_forces(s, problem, work);
     zero_unless(keep.and(sound), work.delta);
     zero_unless(keep.and(sound), work.eta);
@@ -170,77 +168,54 @@ impl<R: Real> Iterate<R> {
         let far = moving.and(full.or(apart).not());
         let kappa = self.kappa;
         let (mut alpha, approach) = ([R::one()], &self.approach);
-        R::when(
-            far,
-            &mut (&mut alpha, &mut *work),
-            #[inline(always)]
-            |(alpha, work)| alpha[0] = line_search(s, problem, kappa, (far, alone), work),
-        );
-        R::when(
-            apart,
-            &mut (&mut alpha, &mut *work),
-            #[inline(always)]
-            |(alpha, work)| alpha[0] = R::select(apart, approach.length(s, problem, work), alpha[0]),
-        );
+        when!(far, &mut (&mut alpha, &mut *work), |(alpha, work)| {
+            alpha[0] = line_search(s, problem, kappa, (far, alone), work);
+        });
+        when!(apart, &mut (&mut alpha, &mut *work), |(alpha, work)| {
+            alpha[0] = R::select(apart, approach.length(s, problem, work), alpha[0]);
+        });
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
         for state in listed(work.list, ContactState::of(work.contact_states)) {
-            R::when(
-                state.is_there(),
-                &mut state.eta,
-                #[inline(always)]
-                |eta| advance(moving, alpha, eta, &state.d_eta),
-            );
+            when!(state.is_there(), &mut state.eta, |eta| advance(moving, alpha, eta, &state.d_eta));
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         self.iterations += R::select(running, R::one(), R::zero());
-        let code = |attempt: Attempt| R::splat(attempt.code());
-        let newton = R::select(kappa.lt(problem.kappa), code(Attempt::Restart), code(Attempt::Newton));
-        note(s, [R::select(apart, code(Attempt::PrimalDual), newton), alpha, decrement], work);
-        R::when(
-            apart,
-            &mut (&mut *self, &mut *work),
-            #[inline(always)]
-            |(at, work)| at.follow(s, problem, (moving.and(apart), alpha, sound), work),
-        );
+        let newton = R::select(kappa.lt(problem.kappa), Attempt::Restart.everywhere(), Attempt::Newton.everywhere());
+        note(s, [R::select(apart, Attempt::PrimalDual.everywhere(), newton), alpha, decrement], work);
+        when!(apart, &mut (&mut *self, &mut *work), |(at, work)| {
+            at.follow(s, problem, (moving.and(apart), alpha, sound), work);
+        });
 
-        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let trial = is_among([TRIAL; 2], self.iterations);
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
         let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
         // Forces of a step before may lead along the boundary of the cones for hundreds of steps.
         let most = f64::from(s.settings.warm_iterations);
-        let after = self.iterations.gt(R::splat(most - 0.5)).and(self.iterations.lt(R::splat(most + 0.5)));
+        let after = is_among([most; 2], self.iterations);
         let retry = self.given.and(running).and(after);
         let late = late.or(retry);
-        R::when(
-            late,
-            &mut (&mut *self, &mut *work),
-            #[inline(always)]
-            |(at, work)| {
-                newton::prepare(s, problem, work);
-                if warm {
-                    at.kappa = R::select(retry, problem.kappa, at.kappa);
-                    at.began = R::select(retry, at.iterations, at.began);
-                    at.slow = R::select(retry, R::zero(), at.slow);
-                    at.patience = R::select(retry, R::splat(STUCK), at.patience);
-                    forget_all(s, problem, retry, work);
-                }
-                let approach = &mut at.approach;
-                renew(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
-                approach.join(late, s, problem, work);
-            },
-        );
+        when!(late, &mut (&mut *self, &mut *work), |(at, work)| {
+            newton::prepare(s, problem, work);
+            if warm {
+                at.kappa = R::select(retry, problem.kappa, at.kappa);
+                at.began = R::select(retry, at.iterations, at.began);
+                at.slow = R::select(retry, R::zero(), at.slow);
+                at.patience = R::select(retry, R::splat(STUCK), at.patience);
+                forget_all(s, problem, retry, work);
+            }
+            let approach = &mut at.approach;
+            renew(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
+            approach.join(late, s, problem, work);
+        });
 
         let apart = apart.or(self.approach.worlds);
         let at_last = self.kappa.lt(problem.kappa).not().and(apart.not());
         let idle = moving.and(at_last).and(self.last.scale(0.25).lt(decrement)).and(decrement.lt(R::splat(NOISE)));
         let mut stalled = [R::splat(STALLED)];
-        R::when(
-            idle,
-            &mut (&mut stalled, &mut *work),
-            #[inline(always)]
-            |(stalled, work)| stalled[0] = stalled[0].max(noise(s, problem, work).scale(NOISE)),
-        );
+        when!(idle, &mut (&mut stalled, &mut *work), |(stalled, work)| {
+            stalled[0] = stalled[0].max(noise(s, problem, work).scale(NOISE));
+        });
         let stalled = idle.and(decrement.lt(stalled[0]));
         let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(s, accuracy))).or(stalled));
         self.running = running.and(done.not());
@@ -250,19 +225,11 @@ impl<R: Real> Iterate<R> {
         self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
         let broken = self.running.and(sound.or(apart).not());
         let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
-        R::when(
-            doubtful,
-            &mut (&mut *self, &mut *work),
-            #[inline(always)]
-            |(at, work)| at.doubt(s, problem, (doubtful, broken, sound), work),
-        );
+        when!(doubtful, &mut (&mut *self, &mut *work), |(at, work)| {
+            at.doubt(s, problem, (doubtful, broken, sound), work);
+        });
         if opens {
-            R::when(
-                done,
-                &mut (self, work),
-                #[inline(always)]
-                |(at, work)| at.open(s, problem, done, work),
-            );
+            when!(done, &mut (self, work), |(at, work)| at.open(s, problem, done, work));
         }
     }
 
@@ -293,17 +260,12 @@ impl<R: Real> Iterate<R> {
         let most = R::splat(f64::from(s.settings.primal_dual_iterations));
         let late = (self.iterations - self.began).lt(most).not();
         let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
-        R::when(
-            lost,
-            &mut (self, work),
-            #[inline(always)]
-            |(at, work)| {
-                at.approach.leave(lost);
-                at.kappa = R::select(lost, at.kappa.min(R::splat(s.settings.restart_kappa)), at.kappa);
-                newton::prepare(s, problem, work);
-                start_again(s, problem, at.kappa, lost, work);
-            },
-        );
+        when!(lost, &mut (self, work), |(at, work)| {
+            at.approach.leave(lost);
+            at.kappa = R::select(lost, at.kappa.min(R::splat(s.settings.restart_kappa)), at.kappa);
+            newton::prepare(s, problem, work);
+            start_again(s, problem, at.kappa, lost, work);
+        });
     }
 
     /// Looks for a certificate of infeasibility, and restarts stuck iterates.
@@ -317,30 +279,17 @@ impl<R: Real> Iterate<R> {
     ) {
         let Certificate { infeasible, energy } = certificate(s, problem, work);
         let lost = doubtful.and(infeasible).and(sound);
-        self.status = R::select(lost, R::splat(Status::Infeasible.code()), self.status);
+        self.status = R::select(lost, Status::Infeasible.everywhere(), self.status);
         self.running = self.running.and(lost.not());
         let stuck = self.running.and(self.slow.gt(self.patience)).or(broken);
         self.slow = R::select(stuck, R::zero(), self.slow);
         self.patience = R::select(stuck, self.patience.scale(PATIENCE), self.patience);
-        R::when(
-            stuck,
-            &mut (self, work),
-            #[inline(always)]
-            |(at, work)| {
-                let soft = R::one() / energy.max(R::tiny());
-                let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
-                at.kappa = R::select(stuck, soft, at.kappa);
-                newton::prepare(s, problem, work);
-                start_again(s, problem, at.kappa, stuck, work);
-            },
-        );
-    }
-}
-
-/// x ← x + α step in worlds of the mask.
-#[inline(always)]
-fn advance<R: Real>(mask: R::Mask, alpha: R, x: &mut [R], step: &[R]) {
-    for (x, &step) in x.iter_mut().zip_inline(step) {
-        *x = R::select(mask, alpha.mul_add(step, *x), *x);
+        when!(stuck, &mut (self, work), |(at, work)| {
+            let soft = R::one() / energy.max(R::tiny());
+            let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
+            at.kappa = R::select(stuck, soft, at.kappa);
+            newton::prepare(s, problem, work);
+            start_again(s, problem, at.kappa, stuck, work);
+        });
     }
 }

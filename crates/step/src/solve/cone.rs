@@ -26,7 +26,7 @@ pub const CONTACT_OPERAND: usize = WEIGHT + 1;
 /// One contact of a problem with its friction cone: normal, witness points, φ, μ and weight.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Cone<R> {
+pub(crate) struct FrictionCone<R> {
     pub(crate) n: Vec3<R>,
     pub(crate) point_a: Vec3<R>,
     pub(crate) point_b: Vec3<R>,
@@ -35,7 +35,7 @@ pub(crate) struct Cone<R> {
     pub(crate) weight: R,
 }
 
-impl<R: Real> Cone<R> {
+impl<R: Real> FrictionCone<R> {
     #[inline(always)]
     pub(crate) fn read(contacts: &[R], i: usize) -> Self {
         let c = &contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
@@ -202,7 +202,7 @@ impl<R: Real> Cone<R> {
         Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
     }
 
-    /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`Cone::vjp`] multiplies from the left, as matrices.
+    /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`FrictionCone::vjp`] multiplies from the left, as matrices.
     ///
     /// With k = 1 − μ and c = κ ρ(η) = 4/(κ ρ(ζ)):
     ///
@@ -241,9 +241,9 @@ impl<R: Real> Cone<R> {
     }
 }
 
-impl<R: Real> Cone<R> {
-    /// The derivative of [`Cone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the tangent
-    /// t.
+impl<R: Real> FrictionCone<R> {
+    /// The derivative of [`FrictionCone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the
+    /// tangent t.
     #[inline(always)]
     pub(crate) fn turning_rate(&self, [velocity, omega]: [Vec3<R>; 2], rate: Vec3<R>) -> Vec3<R> {
         let (n, t) = (self.n, self.tangent());
@@ -251,8 +251,8 @@ impl<R: Real> Cone<R> {
         axpy(dot(n, velocity), rate, axpy(along, n, scale(dot(rate, omega), t)))
     }
 
-    /// The vector-Jacobian product of [`Cone::turning`]: gradients of velocity, ω and n. That of n is for its turning:
-    /// ∂t = −n (t · ∂n).
+    /// The vector-Jacobian product of [`FrictionCone::turning`]: gradients of velocity, ω and n. That of n is for its
+    /// turning: ∂t = −n (t · ∂n).
     #[inline(always)]
     pub(super) fn vjp_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
         let (n, t) = (self.n, self.tangent());
@@ -264,7 +264,7 @@ impl<R: Real> Cone<R> {
     }
 }
 
-/// Result of [`Cone::vjp_turning`]: gradients by velocity, ω and n.
+/// Result of [`FrictionCone::vjp_turning`]: gradients by velocity, ω and n.
 pub(super) struct Turning<R> {
     pub(super) by_velocity: Vec3<R>,
     pub(super) by_omega: Vec3<R>,
@@ -291,7 +291,7 @@ fn matrix<R: Real>(s: R, products: [(Vec3<R>, Vec3<R>); 2]) -> Mat3<R> {
     rows
 }
 
-/// Derivatives of a contact's force by ζ, d, n and φ: see [`Cone::rates`].
+/// Derivatives of a contact's force by ζ, d, n and φ: see [`FrictionCone::rates`].
 pub(crate) struct Rates<R> {
     /// Derivative of the force by ζ at fixed n.
     pub(crate) zeta: Mat3<R>,
@@ -300,7 +300,7 @@ pub(crate) struct Rates<R> {
     pub(crate) phi: Vec3<R>,
 }
 
-/// Result of the vector-Jacobian product [`Cone::vjp`].
+/// Result of the vector-Jacobian product [`FrictionCone::vjp`].
 pub(crate) struct Pull<R> {
     pub(crate) d: Vec3<R>,
     pub(crate) n: Vec3<R>,

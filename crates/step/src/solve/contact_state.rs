@@ -3,7 +3,7 @@
 use fingertip_lanes::lane::{Real, state};
 use fingertip_lanes::vector::{Vec3, zero};
 
-use super::cone::Cone;
+use super::cone::FrictionCone;
 use super::response::Response;
 use super::symmetric::Symmetric;
 
@@ -15,7 +15,7 @@ pub(super) const CONTACT_STATE: usize = size_of::<ContactState<f64>>() / size_of
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct ContactState<R> {
-    pub(super) cone: Cone<R>,
+    pub(super) cone: FrictionCone<R>,
     /// 1 over the contact's weight; 0 for a contact without weight, which has no force. κ times this is the κ of the
     /// contact's own barrier.
     pub(super) share: R,
@@ -57,7 +57,7 @@ impl<R: Real> ContactState<R> {
     /// Resets the state to contact i of the operands, with zero force and slack.
     #[inline(always)]
     pub(super) fn start(&mut self, contacts: &[R], i: usize) {
-        self.cone = Cone::read(contacts, i);
+        self.cone = FrictionCone::read(contacts, i);
         let there = self.is_there();
         self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
         (self.eta, self.d_eta) = (zero(), zero());

@@ -17,170 +17,222 @@
 
 use fingertip_lanes::lane::{Mask, Real};
 
-use super::limit::{LimitResponse, limit_misfit};
+use super::cones::{Cone, Coordinate, nearer};
+use super::limit::misfit;
+use super::structure::Structure;
 
-/// Largest part of F with which a joint starts.
-const MOST: f64 = 1.0 - 1e-6;
+/// Largest part of F with which a joint or a table starts.
+pub(super) const MOST: f64 = 1.0 - 1e-6;
 
-/// The force of a joint's dry friction, with what it may still rise and fall by.
+/// The dry friction of a joint, with its largest force F.
 pub(super) struct Dry<R> {
-    eta: R,
-    /// x = F − η and y = F + η.
-    room: [R; 2],
-}
-
-/// Slacks a and b of a joint with dry friction, and their changes in the step.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(super) struct DryState<R> {
-    pub(super) slack: [R; 2],
-    pub(super) d_slack: [R; 2],
-}
-
-/// Length of a [`DryState`] in numbers.
-pub(super) const DRY_STATE: usize = size_of::<DryState<f64>>() / size_of::<f64>();
-
-impl<R: Real> DryState<R> {
-    /// Views a slice of numbers as the joints' states, [`DRY_STATE`] numbers each.
-    #[inline(always)]
-    pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
-        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `DRY_STATE` of them.
-        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / DRY_STATE) }
-    }
-
-    /// Takes a step of length α of the slacks in worlds of the mask.
-    #[inline(always)]
-    pub(super) fn go(&mut self, moving: R::Mask, alpha: R) {
-        for k in 0..2 {
-            self.slack[k] = R::select(moving, alpha.mul_add(self.d_slack[k], self.slack[k]), self.slack[k]);
-        }
-    }
+    pub(super) on: Coordinate,
+    places: (usize, usize),
+    most: R,
 }
 
 impl<R: Real> Dry<R> {
-    /// The force η where F is `most`.
+    /// That of the l-th of a structure's limits.
     #[inline(always)]
-    pub(super) fn new(most: R, eta: R) -> Self {
-        Self { eta, room: [most - eta, most + eta] }
+    pub(super) fn of(s: &Structure, gaps: &[R], l: usize) -> Self {
+        Self { on: Coordinate::of(s, l), places: (l, 2 * l - s.n_limits), most: gaps[l] }
     }
 
-    /// The force −F a / (1 + √(1 + a²)) at a displacement.
+    /// x = F − η and y = F + η.
     #[inline(always)]
-    pub(super) fn force(kappa: R, most: R, delta: R) -> R {
-        let a = kappa * most * delta;
-        -(most * a / (R::one() + a.mul_add(a, R::one()).sqrt()))
-    }
-
-    /// The root of −∂η/∂δ = κ F²/(s (1 + s)), s = √(1 + a²). From δ, which has the digits that F − η loses where the
-    /// joint slips.
-    #[inline(always)]
-    pub(super) fn scaling(kappa: R, most: R, delta: R) -> R {
-        let a = kappa * most * delta;
-        let s = a.mul_add(a, R::one()).sqrt();
-        most * (kappa / s.mul_add(s, s)).sqrt()
-    }
-
-    /// The derivatives of η at fixed δ by F, −a/s, and by κ times κ, −F a/(s (1 + s)).
-    #[inline(always)]
-    pub(super) fn rates(kappa: R, most: R, delta: R) -> [R; 2] {
-        let a = kappa * most * delta;
-        let s = a.mul_add(a, R::one()).sqrt();
-        let by_most = -(a / s);
-        [by_most, by_most * most / (R::one() + s)]
-    }
-
-    /// The force of the joint alone, about: by `free` it would move without friction, by d more for a unit force. What
-    /// holds it still, or what belongs to all of that displacement, if that is less.
-    #[inline(always)]
-    pub(super) fn alone(kappa: R, most: R, d: R, free: R) -> R {
-        let most_now = Self::force(kappa, most, free).abs().min(most.scale(MOST));
-        R::zero() - (free / d).max(R::zero() - most_now).min(most_now)
-    }
-
-    /// Is the force within its bounds?
-    #[inline(always)]
-    pub(super) fn is_inside(&self) -> R::Mask {
-        let [x, y] = self.room;
-        x.gt(R::zero()).and(y.gt(R::zero()))
-    }
-
-    /// The slacks that belong to the force.
-    #[inline(always)]
-    pub(super) fn slacks(&self, kappa: R) -> [R; 2] {
-        let [x, y] = self.room;
-        [R::one() / (kappa * x), R::one() / (kappa * y)]
-    }
-
-    /// The displacement that belongs to the force.
-    #[inline(always)]
-    pub(super) fn displacement(&self, kappa: R) -> R {
-        let [x, y] = self.room;
-        -(self.eta.scale(2.0) / (kappa * x * y))
-    }
-
-    /// −∂η/∂δ = κ x²y²/(x² + y²).
-    #[inline(always)]
-    pub(super) fn weight(&self, kappa: R) -> R {
-        let [x, y] = self.room;
-        let product = x * y;
-        kappa * product * product / x.mul_add(x, y * y)
-    }
-
-    /// The linearised response η + Δη = pull − weight · (δ after the step), for forces whose slacks belong to them.
-    #[inline(always)]
-    pub(super) fn response(&self, kappa: R) -> LimitResponse<R> {
-        let weight = self.weight(kappa);
-        LimitResponse { weight, pull: weight.mul_add(self.displacement(kappa), self.eta) }
-    }
-
-    /// [`Dry::response`] with slacks of their own.
-    #[inline(always)]
-    pub(super) fn response_with(&self, kappa: R, tau: R, [a, b]: [R; 2]) -> LimitResponse<R> {
-        let [x, y] = self.room;
-        let weight = x * y / a.mul_add(y, b * x);
-        LimitResponse { weight, pull: weight.mul_add(tau * self.displacement(kappa), self.eta) }
-    }
-
-    /// The changes of the slacks where the force changes so.
-    #[inline(always)]
-    pub(super) fn slack_steps(&self, kappa: R, tau: R, [a, b]: [R; 2], d_eta: R) -> [R; 2] {
-        let [x, y] = self.room;
-        let target = tau / kappa;
-        [(a.mul_add(d_eta, target)) / x - a, (target - b * d_eta) / y - b]
+    fn room(&self, eta: R) -> [R; 2] {
+        [self.most - eta, self.most + eta]
     }
 
     /// x and y with their changes where the force changes so.
     #[inline(always)]
-    pub(super) fn bounds(&self, d_eta: R) -> [(R, R); 2] {
-        let [x, y] = self.room;
+    fn bounds(&self, eta: R, d_eta: R) -> [(R, R); 2] {
+        let [x, y] = self.room(eta);
         [(x, R::zero() - d_eta), (y, d_eta)]
     }
 
-    /// How far δ is from what belongs to the force, as [`super::cone::Cone::misfit`].
+    /// a = κ F δ and s = √(1 + a²).
     #[inline(always)]
-    pub(super) fn misfit(&self, kappa: R, delta: R) -> R {
-        let error = delta - self.displacement(kappa);
-        kappa * self.weight(kappa) * error * error
+    fn stretched(&self, kappa: R, delta: R) -> (R, R) {
+        let a = kappa * self.most * delta;
+        (a, a.mul_add(a, R::one()).sqrt())
     }
 
-    /// How far slacks are from those of the force, as [`super::cone::Cone::misfit`].
+    /// The force −F a / (1 + s) at a displacement.
     #[inline(always)]
-    pub(super) fn misfit_with(&self, kappa: R, [a, b]: [R; 2]) -> R {
-        let [x, y] = self.room;
-        limit_misfit(kappa, x.scale(2.0), a).max(limit_misfit(kappa, y.scale(2.0), b))
+    fn force(&self, kappa: R, delta: R) -> R {
+        let (a, s) = self.stretched(kappa, delta);
+        -(self.most * a / (R::one() + s))
+    }
+
+    /// The displacement −2 η / (κ x y) that belongs to the force.
+    #[inline(always)]
+    fn displacement(&self, kappa: R, eta: R) -> R {
+        let [x, y] = self.room(eta);
+        -(eta.scale(2.0) / (kappa * x * y))
+    }
+
+    /// The derivative of η at fixed δ by F, −a/s.
+    #[inline(always)]
+    fn by_most(&self, kappa: R, delta: R) -> R {
+        let (a, s) = self.stretched(kappa, delta);
+        -(a / s)
+    }
+}
+
+impl<R: Real> Cone<R, 1, 2> for Dry<R> {
+    type Weight = [R; 1];
+
+    #[inline(always)]
+    fn places(&self) -> (usize, usize) {
+        self.places
+    }
+
+    #[inline(always)]
+    fn at(&self, delta: &[R]) -> [R; 1] {
+        self.on.moved(delta)
+    }
+
+    #[inline(always)]
+    fn is_valid(&self) -> R::Mask {
+        self.most.gt(R::zero())
+    }
+
+    #[inline(always)]
+    fn is_inside(&self, [eta]: [R; 1]) -> R::Mask {
+        let [x, y] = self.room(eta);
+        x.gt(R::zero()).and(y.gt(R::zero()))
+    }
+
+    #[inline(always)]
+    fn slack_of(&self, kappa: R, [eta]: [R; 1]) -> [R; 2] {
+        let [x, y] = self.room(eta);
+        [R::one() / (kappa * x), R::one() / (kappa * y)]
+    }
+
+    /// What holds the joint still, or what belongs to all of the displacement that it would have without friction, if
+    /// that is less.
+    #[inline(always)]
+    fn alone(&self, kappa: R, pivot: &[R], [u]: [R; 1]) -> [R; 1] {
+        let most = self.force(kappa, u).abs().min(self.most.scale(MOST));
+        [R::zero() - (u / pivot[self.on.dof]).max(R::zero() - most).min(most)]
+    }
+
+    #[inline(always)]
+    fn lifted(&self, mask: R::Mask, [a, b]: [R; 2], [u]: [R; 1], part: f64) -> [R; 2] {
+        let lift = R::select(mask, (u - (b - a)).abs().scale(part), R::zero());
+        [a + lift, b + lift]
+    }
+
+    /// W = κ x²y²/(x² + y²).
+    #[inline(always)]
+    fn response(&self, kappa: R, [eta]: [R; 1]) -> ([R; 1], [R; 1]) {
+        let [x, y] = self.room(eta);
+        let product = x * y;
+        let weight = kappa * product * product / x.mul_add(x, y * y);
+        ([weight], [weight.mul_add(self.displacement(kappa, eta), eta)])
+    }
+
+    #[inline(always)]
+    fn response_with(&self, kappa: R, tau: R, [eta]: [R; 1], [a, b]: [R; 2]) -> ([R; 1], [R; 1]) {
+        let [x, y] = self.room(eta);
+        let weight = x * y / a.mul_add(y, b * x);
+        ([weight], [weight.mul_add(tau * self.displacement(kappa, eta), eta)])
+    }
+
+    #[inline(always)]
+    fn slack_step(
+        &self,
+        [kappa, tau]: [R; 2],
+        [[eta], [d_eta]]: [[R; 1]; 2],
+        [a, b]: [R; 2],
+        _: [[R; 1]; 2],
+    ) -> [R; 2] {
+        let [x, y] = self.room(eta);
+        let target = tau / kappa;
+        [(a.mul_add(d_eta, target)) / x - a, (target - b * d_eta) / y - b]
+    }
+
+    #[inline(always)]
+    fn nearer(&self, end: R, [eta]: [R; 1], [d_eta]: [R; 1]) -> R {
+        let [(x, d_x), (y, d_y)] = self.bounds(eta, d_eta);
+        nearer(nearer(end, x, d_x), y, d_y)
     }
 
     /// Twice the sum of slacks times x and y.
     #[inline(always)]
-    pub(super) fn product(&self, [a, b]: [R; 2]) -> R {
-        let [x, y] = self.room;
-        a.mul_add(x, b * y).scale(2.0)
+    fn add_product(&self, [eta]: [R; 1], [a, b]: [R; 2], sum: R) -> R {
+        let [x, y] = self.room(eta);
+        sum + a.mul_add(x, b * y).scale(2.0)
     }
 
-    /// F over what is left of it, which rounding of the force leaves digits of.
     #[inline(always)]
-    pub(super) fn narrowness(&self) -> R {
-        let [x, y] = self.room;
-        (x + y) / x.min(y)
+    fn misfit(&self, kappa: R, eta: [R; 1], [u]: [R; 1]) -> R {
+        let error = u - self.displacement(kappa, eta[0]);
+        kappa * self.response(kappa, eta).0[0] * error * error
+    }
+
+    #[inline(always)]
+    fn misfit_with(&self, kappa: R, [eta]: [R; 1], [a, b]: [R; 2]) -> R {
+        let [x, y] = self.room(eta);
+        misfit(kappa, x.scale(2.0), a).max(misfit(kappa, y.scale(2.0), b))
+    }
+
+    #[inline(always)]
+    fn decrement(&self, kappa: R, [eta]: [R; 1], [u]: [R; 1], [d_eta]: [R; 1]) -> R {
+        d_eta * kappa * (u - self.displacement(kappa, eta))
+    }
+
+    #[inline(always)]
+    fn add_slopes(&self, alpha: R, [eta]: [R; 1], [d_eta]: [R; 1], [first, second]: &mut [R; 2]) {
+        for (bound, step) in self.bounds(eta, d_eta) {
+            let log = step / alpha.mul_add(step, bound);
+            *first -= log;
+            *second = log.mul_add(log, *second);
+        }
+    }
+
+    #[inline(always)]
+    fn rounding(&self, [eta]: [R; 1], unit: R, worst: R) -> R {
+        let [x, y] = self.room(eta);
+        worst.max((x + y) / x.min(y) * unit)
+    }
+
+    /// As a part of F.
+    #[inline(always)]
+    fn residual(&self, kappa: R, [eta]: [R; 1], delta: &[R], _: R) -> R {
+        let [u] = self.at(delta);
+        (eta - self.force(kappa, u)).abs() / self.most
+    }
+
+    /// From u, which has the digits that F − η loses where the joint slips.
+    #[inline(always)]
+    fn settled(&self, kappa: R, _: [R; 1], [u]: [R; 1]) -> [R; 1] {
+        [self.force(kappa, u)]
+    }
+
+    #[inline(always)]
+    fn weight_at(&self, kappa: R, eta: [R; 1], u: [R; 1]) -> [R; 1] {
+        let [scaling] = self.root_at(kappa, eta, u);
+        [scaling * scaling]
+    }
+
+    /// The root of κ F²/(s (1 + s)).
+    #[inline(always)]
+    fn root_at(&self, kappa: R, _: [R; 1], [u]: [R; 1]) -> [R; 1] {
+        let (_, s) = self.stretched(kappa, u);
+        [self.most * (kappa / s.mul_add(s, s)).sqrt()]
+    }
+
+    /// −F a/(s (1 + s)).
+    #[inline(always)]
+    fn by_kappa(&self, kappa: R, _: [R; 1], [u]: [R; 1]) -> [R; 1] {
+        let (_, s) = self.stretched(kappa, u);
+        [self.by_most(kappa, u) * self.most / (R::one() + s)]
+    }
+
+    #[inline(always)]
+    fn vjp(&self, kappa: R, [u]: [R; 1], [[e], _]: [[R; 1]; 2], _: [&[R]; 2], gaps: &mut [R]) {
+        gaps[self.places.0] = e * self.by_most(kappa, u);
     }
 }

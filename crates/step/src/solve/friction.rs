@@ -28,7 +28,7 @@ use fingertip_lanes::lane::{Mask, Real, state};
 use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
 use fingertip_scene::Friction;
 
-use super::cone::{Cone, Pull, Rates};
+use super::cone::{FrictionCone, Pull, Rates};
 use super::law::Law;
 use super::status::is_relaxed;
 use super::structure::Structure;
@@ -59,7 +59,7 @@ state!(Scaling { numbers: [sqrt_q, t], flags: [], states: [v] });
 impl<R: Real> Scaling<R> {
     /// The scaling at forces η and the slacks that belong to them, for this contact's own κ.
     #[inline(always)]
-    pub(super) fn of_forces(cone: &Cone<R>, kappa: R, eta: Vec3<R>) -> Self {
+    pub(super) fn of_forces(cone: &FrictionCone<R>, kappa: R, eta: Vec3<R>) -> Self {
         let (h, root) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt());
         Self { sqrt_q: kappa.sqrt() * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
     }
@@ -94,7 +94,13 @@ impl Structure {
     /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in
     /// `relaxed` follow the relaxed law.
     #[inline(always)]
-    pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
+    pub(super) fn answer<R: Real>(
+        &self,
+        cone: &FrictionCone<R>,
+        kappa: R,
+        eta: Vec3<R>,
+        relaxed: R::Mask,
+    ) -> Answer<R> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
         match self.friction {
             Friction::Relaxed => Answer { root, tilt: zero() },
@@ -120,7 +126,13 @@ impl Structure {
     /// The displacement z that belongs to a contact's force η by the friction law, with the contact's own κ. Worlds in
     /// `relaxed` follow the relaxed law.
     #[inline(always)]
-    pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
+    pub(super) fn displacement<R: Real>(
+        &self,
+        cone: &FrictionCone<R>,
+        kappa: R,
+        eta: Vec3<R>,
+        relaxed: R::Mask,
+    ) -> Vec3<R> {
         let rho = cone.rho(eta);
         let (relaxed_z, z) =
             (cone.pole(kappa, eta, rho), cone.coulomb_displacement(kappa, eta, R::splat(self.impratio)));
@@ -130,7 +142,7 @@ impl Structure {
 
     /// The point ζ of the cone that belongs to a displacement z by a friction law.
     #[inline(always)]
-    pub(super) fn lifted<R: Real>(&self, cone: &Cone<R>, law: Friction, z: Vec3<R>) -> Vec3<R> {
+    pub(super) fn lifted<R: Real>(&self, cone: &FrictionCone<R>, law: Friction, z: Vec3<R>) -> Vec3<R> {
         match law {
             Friction::Relaxed => z,
             Friction::Coulomb => cone.lifted(cone.felt(z, R::splat(self.impratio))),
@@ -140,7 +152,14 @@ impl Structure {
     /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose
     /// status says so.
     #[inline(always)]
-    pub(crate) fn rates<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, d: Vec3<R>, status: R) -> Rates<R> {
+    pub(crate) fn rates<R: Real>(
+        &self,
+        cone: &FrictionCone<R>,
+        kappa: R,
+        eta: Vec3<R>,
+        d: Vec3<R>,
+        status: R,
+    ) -> Rates<R> {
         match self.friction {
             Friction::Relaxed => cone.rates(kappa, eta, d),
             Friction::Coulomb => {
@@ -161,7 +180,7 @@ impl Structure {
     #[inline(always)]
     pub(super) fn vjp<R: Real>(
         &self,
-        cone: &Cone<R>,
+        cone: &FrictionCone<R>,
         (kappa, eta): (R, Vec3<R>),
         (d, e, weighed): (Vec3<R>, Vec3<R>, Vec3<R>),
         status: R,
@@ -182,9 +201,9 @@ impl Structure {
     }
 }
 
-impl<R: Real> Cone<R> {
-    /// [`Cone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M e.
-    /// Gradients of the unit normal are for its turning.
+impl<R: Real> FrictionCone<R> {
+    /// [`FrictionCone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M
+    /// e. Gradients of the unit normal are for its turning.
     ///
     /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n)
     /// for ṅ ⟂ n.
@@ -207,7 +226,7 @@ impl<R: Real> Cone<R> {
         Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
     }
 
-    /// [`Cone::rates`] as [`Cone::vjp_by`], given W̃:
+    /// [`FrictionCone::rates`] as [`FrictionCone::vjp_by`], given W̃:
     ///
     /// ∂f/∂n = k (η_n + n ηᵀ) + η_n M − n ηᵀ + M W̃ ((z_n − φ − k d_n) − n (z + k d)ᵀ), k = 1 − μ.
     #[inline(always)]

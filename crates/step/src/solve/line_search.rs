@@ -1,16 +1,14 @@
 //! Line search along a Newton step: the step length that approximately minimises the dual function.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, state};
-use fingertip_lanes::vector::dot;
+use fingertip_lanes::lane::{Mask, Real, Zip, state, when};
 
+use super::cones::dot;
 use super::contact_state::ContactState;
-use super::dry::Dry;
-use super::limit::nearer;
+use super::kinds::cones;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::with_private;
 use super::structure::Structure;
-use super::table::Table;
 
 /// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
 const LONGEST_STEP: f64 = 100.0;
@@ -45,40 +43,22 @@ pub(super) fn line_search<R: Real>(
     let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
     for (state, contact) in listed(work.list, states.iter_mut().zip_inline(&s.contacts)) {
         let there = state.is_there();
-        R::when(
-            there,
-            &mut (&mut state.along_step, &mut found),
-            #[inline(always)]
-            |(along_step, [slope, curvature, end])| {
-                let step = state.d_eta;
-                *slope += dot(state.zeta, step);
-                *curvature += dot(with_private(contact, columns, state.moved, work.step), step);
-                let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
-                *end = R::select(there, end.min(room), *end);
-                **along_step = [R::select(there, c0, R::one()), c1, c2];
-            },
-        );
+        when!(there, &mut (&mut state.along_step, &mut found), |(along_step, [slope, curvature, end])| {
+            let step = state.d_eta;
+            *slope += dot(state.zeta, step);
+            *curvature += dot(with_private(contact, columns, state.moved, work.step), step);
+            let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
+            *end = R::select(there, end.min(room), *end);
+            **along_step = [R::select(there, c0, R::one()), c1, c2];
+        });
     }
     let [mut slope, mut curvature, mut end] = found;
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let (eta, step) = (work.limit_force[l], work.limit_step[l]);
-        slope += work.limit_gap[l] * step;
-        curvature += work.step[dof].scale(sign) * step;
-        if l < s.n_limits {
-            end = nearer(end, eta, step);
-        } else {
-            for (bound, step) in Dry::new(problem.gaps[l], eta).bounds(step) {
-                end = nearer(end, bound, step);
-            }
-        }
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        let step = table.own(work.limit_step);
-        slope += dot(table.own(work.limit_gap), step);
-        curvature += dot(table.moved(work.step), step);
-        end = end.min(table.room(table.own(work.limit_force), step).0);
-    }
+    cones!(s, problem.gaps, cone => {
+        let step = cone.own(work.limit_step);
+        slope += dot(cone.own(work.limit_gap), step);
+        curvature += dot(cone.on.moved(work.step), step);
+        end = cone.nearer(end, cone.own(work.limit_force), step);
+    });
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
     let (list, states) = (&*work.list, &*states);
@@ -101,40 +81,18 @@ pub(super) fn line_search<R: Real>(
             let alpha = search.alpha;
             let mut slopes = [curvature.mul_add(alpha, slope), curvature];
             for state in listed(list, states) {
-                R::when(
-                    state.is_there(),
-                    &mut slopes,
-                    #[inline(always)]
-                    |[first, second]| {
-                        let [c0, c1, c2] = state.along_step;
-                        let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
-                        let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
-                        *first -= state.cone.weight * log;
-                        *second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
-                    },
-                );
+                when!(state.is_there(), &mut slopes, |[first, second]| {
+                    let [c0, c1, c2] = state.along_step;
+                    let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+                    let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
+                    *first -= state.cone.weight * log;
+                    *second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
+                });
             }
-            let [mut first, mut second] = slopes;
-            for (&eta, &step) in limit_force[..s.n_limits].iter().zip_inline(limit_step) {
-                let log = step / alpha.mul_add(step, eta);
-                first -= log.scale(2.0);
-                second = (log * log).mul_add(R::splat(2.0), second);
-            }
-            for l in s.dry() {
-                for (bound, step) in Dry::new(problem.gaps[l], limit_force[l]).bounds(limit_step[l]) {
-                    let log = step / alpha.mul_add(step, bound);
-                    first -= log;
-                    second = log.mul_add(log, second);
-                }
-            }
-            for places in &s.tables {
-                let table = Table::read(problem.gaps, places);
-                let [c0, c1, c2] = table.room(table.own(limit_force), table.own(limit_step)).1;
-                let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
-                let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
-                first -= log;
-                second += log * log - c2.scale(2.0) * inverse;
-            }
+            cones!(s, problem.gaps, cone => {
+                cone.add_slopes(alpha, cone.own(limit_force), cone.own(limit_step), &mut slopes);
+            });
+            let [first, second] = slopes;
             (search.first, search.second) = (first, second);
             search.searching = search.searching.and(first.abs().lt(flat).not());
             search.searching

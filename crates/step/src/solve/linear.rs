@@ -13,19 +13,18 @@
 //! one of three. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of
 //! H.
 
-use fingertip_lanes::lane::{Mask, Real, State, Zip, clear, copy, state};
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, state, when};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
 
-use super::cone::Cone;
-use super::dry::Dry;
+use super::cone::FrictionCone;
+use super::cones::{self, Cone, Weight};
 use super::friction::Answer;
-use super::memory::{Gradients, Problem, Work};
+use super::kinds::cones;
+use super::memory::{Gradients, Problem, STATUS, Work};
 use super::presence::listed;
 use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::status::is_relaxed;
 use super::structure::Structure;
-use super::symmetric::Symmetric;
-use super::table::{Table, TablePlaces};
 
 /// The contacts and limits at a solution.
 struct System<'a, R: Real> {
@@ -59,83 +58,53 @@ struct Refinement<'a, R: Real> {
 state!(Refinement<'a> { numbers: [], flags: [again], states: [y, free] });
 
 impl<R: Real> System<'_, R> {
-    /// Calls `body` with a contact's cone and answer, where it has a weight.
+    /// A contact.
     #[inline(always)]
-    fn answer<S: State<R> + ?Sized>(&self, i: usize, state: &mut S, body: impl Fn(&Cone<R>, &Answer<R>, &mut S)) {
-        let cone = Cone::read(self.problem.contacts, i);
-        R::when(
-            cone.is_there(),
-            state,
-            #[inline(always)]
-            |state| {
-                let (own, eta) = (cone.kappa(self.problem.kappa), triple(self.eta, i));
-                body(&cone, &self.s.answer(&cone, own, eta, self.relaxed), state);
-            },
-        );
+    fn contact(&self, i: usize) -> FrictionCone<R> {
+        FrictionCone::read(self.problem.contacts, i)
     }
 
+    /// A contact's answer.
     #[inline(always)]
-    fn limit_scaling(&self, l: usize) -> R {
-        let kappa = self.problem.kappa;
-        if l < self.s.n_limits {
-            kappa.scale(0.5).sqrt() * self.eta[3 * self.s.nc() + l]
-        } else {
-            Dry::scaling(kappa, self.problem.gaps[l], self.delta[self.s.limits[l].0])
-        }
+    fn answer(&self, cone: &FrictionCone<R>, i: usize) -> Answer<R> {
+        self.s.answer(cone, cone.kappa(self.problem.kappa), triple(self.eta, i), self.relaxed)
     }
 
-    /// A table and its F.
+    /// A cone's F.
     #[inline(always)]
-    fn table<'b>(&self, places: &'b TablePlaces) -> (Table<'b, R>, Symmetric<R>) {
-        let table = Table::read(self.problem.gaps, places);
-        let root = table.root_at(self.problem.kappa, table.moved(self.delta));
-        (table, root)
+    fn root<const N: usize, const M: usize, C: Cone<R, N, M>>(&self, cone: &C) -> C::Weight {
+        cone.root_at(self.problem.kappa, cone.own(&self.eta[3 * self.s.nc()..]), cone.at(self.delta))
     }
 
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
-            self.answer(
-                i,
-                x,
-                #[inline(always)]
-                |_, Answer { root, .. }, x| {
-                    add_force(contact, self.columns, scale(-R::one(), root.times(triple(w.contacts, i))), x);
-                },
-            );
+            let cone = self.contact(i);
+            when!(cone.is_there(), x, |x| {
+                let force = self.answer(&cone, i).root.times(triple(w.contacts, i));
+                add_force(contact, self.columns, scale(-R::one(), force), x);
+            });
         }
-        for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
-            x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
-        }
-        for places in &self.s.tables {
-            let (table, root) = self.table(places);
-            table.push(scale(-R::one(), root.times(table.own(w.limits))), x);
-        }
+        cones!(self.s, self.problem.gaps, cone => {
+            cone.on.pull(self.root(&cone).times(cone.own(w.limits)), x);
+        });
     }
 
     /// w += F J̃ y.
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
-            self.answer(
-                i,
-                &mut w.contacts[3 * i..3 * (i + 1)],
-                #[inline(always)]
-                |cone, answer, w| {
-                    let moved = self.s.gather(cone.n, answer, along(contact, self.columns, y));
-                    put_triple(w, 0, add(triple(w, 0), moved));
-                },
-            );
+            let cone = self.contact(i);
+            when!(cone.is_there(), &mut w.contacts[3 * i..3 * (i + 1)], |w| {
+                let moved = self.s.gather(cone.n, &self.answer(&cone, i), along(contact, self.columns, y));
+                put_triple(w, 0, add(triple(w, 0), moved));
+            });
         }
-        for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
-            w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
-        }
-        for places in &self.s.tables {
-            let (table, root) = self.table(places);
-            let moved = root.times(table.moved(y));
-            table.put(w.limits, add(table.own(w.limits), moved));
-        }
+        cones!(self.s, self.problem.gaps, cone => {
+            let moved = self.root(&cone).times(cone.on.moved(y));
+            cone.put(w.limits, cones::add(cone.own(w.limits), moved));
+        });
     }
 
     /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
@@ -143,24 +112,17 @@ impl<R: Real> System<'_, R> {
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             put_triple(to.contacts, i, zero());
-            self.answer(
-                i,
-                &mut to.contacts[3 * i..3 * (i + 1)],
-                #[inline(always)]
-                |cone, answer, to| {
-                    let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
-                    put_triple(to, 0, sub(self.s.gather(cone.n, answer, moved), triple(w.contacts, i)));
-                },
-            );
+            let cone = self.contact(i);
+            when!(cone.is_there(), &mut to.contacts[3 * i..3 * (i + 1)], |to| {
+                let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
+                let gathered = self.s.gather(cone.n, &self.answer(&cone, i), moved);
+                put_triple(to, 0, sub(gathered, triple(w.contacts, i)));
+            });
         }
-        for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
-            to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
-        }
-        for places in &self.s.tables {
-            let (table, root) = self.table(places);
-            let moved = root.times(add(table.moved(y), table.own(grad_limit)));
-            table.put(to.limits, sub(moved, table.own(w.limits)));
-        }
+        cones!(self.s, self.problem.gaps, cone => {
+            let moved = cones::add(cone.on.moved(y), cone.own(grad_limit));
+            cone.put(to.limits, cones::sub(self.root(&cone).times(moved), cone.own(w.limits)));
+        });
     }
 }
 
@@ -182,7 +144,7 @@ pub(super) fn solve<R: Real>(
     work: &mut Work<&mut [R]>,
     to: &mut Gradients<&mut [R]>,
 ) {
-    let relaxed = is_relaxed(work.info[0]);
+    let relaxed = is_relaxed(work.info[STATUS]);
     let (list, columns) = (&*work.list, work.columns.as_chunks().0);
     let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns, list };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
@@ -242,18 +204,10 @@ pub(super) fn solve<R: Real>(
         },
     );
     for i in listed(work.list, 0..s.nc()) {
-        system.answer(
-            i,
-            &mut w.contacts[3 * i..3 * (i + 1)],
-            #[inline(always)]
-            |_, Answer { root, .. }, w| put_triple(w, 0, root.times(triple(w, 0))),
-        );
+        let cone = system.contact(i);
+        when!(cone.is_there(), &mut w.contacts[3 * i..3 * (i + 1)], |w| {
+            put_triple(w, 0, system.answer(&cone, i).root.times(triple(w, 0)));
+        });
     }
-    for (l, force) in w.limits[..s.limits.len()].iter_mut().enumerate() {
-        *force = *force * system.limit_scaling(l);
-    }
-    for places in &s.tables {
-        let (table, root) = system.table(places);
-        table.put(w.limits, root.times(table.own(w.limits)));
-    }
+    cones!(s, problem.gaps, cone => { cone.put(w.limits, system.root(&cone).times(cone.own(w.limits))) });
 }

@@ -11,14 +11,16 @@ use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
 use super::forces::put_forces;
-use super::memory::{Places, Work};
+use super::memory::{Places, RESIDUAL, STATUS, Work};
 use super::newton;
 use super::optimality::residual;
 use super::refit::refit;
-use super::status::Status;
+use super::status::{Coded, Status};
 use super::structure::Structure;
 
-/// The way in which an iteration of a solve looks for the solution.
+/// The way in which an iteration of a solve looks for the solution. Coulomb's law has those from [`Attempt::AtOnce`]
+/// on: a world that has no answer by one makes the next. All but the first begin with friction that is as stiff as
+/// normal forces, and go on from each answer to stiffer friction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// The relaxed law: a primal-dual step towards the central path.
@@ -27,19 +29,30 @@ pub enum Attempt {
     Newton,
     /// A step for a smaller κ, which rises: the world has started again.
     Restart,
-    /// Coulomb's law, first attempt: from given forces, or from soft forces of each contact alone.
+    /// Coulomb's law with friction at once as stiff as it is, if that is stiffer than normal forces: from given forces,
+    /// or from soft forces of each contact alone.
+    AtOnce,
+    /// Coulomb's law from given forces or, after another attempt, from soft forces of each contact alone.
     Soft,
-    /// Coulomb's law, second attempt: from harder forces of each contact alone.
+    /// Coulomb's law from harder forces of each contact alone.
     Hard,
-    /// Coulomb's law, third attempt: from the softest forces, with careful steps.
+    /// Coulomb's law from the softest forces, with more careful steps.
     Careful,
-    /// Coulomb's law, last attempt: from the answer of the relaxed law with opened gaps.
+    /// Coulomb's law from where the relaxed law's answers lead that have their gaps opened by the slips in them.
     FromRelaxed,
 }
 
 impl Attempt {
-    const ALL: [Self; 7] =
-        [Self::PrimalDual, Self::Newton, Self::Restart, Self::Soft, Self::Hard, Self::Careful, Self::FromRelaxed];
+    const ALL: [Self; 8] = [
+        Self::PrimalDual,
+        Self::Newton,
+        Self::Restart,
+        Self::AtOnce,
+        Self::Soft,
+        Self::Hard,
+        Self::Careful,
+        Self::FromRelaxed,
+    ];
 
     /// The name that the command line prints.
     pub fn name(self) -> &'static str {
@@ -47,6 +60,7 @@ impl Attempt {
             Self::PrimalDual => "primal_dual",
             Self::Newton => "newton",
             Self::Restart => "restart",
+            Self::AtOnce => "at_once",
             Self::Soft => "soft",
             Self::Hard => "hard",
             Self::Careful => "careful",
@@ -54,13 +68,16 @@ impl Attempt {
         }
     }
 
-    /// The code in a log's row, from 1 up: rows that no iteration has taken have 0.
-    pub(super) fn code(self) -> f64 {
-        f64::from(self as u8) + 1.0
-    }
-
     fn from_code(code: f64) -> Option<Self> {
         Self::ALL.into_iter().find(|attempt| attempt.code() == code)
+    }
+}
+
+impl Coded for Attempt {
+    /// From 1 up: a log's rows that no iteration has taken have 0.
+    #[inline(always)]
+    fn code(self) -> f64 {
+        f64::from(self as u8) + 1.0
     }
 }
 
@@ -115,10 +132,13 @@ pub(crate) fn length(s: &Structure, max_iterations: usize) -> usize {
     Phase::ALL.len() * max_iterations * width(s)
 }
 
-/// Opens a phase's part of the log.
+/// Opens a phase's part of the log; the first phase empties all of it.
 #[inline(always)]
-pub(super) fn open<R>(phase: Phase, work: &mut Work<&mut [R]>) {
+pub(super) fn open<R: Real>(phase: Phase, work: &mut Work<&mut [R]>) {
     let all = std::mem::take(&mut work.log);
+    if phase == Phase::First {
+        clear(all);
+    }
     let part = all.len() / Phase::ALL.len();
     work.log = &mut all[phase as usize * part..][..part];
 }
@@ -191,7 +211,7 @@ impl Stage for Recall<'_> {
         let work = self.at.of(memory).1;
         self.of.iterates.load_all(first, 0, work.delta);
         self.of.iterates.load_all(first, self.s.nv, work.eta);
-        work.info[0] = R::splat(self.of.phase.status().code());
+        work.info[STATUS] = self.of.phase.status().everywhere();
     }
 }
 
@@ -212,6 +232,6 @@ impl Stage for Judge<'_> {
             copy(&mut state.eta, &contacts[3 * i..3 * i + 3]);
         }
         copy(work.limit_force, limits);
-        work.info[2] = residual(self.s, &problem, self.law, &mut work);
+        work.info[RESIDUAL] = residual(self.s, &problem, self.law, &mut work);
     }
 }

@@ -7,12 +7,10 @@ use fingertip_lanes::layout;
 
 use super::cone::CONTACT_OPERAND;
 use super::contact_state::CONTACT_STATE;
-use super::dry::DRY_STATE;
 use super::law::Law;
 use super::presence;
 use super::slide::SLIDE;
 use super::structure::Structure;
-use super::table::TABLE_STATE;
 
 layout! {
     /// The operands of a contact problem in a world's memory.
@@ -59,12 +57,10 @@ layout! {
         limit_step,
         /// Gaps to the joint limits at δ; δ itself where there is dry friction, u on tables.
         limit_gap,
-        /// Slacks of the joint limits in worlds on the way to the central path, like the contacts' `slack`.
+        /// Slacks of limits, dry friction and tables in worlds on the way to the central path, like the contacts'
+        /// `slack`, and their changes in a step.
         limit_slack,
-        /// [`DRY_STATE`] numbers for each degree of freedom with dry friction.
-        dry_states,
-        /// [`TABLE_STATE`] numbers for each table.
-        table_states,
+        slack_step,
         /// The factor of P alone.
         factor_p,
         /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of
@@ -77,17 +73,18 @@ layout! {
         /// [`super::coulomb`].
         upper,
         slides,
-        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law or without
+        /// Results of settled worlds, δ, η and the report, kept while others are solved by the relaxed law or without
         /// friction.
-        kept,
+        kept_delta,
+        kept_eta,
+        kept_info,
         /// The displacement δ, in elimination order, as are `step` and `free`.
         delta,
         step,
         /// The displacement that minimises the objective without contacts. The adjoint's linear system uses this room
         /// for its residual.
         free,
-        /// The report: [`super::Status::code`], iterations, residual, and the gap that slip opens where the status is
-        /// unsettled.
+        /// The report: the [`STATUS`] and the others.
         info,
         /// See [`super::log`].
         log,
@@ -112,8 +109,14 @@ layout! {
     }
 }
 
+/// Places of a report's numbers: [`super::Status::code`], the number of iterations, the residual, and the gap that slip
+/// opens where the status is unsettled.
+pub(super) const STATUS: usize = 0;
+pub(super) const ITERATIONS: usize = 1;
+pub(super) const RESIDUAL: usize = 2;
+pub(super) const SLIP_GAP: usize = 3;
 /// Numbers of a report: status, iterations, residual, slip gap.
-pub const INFO: usize = 4;
+pub const INFO: usize = SLIP_GAP + 1;
 
 impl Operands<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
@@ -143,15 +146,16 @@ impl Work<usize> {
             limit_force: s.nl(),
             limit_step: s.nl(),
             limit_gap: s.nl(),
-            limit_slack: s.nl(),
-            dry_states: DRY_STATE * s.n_dry(),
-            table_states: TABLE_STATE * s.tables.len(),
+            limit_slack: s.n_slacks(),
+            slack_step: s.n_slacks(),
             factor_p: s.factor_p.n_entries(),
             pivot: s.nv,
             h: s.factor_h.n_entries(),
             upper: if is_symmetric { 0 } else { s.factor_h.n_entries() },
             slides: if is_symmetric { 0 } else { SLIDE * s.nc() },
-            kept: s.nv + s.n_eta() + INFO,
+            kept_delta: s.nv,
+            kept_eta: s.n_eta(),
+            kept_info: INFO,
             delta: s.nv,
             step: s.nv,
             free: s.nv,

@@ -9,6 +9,7 @@ mod adjoint;
 mod approach;
 mod barrier;
 mod cone;
+mod cones;
 mod contact_state;
 mod coulomb;
 mod delassus;
@@ -18,6 +19,7 @@ mod forces;
 mod friction;
 mod frictionless;
 mod impact;
+mod kinds;
 mod law;
 pub mod lcp;
 mod limit;
@@ -50,7 +52,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 pub use cone::CONTACT_OPERAND;
-pub(crate) use cone::{Cone, MU, Rates, WEIGHT};
+pub(crate) use cone::{FrictionCone, MU, Rates, WEIGHT};
 pub use delassus::Delassus;
 pub use frictionless::Frictionless;
 pub use impact::{Impact, Method};
@@ -66,9 +68,9 @@ pub use result::{Report, Solution};
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use status::Accuracy;
 pub use status::Status;
-pub(crate) use structure::ContactColumns;
+pub(crate) use structure::{ContactColumns, TABLE_OPERAND};
 pub use structure::{ContactPaths, Slip, Structure};
-pub(crate) use table::{TABLE_OPERAND, Table};
+pub(crate) use table::Table;
 
 /// Settings of the solve: see [`Params::solver`](fingertip_scene::Params).
 pub use fingertip_scene::Settings;

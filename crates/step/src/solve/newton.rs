@@ -21,13 +21,13 @@
 //! freedom: their weight ½κη² comes on P's diagonal, and so does that of dry friction ([`super::dry`]). What a table
 //! answers ([`super::table`]) comes on the block of the three motions of its body.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy};
-use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, zero};
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, when};
+use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub, zero};
 
 use super::approach::Approach;
+use super::cones::{Weight, add};
 use super::contact_state::ContactState;
-use super::dry::Dry;
-use super::limit::LimitResponse;
+use super::kinds::cones;
 use super::memory::{Problem, Work};
 use super::presence::{self, listed};
 use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
@@ -35,7 +35,6 @@ use super::response::Response;
 use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
-use super::table::{Table, TableResponse};
 
 /// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees
 /// of freedom.
@@ -102,18 +101,17 @@ pub(super) fn step<R: Real>(
     let columns = work.columns.as_chunks().0;
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
-        R::when(
-            state.is_there(),
-            &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled),
-            #[inline(always)]
-            |(state, (h, step), scaled)| {
-                state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
-                eliminate(contact, columns, kappa, approach, state, work.pivot, step);
-                let response = &state.response;
-                let force = sub(state.eta, response.force(shared::weighed(contact, response, state.reduced)));
-                shared::add(contact, columns, response, force, scaled.as_chunks_mut().0, h, step);
-            },
-        );
+        when!(state.is_there(), &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled), |(
+            state,
+            (h, step),
+            scaled,
+        )| {
+            state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+            eliminate(contact, columns, kappa, approach, state, work.pivot, step);
+            let response = &state.response;
+            let force = sub(state.eta, response.force(shared::weighed(contact, response, state.reduced)));
+            shared::add(contact, columns, response, force, scaled.as_chunks_mut().0, h, step);
+        });
     }
     for x in work.step.iter_mut() {
         *x = R::zero() - *x;
@@ -124,40 +122,31 @@ pub(super) fn step<R: Real>(
     let mut sizes = [R::zero(); 2];
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
-        R::when(
-            state.is_there(),
-            &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes),
-            #[inline(always)]
-            |((to, moved), step, [decrement, change])| {
-                **moved = along_shared(contact, columns, step);
-                let response = &state.response;
-                let w = shared::weighed(contact, response, add(state.reduced, response.along(**moved)));
-                let d_eta = scale(-R::one(), response.force(w));
-                **to = d_eta;
-                let private = contact.private_part(columns).iter();
-                for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
-                    *step += dot(column, d_eta);
-                }
-                *decrement += dot(state.error, w);
-                let y = if contact.is_rigid() { w } else { response.up(w) };
-                *change = change.max(state.share * dot(y, y));
-            },
-        );
+        when!(state.is_there(), &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes), |(
+            (to, moved),
+            step,
+            [decrement, change],
+        )| {
+            **moved = along_shared(contact, columns, step);
+            let response = &state.response;
+            let w = shared::weighed(contact, response, add(state.reduced, response.along(**moved)));
+            let d_eta = scale(-R::one(), response.force(w));
+            **to = d_eta;
+            let private = contact.private_part(columns).iter();
+            for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                *step += dot(column, d_eta);
+            }
+            *decrement += dot(state.error, w);
+            let y = if contact.is_rigid() { w } else { response.up(w) };
+            *change = change.max(state.share * dot(y, y));
+        });
     }
     let [mut decrement, change] = [sizes[0] * kappa, sizes[1] * kappa];
     end(s, problem, kappa, approach, work);
-    for l in 0..s.n_limits {
-        decrement -= work.limit_step[l] * (kappa * work.limit_gap[l] - R::splat(2.0) / work.limit_force[l]);
-    }
-    for l in s.dry() {
-        let off = work.limit_gap[l] - Dry::new(problem.gaps[l], work.limit_force[l]).displacement(kappa);
-        decrement -= work.limit_step[l] * kappa * off;
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        let off = sub(table.own(work.limit_gap), table.displacement(kappa, table.own(work.limit_force)));
-        decrement -= dot(table.own(work.limit_step), off) * kappa;
-    }
+    cones!(s, problem.gaps, cone => {
+        let (eta, u) = (cone.own(work.limit_force), cone.own(work.limit_gap));
+        decrement -= cone.decrement(kappa, eta, u, cone.own(work.limit_step));
+    });
     (decrement, change)
 }
 
@@ -181,25 +170,13 @@ pub(super) fn begin<R: Real>(
     for &dof in &s.limited {
         work.pivot[dof] = problem.p[s.diagonal[dof]];
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let gap = s.gap(problem, l, work.delta);
-        work.limit_gap[l] = gap;
-        let LimitResponse { weight, pull } = approach.answer(s, problem, kappa, l, work);
-        work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
-        if dof < s.n_shared {
-            work.h[s.factor_h.at(dof, dof)] += weight;
-        } else {
-            work.pivot[dof] += weight;
-        }
-    }
-    for (k, places) in s.tables.iter().enumerate() {
-        let table = Table::read(problem.gaps, places);
-        let u = table.moved(work.delta);
-        table.put(work.limit_gap, u);
-        let TableResponse { weight, pull } = approach.table(&table, kappa, k, work);
-        table.push(sub(weight.times(u), pull), work.step);
-        table.stiffen(&weight, work.h);
-    }
+    cones!(s, problem.gaps, cone => {
+        let u = cone.at(work.delta);
+        cone.put(work.limit_gap, u);
+        let (weight, pull) = approach.response(&cone, kappa, work);
+        cone.on.pull(weight.force(pull, u), work.step);
+        cone.on.stiffen(s, weight, work.h, Some(work.pivot));
+    });
     for &dof in &s.limited {
         work.pivot[dof] = R::one() / work.pivot[dof];
     }
@@ -218,19 +195,11 @@ pub(super) fn end<R: Real>(
     for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {
         *x = *x * pivot;
     }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
-        let next = gap + work.step[dof].scale(sign);
-        let LimitResponse { weight, pull } = approach.answer(s, problem, kappa, l, work);
-        work.limit_step[l] = weight.mul_add(-next, pull - eta);
-    }
-    for (k, places) in s.tables.iter().enumerate() {
-        let table = Table::read(problem.gaps, places);
-        let next = add(table.own(work.limit_gap), table.moved(work.step));
-        let TableResponse { weight, pull } = approach.table(&table, kappa, k, work);
-        let d_eta = sub(pull, add(table.own(work.limit_force), weight.times(next)));
-        table.put(work.limit_step, d_eta);
-    }
+    cones!(s, problem.gaps, cone => {
+        let next = add(cone.own(work.limit_gap), cone.on.moved(work.step));
+        let (weight, pull) = approach.response(&cone, kappa, work);
+        cone.put(work.limit_step, weight.change(pull, next, cone.own(work.limit_force)));
+    });
 }
 
 /// Eliminates a contact's private degrees of freedom: computes its A, r₂ and e, and writes their r₁ to `step`.

@@ -13,7 +13,7 @@ use fingertip_lanes::program::{Group, Program, Stage, run};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_lanes::vector::dot;
 
-use super::cone::{CONTACT_OPERAND, Cone};
+use super::cone::{CONTACT_OPERAND, FrictionCone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
 use super::refit::refit;
@@ -172,7 +172,7 @@ impl Stage for Store<'_> {
         }
         let mut at = s.nv;
         for i in 0..s.nc() {
-            let force = Cone::read(problem.contacts, i).scaled(triple(work.eta, i));
+            let force = FrictionCone::read(problem.contacts, i).scaled(triple(work.eta, i));
             out.store_all(first, at, &force);
             at += 3;
         }

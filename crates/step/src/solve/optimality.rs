@@ -1,17 +1,16 @@
 //! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is
 //! feasible.
 
-use fingertip_lanes::lane::{Mask, Precision, Real, Zip, clear, state};
+use fingertip_lanes::lane::{Mask, Precision, Real, Zip, clear, state, when};
 use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
-use super::dry::Dry;
+use super::kinds::cones;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::{add_force, along, times_p};
 use super::structure::Structure;
-use super::table::Table;
 
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
@@ -41,16 +40,11 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     let mut depth = [R::zero()];
     clear(work.step);
     for (state, contact) in listed(work.list, states.iter().zip_inline(&s.contacts)) {
-        R::when(
-            state.is_there(),
-            &mut (&mut depth, &mut *work.step),
-            #[inline(always)]
-            |([depth], step)| {
-                let eta = scale(inverse, state.eta);
-                *depth -= state.cone.phi * dot(state.cone.n, eta);
-                add_force(contact, columns, eta, step);
-            },
-        );
+        when!(state.is_there(), &mut (&mut depth, &mut *work.step), |([depth], step)| {
+            let eta = scale(inverse, state.eta);
+            *depth -= state.cone.phi * dot(state.cone.n, eta);
+            add_force(contact, columns, eta, step);
+        });
     }
     let [mut depth] = depth;
     // Dry friction and that of tables can be overcome.
@@ -103,13 +97,9 @@ pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wor
         let part = square / state.cone.rho(state.eta).max(square * unit);
         worst = worst.max(R::select(state.is_there(), part * unit, R::zero()));
     }
-    for l in s.dry() {
-        worst = worst.max(Dry::new(problem.gaps[l], work.limit_force[l]).narrowness() * unit);
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        worst = worst.max(table.narrowness(table.own(work.limit_force)) * unit);
-    }
+    cones!(s, problem.gaps, cone => {
+        worst = cone.rounding(cone.own(work.limit_force), unit, worst);
+    });
     worst * worst
 }
 
@@ -139,16 +129,7 @@ pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mu
             dot(state.cone.n, state.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
         inside = inside.and(outside.not());
     }
-    for &force in &work.limit_force[..s.n_limits] {
-        inside = inside.and(force.lt(R::zero()).not());
-    }
-    for l in s.dry() {
-        inside = inside.and(Dry::new(problem.gaps[l], work.limit_force[l]).is_inside());
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        inside = inside.and(table.is_inside(table.own(work.limit_force)));
-    }
+    cones!(s, problem.gaps, cone => { inside = inside.and(cone.is_inside(cone.own(work.limit_force))) });
     inside
 }
 
@@ -180,49 +161,31 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
-        R::when(
-            state.is_there(),
-            &mut (&mut worst, &mut *work.free),
-            #[inline(always)]
-            |(worst, free)| {
-                let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
-                let own = R::select(there, kappa * state.share, R::one());
-                let (rho, square) = (cone.rho(eta), dot(eta, eta));
-                let zeta = s.lifted(cone, law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
-                add_force(contact, columns, eta, free);
-                let pole = cone.pole(own, eta, rho);
-                let mut lengths = cone.phi.abs().scale(felt) + length(pole) * square / rho;
-                for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
-                    lengths = (column[0].abs() + column[1].abs() + column[2].abs())
-                        .mul_add(work.delta[dof].abs().scale(felt), lengths);
-                }
-                let error = cone.misfit(own, eta, zeta).abs().sqrt();
-                let missed = length(sub(zeta, pole)).max(R::tiny());
-                let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
-                // Whether a force is inside its cone at all is more than rounding may say.
-                let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
-                worst.add(R::select(there, relative, R::zero()));
-            },
-        );
+        when!(state.is_there(), &mut (&mut worst, &mut *work.free), |(worst, free)| {
+            let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
+            let own = R::select(there, kappa * state.share, R::one());
+            let (rho, square) = (cone.rho(eta), dot(eta, eta));
+            let zeta = s.lifted(cone, law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
+            add_force(contact, columns, eta, free);
+            let pole = cone.pole(own, eta, rho);
+            let mut lengths = cone.phi.abs().scale(felt) + length(pole) * square / rho;
+            for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
+                lengths = (column[0].abs() + column[1].abs() + column[2].abs())
+                    .mul_add(work.delta[dof].abs().scale(felt), lengths);
+            }
+            let error = cone.misfit(own, eta, zeta).abs().sqrt();
+            let missed = length(sub(zeta, pole)).max(R::tiny());
+            let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
+            // Whether a force is inside its cone at all is more than rounding may say.
+            let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
+            worst.add(R::select(there, relative, R::zero()));
+        });
     }
-    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-        let (eta, gap, delta) = (work.limit_force[l], problem.gaps[l], work.delta[dof]);
-        work.free[dof] += eta.scale(sign);
-        let weight = (kappa * eta).scale(0.5);
-        let allowed = (weight * (delta.abs() + gap.abs())).mul_add(R::splat(unit), R::one());
-        worst.add((weight * (delta.scale(sign) + gap) - R::one()).abs() / allowed);
-    }
-    for l in s.dry() {
-        let (eta, most, dof) = (work.limit_force[l], problem.gaps[l], s.limits[l].0);
-        work.free[dof] += eta;
-        worst.add((eta - Dry::force(kappa, most, work.delta[dof])).abs() / most);
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        let eta = table.own(work.limit_force);
-        table.push(eta, work.free);
-        worst.add(table.off(kappa, eta, table.moved(work.delta)));
-    }
+    cones!(s, problem.gaps, cone => {
+        let eta = cone.own(work.limit_force);
+        cone.on.push(eta, work.free);
+        worst.add(cone.residual(kappa, eta, work.delta, R::splat(unit)));
+    });
     let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free)).max(R::tiny());
     for k in 0..s.nv {
         worst.add((work.step[k] + problem.g[k] - work.free[k]).abs() / scale);

@@ -1,18 +1,17 @@
 //! Parts of a contact problem that the iteration and the adjoint share: the Jacobian J̃, products with it, and H = P +
 //! J̃ᵀWJ̃.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined};
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined, when};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
-use super::cone::{CONTACT_OPERAND, Cone, MU};
-use super::dry::Dry;
+use super::cone::{CONTACT_OPERAND, FrictionCone, MU};
 use super::friction::Answer;
+use super::kinds::cones;
 use super::law::Law;
 use super::memory::{Problem, Work};
 use super::presence::{listed, present};
 use super::shared;
 use super::structure::{ContactColumns, Entry, Slip, Structure};
-use super::table::Table;
 
 /// Reads three numbers: the i-th triple of a row of triples.
 #[inline(always)]
@@ -31,7 +30,7 @@ pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
 /// The motion that one screw gives a contact, at the witness point on the screw's side: see [`Slip`]. The caller
 /// subtracts A's.
 #[inline(always)]
-pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
+pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &FrictionCone<R>, screw: usize, b: bool) -> Vec3<R> {
     let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
     let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
     match slip {
@@ -45,23 +44,18 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, list: &[R], columns: &mut [Vec3<R>]) {
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
-        let cone = Cone::read(problem.contacts, i);
+        let cone = FrictionCone::read(problem.contacts, i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
-        R::when(
-            R::Mask::splat(s.friction.has_idle_slacks()).or(cone.is_there()),
-            own.as_flattened_mut(),
-            #[inline(always)]
-            |own| {
-                for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
-                    let mut sum = zero();
-                    for &(screw, _, b) in same_slot {
-                        let seen = seen(problem.screws, contact.slip, &cone, screw, b);
-                        sum = if b { add(sum, seen) } else { sub(sum, seen) };
-                    }
-                    put_triple(own, same_slot[0].1, cone.scaled(sum));
+        when!(R::Mask::splat(s.friction.has_idle_slacks()).or(cone.is_there()), own.as_flattened_mut(), |own| {
+            for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
+                let mut sum = zero();
+                for &(screw, _, b) in same_slot {
+                    let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+                    sum = if b { add(sum, seen) } else { sub(sum, seen) };
                 }
-            },
-        );
+                put_triple(own, same_slot[0].1, cone.scaled(sum));
+            }
+        });
     }
 }
 
@@ -137,15 +131,6 @@ pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
     }
 }
 
-impl Structure {
-    /// The gap to a limit at δ; δ itself where there is dry friction.
-    #[inline(always)]
-    pub(super) fn gap<R: Real>(&self, problem: &Problem<R>, l: usize, delta: &[R]) -> R {
-        let (dof, sign) = self.limits[l];
-        if l < self.n_limits { delta[dof].scale(sign) + problem.gaps[l] } else { delta[dof] }
-    }
-}
-
 /// 1 over P's diagonal.
 #[inline(always)]
 pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
@@ -162,20 +147,11 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
         *x = R::zero() - g;
     }
     for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
-        R::when(
-            Cone::read(problem.contacts, i).is_there(),
-            &mut *work.free,
-            #[inline(always)]
-            |free| add_force(contact, columns, triple(work.eta, i), free),
-        );
+        when!(FrictionCone::read(problem.contacts, i).is_there(), &mut *work.free, |free| {
+            add_force(contact, columns, triple(work.eta, i), free);
+        });
     }
-    for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().zip_inline(&s.limits) {
-        work.free[dof] += force.scale(sign);
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        table.push(table.own(&work.eta[3 * s.nc()..]), work.free);
-    }
+    cones!(s, problem.gaps, cone => { cone.on.push(cone.own(&work.eta[3 * s.nc()..]), work.free) });
     solve_p(s, work.factor_p, work.free);
 }
 
@@ -193,20 +169,15 @@ pub(crate) fn fill_h<R: Real>(
         h[entry.in_h] = value;
     }
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
-        let cone = Cone::read(problem.contacts, i);
-        R::when(
-            cone.is_there(),
-            h,
-            #[inline(always)]
-            |h| {
-                let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
-                let weighed = inlined(
-                    #[inline(always)]
-                    |column| weights.times(column),
-                );
-                shared::add_products(contact.part(columns), weighed, &contact.entries, h);
-            },
-        );
+        let cone = FrictionCone::read(problem.contacts, i);
+        when!(cone.is_there(), h, |h| {
+            let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
+            let weighed = inlined(
+                #[inline(always)]
+                |column| weights.times(column),
+            );
+            shared::add_products(contact.part(columns), weighed, &contact.entries, h);
+        });
     }
     stiffen(s, problem, (eta, delta), h);
 }
@@ -214,19 +185,10 @@ pub(crate) fn fill_h<R: Real>(
 /// h += what the forces η of limits and those of dry friction and tables at δ answer to a displacement.
 #[inline(always)]
 fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[R]), h: &mut [R]) {
-    let eta = &eta[3 * s.nc()..];
-    for (&(dof, _), &force) in s.one_sided().iter().zip_inline(eta) {
-        h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
-    }
-    for l in s.dry() {
-        let dof = s.limits[l].0;
-        let scaling = Dry::scaling(problem.kappa, problem.gaps[l], delta[dof]);
-        h[s.factor_h.at(dof, dof)] += scaling * scaling;
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        table.stiffen(&table.weight_at(problem.kappa, table.moved(delta)), h);
-    }
+    cones!(s, problem.gaps, cone => {
+        let weight = cone.weight_at(problem.kappa, cone.own(&eta[3 * s.nc()..]), cone.at(delta));
+        cone.on.stiffen(s, weight, h, None);
+    });
 }
 
 /// P + J̃ᵀW̃J̃ at η and δ, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in
@@ -246,28 +208,23 @@ pub(super) fn fill_pair<R: Real>(
     stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
-        let cone = Cone::read(problem.contacts, i);
-        R::when(
-            cone.is_there(),
-            &mut (&mut *lower, &mut *upper),
-            #[inline(always)]
-            |(lower, upper)| {
-                let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
-                // W̃ = G² + (G b)(G n)ᵀ
-                let (up, down) = (root.times(tilt), root.times(cone.n));
-                let columns = contact.part(columns);
-                let mut entries = contact.entries.iter();
-                for (a, &column) in columns.iter().enumerate() {
-                    let weighed = root.times(root.times(column));
-                    let (row, along) = (dot(up, column), dot(down, column));
-                    for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
-                        let both = dot(weighed, other);
-                        lower[entry] += row.mul_add(dot(down, other), both);
-                        upper[entry] += along.mul_add(dot(up, other), both);
-                    }
+        let cone = FrictionCone::read(problem.contacts, i);
+        when!(cone.is_there(), &mut (&mut *lower, &mut *upper), |(lower, upper)| {
+            let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
+            // W̃ = G² + (G b)(G n)ᵀ
+            let (up, down) = (root.times(tilt), root.times(cone.n));
+            let columns = contact.part(columns);
+            let mut entries = contact.entries.iter();
+            for (a, &column) in columns.iter().enumerate() {
+                let weighed = root.times(root.times(column));
+                let (row, along) = (dot(up, column), dot(down, column));
+                for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
+                    let both = dot(weighed, other);
+                    lower[entry] += row.mul_add(dot(down, other), both);
+                    upper[entry] += along.mul_add(dot(up, other), both);
                 }
-            },
-        );
+            }
+        });
     }
 }
 
@@ -318,11 +275,6 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     }
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     good = good.and(sum.is_finite());
-    for l in s.dry() {
-        good = good.and(problem.gaps[l].gt(R::zero()));
-    }
-    for places in &s.tables {
-        good = good.and(Table::read(problem.gaps, places).is_there());
-    }
+    cones!(s, problem.gaps, cone => { good = good.and(cone.is_valid()) });
     good
 }

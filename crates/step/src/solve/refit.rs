@@ -1,11 +1,11 @@
 //! The friction coefficients of the law that an answer follows, where that is not the scene's.
 
-use fingertip_lanes::lane::Lane;
+use fingertip_lanes::lane::{Lane, when};
 use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::Output;
 
 use super::cone::{CONTACT_OPERAND, MU};
-use super::memory::Places;
+use super::memory::{Places, STATUS};
 use super::status::{RELAXED, Status, is_among};
 use super::structure::Structure;
 
@@ -45,20 +45,15 @@ pub(crate) fn refit(s: &Structure, at: &Places, group: &mut Group) {
 impl Stage for Refit<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Self { structure: s, at, twins, by, statuses } = *self;
-        let worlds = is_among(statuses, memory[at.work.info.start]);
+        let Self { structure: s, at, twins, by, statuses: [first, last] } = *self;
+        let worlds = is_among([first.code(), last.code()], memory[at.work.info.start + STATUS]);
         let n = if twins { s.twins.len() } else { s.nc() };
-        R::when(
-            worlds,
-            &mut memory[at.operands.contacts.clone()],
-            #[inline(always)]
-            |operands| {
-                for k in R::parts(0..n) {
-                    let contact = if twins { s.twins[k] } else { k };
-                    let mu = &mut operands[CONTACT_OPERAND * contact + MU];
-                    *mu = R::select(worlds, mu.scale(by), *mu);
-                }
-            },
-        );
+        when!(worlds, &mut memory[at.operands.contacts.clone()], |operands| {
+            for k in R::parts(0..n) {
+                let contact = if twins { s.twins[k] } else { k };
+                let mu = &mut operands[CONTACT_OPERAND * contact + MU];
+                *mu = R::select(worlds, mu.scale(by), *mu);
+            }
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! The response A = (W⁻¹ + D)⁻¹ of a contact's force to a displacement, once the contact's private degrees of freedom
 //! are eliminated.
 //!
-//! W = F² with the symmetric scaling F of the cone, see [`super::cone::Cone::scaling`]; with their compliance D
+//! W = F² with the symmetric scaling F of the cone, see [`super::cone::FrictionCone::scaling`]; with their compliance D
 //!
 //! ```text
 //! A = (W⁻¹ + D)⁻¹ = F (1 + F D F)⁻¹ F = Zᵀ E Z,   Z = L⁻¹ F,   1 + F D F = L E⁻¹ Lᵀ

@@ -1,6 +1,6 @@
 //! The solve and its adjoint as stages on a world's memory, for the tensor operation and the fused step alike.
 
-use fingertip_lanes::lane::{Lane, Mask, clear};
+use fingertip_lanes::lane::{Lane, Mask, clear, when};
 use fingertip_lanes::layout::parts;
 use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::Output;
@@ -9,18 +9,17 @@ use fingertip_scene::Friction;
 
 use super::adjoint;
 use super::barrier;
-use super::cone::Cone;
+use super::cone::FrictionCone;
 use super::coulomb;
-use super::dry::Dry;
+use super::kinds::cones;
 use super::law::Law;
 use super::log::{self, Phase};
-use super::memory::{Gradients, Places};
+use super::memory::{Gradients, Places, STATUS};
 use super::presence::{self, listed};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
 use super::refit::Refit;
-use super::status::{Accuracy, Status, is, is_relaxed};
+use super::status::{Accuracy, Coded, Status, is_relaxed};
 use super::structure::Structure;
-use super::table::Table;
 
 /// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working
 /// memory.
@@ -47,10 +46,8 @@ impl Solve<'_> {
                 group.run_in_either(&Relaxed { of: self, phase: Phase::Opened });
                 group.run(&Coulomb { of: self, phase: Phase::Again });
                 if !structure.twins.is_empty() {
-                    group.run(&PutAside(self));
                     group.run(&Refit::untwinned(structure, at));
                     group.run_in_either(&Relaxed { of: self, phase: Phase::Untwinned });
-                    group.run(&Unsettled(self));
                 }
             }
         }
@@ -73,34 +70,30 @@ impl Stage for Relaxed<'_> {
         let (problem, mut work) = at.of(memory);
         let worlds = match self.phase {
             Phase::First => R::Mask::splat(true),
-            Phase::Relaxed | Phase::Again | Phase::Untwinned => is_relaxed(work.info[0]),
-            Phase::Opened => is_relaxed(*coulomb::kept_status(&mut work)),
-            Phase::Frictionless => is(Status::Infeasible, work.info[0]),
+            Phase::Relaxed | Phase::Again | Phase::Untwinned => is_relaxed(work.info[STATUS]),
+            Phase::Opened => is_relaxed(work.kept_info[STATUS]),
+            Phase::Frictionless => Status::Infeasible.is(work.info[STATUS]),
         };
         let warm = warm && self.phase != Phase::Frictionless;
         log::open(self.phase, &mut work);
-        R::when(
-            worlds,
-            &mut work,
-            #[inline(always)]
-            |work| {
-                let opens = self.phase == Phase::Opened;
-                let (mut worlds, mut accuracy) = (worlds, accuracy);
-                if opens {
-                    coulomb::keep_where(worlds, structure, &problem, work);
-                    worlds = is_relaxed(*coulomb::kept_status(work));
-                    accuracy = Accuracy::Rough;
-                } else if self.phase != Phase::First {
-                    coulomb::put_aside(work);
-                }
-                barrier::solve(structure, &problem, max_iterations, (worlds, warm, accuracy, opens), work);
-                match self.phase {
-                    Phase::Opened => coulomb::opened(worlds, work),
-                    Phase::Frictionless => coulomb::loosened(worlds, work),
-                    _ => {}
-                }
-            },
-        );
+        when!(worlds, &mut work, |work| {
+            let opens = self.phase == Phase::Opened;
+            let (mut worlds, mut accuracy) = (worlds, accuracy);
+            if opens {
+                coulomb::keep_where(worlds, structure, &problem, work);
+                worlds = is_relaxed(work.kept_info[STATUS]);
+                accuracy = Accuracy::Rough;
+            } else if self.phase != Phase::First {
+                coulomb::put_aside(work);
+            }
+            barrier::solve(structure, &problem, max_iterations, (worlds, warm, accuracy, opens), work);
+            match self.phase {
+                Phase::Opened => coulomb::opened(worlds, work),
+                Phase::Untwinned => coulomb::replace_relaxed(worlds, structure, &problem, work),
+                Phase::Frictionless => coulomb::loosened(worlds, work),
+                _ => {}
+            }
+        });
     }
 }
 
@@ -117,28 +110,6 @@ impl Stage for Coulomb<'_> {
         let (problem, mut work) = at.of(memory);
         log::open(self.phase, &mut work);
         coulomb::solve(structure, &problem, max_iterations, (warm, self.phase == Phase::Again), &mut work);
-    }
-}
-
-/// Puts all results aside.
-struct PutAside<'a>(Solve<'a>);
-
-impl Stage for PutAside<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        coulomb::put_aside(&mut self.0.at.of(memory).1);
-    }
-}
-
-/// After the relaxed solve with its own coefficients: puts the kept results back in the other worlds.
-struct Unsettled<'a>(Solve<'a>);
-
-impl Stage for Unsettled<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Solve { structure, at, .. } = self.0;
-        let (problem, mut work) = at.of(memory);
-        coulomb::replace_relaxed(structure, &problem, &mut work);
     }
 }
 
@@ -183,7 +154,7 @@ impl Stage for Factor<'_> {
             fill_h(s, &problem, (work.list, columns), (work.eta, work.delta), work.h);
             s.factor_h.factor(work.h);
         } else {
-            let relaxed = is_relaxed(work.info[0]);
+            let relaxed = is_relaxed(work.info[STATUS]);
             fill_pair(s, &problem, (work.list, columns), (work.eta, work.delta, relaxed), (work.h, work.upper));
             s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
         }
@@ -218,7 +189,7 @@ impl Stage for Pull<'_> {
             ],
         );
         let (problem, mut work) = self.at.of(memory);
-        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        let keep = Status::Infeasible.is_after(work.info[STATUS]);
         let mut gradients = Gradients { force, limit, y, screws, contacts, p, gaps, kappa };
         adjoint::vjp(self.structure, &problem, &mut work, keep, &mut gradients);
     }
@@ -235,36 +206,20 @@ impl Stage for Smoothing<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, work) = self.at.of(memory);
-        for l in s.dry() {
-            [_, work.limit_step[l]] = Dry::rates(problem.kappa, problem.gaps[l], work.delta[s.limits[l].0]);
-        }
-        for places in &s.tables {
-            let table = Table::read(problem.gaps, places);
-            let [_, by_kappa] = table.rates(problem.kappa, table.moved(work.delta));
-            table.put(work.limit_step, by_kappa);
-        }
+        cones!(s, problem.gaps, cone => {
+            let (eta, u) = (cone.own(&work.eta[3 * s.nc()..]), cone.at(work.delta));
+            cone.put(work.limit_step, cone.by_kappa(problem.kappa, eta, u));
+        });
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
         for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
-            R::when(
-                Cone::read(problem.contacts, i).is_there(),
-                &mut *work.delta,
-                #[inline(always)]
-                |delta| add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta),
-            );
+            when!(FrictionCone::read(problem.contacts, i).is_there(), &mut *work.delta, |delta| {
+                add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta);
+            });
         }
-        for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-            work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
-        }
-        for l in s.dry() {
-            work.delta[s.limits[l].0] += work.limit_step[l];
-        }
-        for places in &s.tables {
-            let table = Table::read(problem.gaps, places);
-            table.push(table.own(work.limit_step), work.delta);
-        }
+        cones!(s, problem.gaps, cone => { cone.on.push(cone.own(work.limit_step), work.delta) });
         s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
-        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        let keep = Status::Infeasible.is_after(work.info[STATUS]);
         for x in work.delta.iter_mut() {
             *x = R::select(keep.and(x.is_finite()), *x, R::zero());
         }

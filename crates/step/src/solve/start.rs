@@ -1,18 +1,18 @@
 //! The start of the iteration: forces inside the cones, and the δ that follows from them.
 
-use fingertip_lanes::lane::{Mask, Real, Zip};
-use fingertip_lanes::vector::{Vec3, axpy, dot, scale, select, sub, zero};
+use fingertip_lanes::lane::{Mask, Real, Zip, when};
+use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 use fingertip_scene::Friction;
 
+use super::cones::{self, select};
 use super::contact_state::ContactState;
-use super::dry::{Dry, DryState};
+use super::kinds::cones;
 use super::law::Law;
-use super::limit::limit_misfit;
+use super::limit::root;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
-use super::table::{Table, TableState};
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing
 /// may move a penetrating contact, and its first force is finite all the same.
@@ -25,14 +25,6 @@ const SOFT_KAPPA: f64 = 1000.0;
 /// A slack is more than what belongs to its force, by this part of what it is off from the actual: where all are tiny
 /// and wrong, steps are.
 const LIFT: f64 = 0.03;
-
-/// The positive root of λ (d λ + c) = 2/κ, in the form that is stable for either sign of c.
-#[inline(always)]
-fn root<R: Real>(d: R, c: R, kappa: R) -> R {
-    let discriminant = c.mul_add(c, (d / kappa).scale(8.0)).sqrt();
-    let apart = (R::splat(4.0) / kappa) / (c + discriminant);
-    R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
-}
 
 /// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At
 /// least `least`.
@@ -72,12 +64,7 @@ pub(super) fn start<R: Real>(
         all
     };
     balance(s, problem, all, work);
-    R::when(
-        cold,
-        work,
-        #[inline(always)]
-        |work| renew(s, problem, (law, cold, soft), work),
-    );
+    when!(cold, work, |work| renew(s, problem, (law, cold, soft), work));
     cold
 }
 
@@ -135,100 +122,50 @@ pub(super) fn renew<R: Real>(
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         // By Coulomb's law contacts without weight have slacks too.
-        R::when(
-            R::Mask::splat(law.has_idle_slacks()).or(state.is_there()),
-            state,
-            #[inline(always)]
-            |state| {
-                let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
-                let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-                let zeta = s.lifted(cone, law, z);
-                let own = R::select(there, kappa * state.share, R::one());
-                // Not a number where there is no force yet.
-                let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
-                let d = compliance(contact, columns, cone.n, work.pivot, least);
-                let own_soft = own * part;
-                let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
-                let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
-                let anew = mask.and(there).and(keep.not());
-                for k in 0..3 {
-                    state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
-                    let slack = R::select(keep, kept[k], fresh * cone.n[k]);
-                    state.slack[k] = R::select(mask, slack, state.slack[k]);
-                }
-            },
-        );
+        when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), state, |state| {
+            let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
+            let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+            let zeta = s.lifted(cone, law, z);
+            let own = R::select(there, kappa * state.share, R::one());
+            // Not a number where there is no force yet.
+            let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
+            let d = compliance(contact, columns, cone.n, work.pivot, least);
+            let own_soft = own * part;
+            let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
+            let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
+            let anew = mask.and(there).and(keep.not());
+            for k in 0..3 {
+                state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
+                let slack = R::select(keep, kept[k], fresh * cone.n[k]);
+                state.slack[k] = R::select(mask, slack, state.slack[k]);
+            }
+        });
     }
-    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-        let (force, d) = (work.limit_force[l], work.pivot[dof]);
-        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
-        let keep = force.gt(R::zero()).and(limit_misfit(kappa, force, gap).lt(R::splat(KEPT)));
-        let soft = kappa.min(soft);
-        let fresh = root(d, (-d).mul_add(force, gap), soft);
-        work.limit_force[l] = R::select(mask.and(keep.not()), fresh, force);
-        let slack = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
-        work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
-    }
-    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-        let (most, force, dof) = (problem.gaps[l], work.limit_force[l], s.limits[l].0);
-        let (d, delta) = (work.pivot[dof], work.delta[dof]);
-        let keep = Dry::new(most, force).misfit(kappa, delta).lt(R::splat(KEPT));
-        let soft = kappa.min(soft);
-        let fresh = Dry::alone(soft, most, d, (-d).mul_add(force, delta));
-        let force = R::select(mask.and(keep.not()), fresh, force);
-        work.limit_force[l] = force;
-        let slack = Dry::new(most, force).slacks(R::select(keep, kappa, soft));
-        for k in 0..2 {
-            state.slack[k] = R::select(mask, slack[k], state.slack[k]);
-        }
-    }
-    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-        let table = Table::read(problem.gaps, places);
-        let (eta, u) = (table.own(work.limit_force), table.moved(work.delta));
-        let keep = table.misfit(kappa, eta, u).lt(R::splat(KEPT));
-        let soft = kappa.min(soft);
-        let fresh = table.alone(soft, work.pivot, eta, u);
-        let eta = select(mask.and(keep.not()), fresh, eta);
-        table.put(work.limit_force, eta);
-        let slack = table.slack(R::select(keep, kappa, soft), eta);
-        for k in 0..4 {
-            state.slack[k] = R::select(mask, slack[k], state.slack[k]);
-        }
-    }
+    let soft = kappa.min(soft);
+    cones!(s, problem.gaps, cone => {
+        let (eta, u) = (cone.own(work.limit_force), cone.at(work.delta));
+        let keep = cone.is_inside(eta).and(cone.misfit(kappa, eta, u).lt(R::splat(KEPT)));
+        let eta = select(mask.and(keep.not()), cone.alone(soft, work.pivot, cone.on.freed(work.pivot, eta, u)), eta);
+        cone.put(work.limit_force, eta);
+        let slack = cone.slack_of(R::select(keep, kappa, soft), eta);
+        cone.put_slack(work.limit_slack, select(mask, slack, cone.slack(work.limit_slack)));
+    });
     balance(s, problem, mask, work);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
-        R::when(
-            R::Mask::splat(law.has_idle_slacks()).or(state.is_there()),
-            &mut state.slack,
-            #[inline(always)]
-            |slack| {
-                let cone = &state.cone;
-                let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-                let off = sub(s.lifted(cone, law, z), *slack);
-                let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
-                *slack = axpy(lift, cone.n, *slack);
-            },
-        );
+        when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), &mut state.slack, |slack| {
+            let cone = &state.cone;
+            let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+            let off = sub(s.lifted(cone, law, z), *slack);
+            let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
+            *slack = axpy(lift, cone.n, *slack);
+        });
     }
-    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
-        let lift = (gap - work.limit_slack[l]).abs().scale(LIFT);
-        work.limit_slack[l] += R::select(mask, lift, R::zero());
-    }
-    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-        let [a, b] = state.slack;
-        let lift = (work.delta[s.limits[l].0] - (b - a)).abs().scale(LIFT);
-        for slack in &mut state.slack {
-            *slack += R::select(mask, lift, R::zero());
-        }
-    }
-    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-        let [_, x, y, z] = state.slack;
-        let off = sub(Table::read(problem.gaps, places).moved(work.delta), [x, y, z]);
-        state.slack[0] += R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
-    }
+    cones!(s, problem.gaps, cone => {
+        let slack = cone.slack(work.limit_slack);
+        cone.put_slack(work.limit_slack, cone.lifted(mask, slack, cone.at(work.delta), LIFT));
+    });
 }
 
 /// The worlds that are given nonzero forces (warm start).
@@ -263,20 +200,16 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         }
         lacking = lacking.or(there.and(valid.not()));
     }
-    let warm = &problem.warm[3 * s.nc()..];
-    for (l, (to, &force)) in work.limit_force[..s.limits.len()].iter_mut().zip_inline(warm).enumerate() {
-        let is_inside = if l < s.n_limits { force.gt(R::zero()) } else { Dry::new(problem.gaps[l], force).is_inside() };
-        let valid = is_inside.and(force.doubt(R::zero()).is_finite());
-        *to = R::select(valid, force, R::zero());
+    cones!(s, problem.gaps, cone => {
+        let force = cone.own(&problem.warm[3 * s.nc()..]);
+        let mut sum = R::zero();
+        for x in &force {
+            sum = x.doubt(sum);
+        }
+        let valid = cone.is_inside(force).and(sum.is_finite());
+        cone.put(work.limit_force, select(valid, force, cones::zero()));
         lacking = lacking.or(valid.not());
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        let force = table.own(warm);
-        let valid = table.is_inside(force).and(dot(force, force).doubt(R::zero()).is_finite());
-        table.put(work.limit_force, select(valid, force, zero()));
-        lacking = lacking.or(valid.not());
-    }
+    });
     lacking
 }
 
@@ -299,31 +232,20 @@ pub(super) fn start_again<R: Real>(
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         let (cone, there) = (&state.cone, state.is_there());
-        R::when(
-            there,
-            &mut state.eta,
-            #[inline(always)]
-            |eta| {
-                let d = compliance(contact, columns, cone.n, work.pivot, least);
-                let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
-                let own = R::select(there, kappa * state.share, R::one());
-                let cold = scale(root(d, c, own), cone.n);
-                for (eta, cold) in eta.iter_mut().zip_inline(cold) {
-                    *eta = R::select(mask.and(there), cold, *eta);
-                }
-            },
-        );
+        when!(there, &mut state.eta, |eta| {
+            let d = compliance(contact, columns, cone.n, work.pivot, least);
+            let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
+            let own = R::select(there, kappa * state.share, R::one());
+            let cold = scale(root(d, c, own), cone.n);
+            for (eta, cold) in eta.iter_mut().zip_inline(cold) {
+                *eta = R::select(mask.and(there), cold, *eta);
+            }
+        });
     }
-    for (l, &(dof, _)) in s.limits.iter().enumerate() {
-        let (d, c) = (work.pivot[dof], s.gap(problem, l, work.free));
-        let alone = if l < s.n_limits { root(d, c, kappa) } else { Dry::alone(kappa, problem.gaps[l], d, c) };
-        work.limit_force[l] = R::select(mask, alone, work.limit_force[l]);
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        let alone = table.alone(kappa, work.pivot, zero(), table.moved(work.free));
-        table.put(work.limit_force, select(mask, alone, table.own(work.limit_force)));
-    }
+    cones!(s, problem.gaps, cone => {
+        let alone = cone.alone(kappa, work.pivot, cone.at(work.free));
+        cone.put(work.limit_force, select(mask, alone, cone.own(work.limit_force)));
+    });
     balance(s, problem, mask, work);
 }
 
@@ -335,20 +257,9 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
         *x = R::zero() - g;
     }
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
-        R::when(
-            state.is_there(),
-            &mut *work.step,
-            #[inline(always)]
-            |step| add_force(contact, columns, state.eta, step),
-        );
+        when!(state.is_there(), &mut *work.step, |step| add_force(contact, columns, state.eta, step));
     }
-    for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {
-        work.step[dof] += force.scale(sign);
-    }
-    for places in &s.tables {
-        let table = Table::read(problem.gaps, places);
-        table.push(table.own(work.limit_force), work.step);
-    }
+    cones!(s, problem.gaps, cone => { cone.on.push(cone.own(work.limit_force), work.step) });
     solve_p(s, work.factor_p, work.step);
     for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {
         *delta = R::select(mask, balanced, *delta);

@@ -27,8 +27,8 @@ pub enum Status {
     /// double precision cannot tell it from a force outside, and cannot resolve the stiffness across the slip. The
     /// answer is then that of hard contact, its derivatives are not reliable, and the residual is 1.
     IterationLimit,
-    /// The iteration for Coulomb's law found no answer; δ and λ are those of the relaxed law. Scenes with the relaxed
-    /// law never have this status.
+    /// The iteration for Coulomb's law found no answer by any [attempt](super::Attempt); δ and λ are those of the
+    /// relaxed law. Scenes with the relaxed law never have this status.
     Unsettled,
     /// No δ satisfies the contacts with friction, as where a body has been pressed deep between two others; δ and λ are
     /// those of the relaxed law without friction, by which it gets out.
@@ -40,29 +40,18 @@ pub enum Status {
 }
 
 impl Status {
+    const ALL: [Self; 6] =
+        [Self::Solved, Self::IterationLimit, Self::Unsettled, Self::Frictionless, Self::Infeasible, Self::BadInput];
+
     /// The code in a kernel's results.
     pub(crate) fn code(self) -> f64 {
-        match self {
-            Self::Solved => 0.0,
-            Self::IterationLimit => 1.0,
-            Self::Unsettled => 2.0,
-            Self::Frictionless => 3.0,
-            Self::Infeasible => 4.0,
-            Self::BadInput => 5.0,
-        }
+        f64::from(self as u8)
     }
 
     /// The status with this number in rows of reports: 0 solved and so on, in the order of the variants; any other
     /// number is bad input.
     pub fn from_code(code: f64) -> Self {
-        match code {
-            0.0 => Self::Solved,
-            1.0 => Self::IterationLimit,
-            2.0 => Self::Unsettled,
-            3.0 => Self::Frictionless,
-            4.0 => Self::Infeasible,
-            _ => Self::BadInput,
-        }
+        Self::ALL.into_iter().find(|status| status.code() == code).unwrap_or(Self::BadInput)
     }
 
     /// The name that the command line prints.
@@ -78,16 +67,41 @@ impl Status {
     }
 }
 
-/// Is this the code of a status?
+/// The worlds in which a whole number is among those from the first to the last.
 #[inline(always)]
-pub(super) fn is<R: Real>(status: Status, code: R) -> R::Mask {
-    is_among([status; 2], code)
+pub(super) fn is_among<R: Real>([first, last]: [f64; 2], whole: R) -> R::Mask {
+    whole.gt(R::splat(first - 0.5)).and(whole.lt(R::splat(last + 0.5)))
 }
 
-/// Is this the code of one of the statuses from the first to the last?
-#[inline(always)]
-pub(super) fn is_among<R: Real>([first, last]: [Status; 2], code: R) -> R::Mask {
-    code.gt(R::splat(first.code() - 0.5)).and(code.lt(R::splat(last.code() + 0.5)))
+/// What stands in lanes as whole numbers, in the order of its variants.
+pub(super) trait Coded: Copy {
+    /// Its number.
+    fn code(self) -> f64;
+
+    /// Its number in every world.
+    #[inline(always)]
+    fn everywhere<R: Real>(self) -> R {
+        R::splat(self.code())
+    }
+
+    /// The worlds whose number is this one.
+    #[inline(always)]
+    fn is<R: Real>(self, code: R) -> R::Mask {
+        is_among([self.code(); 2], code)
+    }
+
+    /// The worlds whose number is of a variant before this one.
+    #[inline(always)]
+    fn is_after<R: Real>(self, code: R) -> R::Mask {
+        code.lt(self.everywhere())
+    }
+}
+
+impl Coded for Status {
+    #[inline(always)]
+    fn code(self) -> f64 {
+        Self::code(self)
+    }
 }
 
 /// The first and the last status under which the answer is that of the relaxed law although the scene's is Coulomb's.
@@ -98,5 +112,6 @@ pub(super) const RELAXED: [Status; 2] = [Status::IterationLimit, Status::Frictio
 /// Is the status among the [`RELAXED`] ones?
 #[inline(always)]
 pub(super) fn is_relaxed<R: Real>(status: R) -> R::Mask {
-    is_among(RELAXED, status)
+    let [first, last] = RELAXED;
+    is_among([first.code(), last.code()], status)
 }

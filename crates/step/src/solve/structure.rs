@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::elimination::{Graph, rows};
 use super::law::Law;
-use super::table::{TABLE_OPERAND, TablePlaces};
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -16,6 +15,9 @@ use fingertip_scene::{Friction, Settings};
 
 /// Contacts in a group, unless a structure is told [which belong together](Structure::with_groups).
 const GROUP: usize = 5;
+
+/// Numbers of a table among a problem's gaps: F, what turning by one moves the centre of mass by along x and y, and c.
+pub(crate) const TABLE_OPERAND: usize = 4;
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
@@ -97,6 +99,21 @@ pub(crate) struct ContactColumns {
     pub(crate) columns: Vec<(usize, usize, bool)>,
     /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
     pub(crate) entries: Vec<usize>,
+}
+
+/// A body on a table: where the numbers of both are.
+#[derive(Clone, Debug)]
+pub(crate) struct TablePlaces {
+    /// Places of the body's degrees of freedom x, y and yaw.
+    pub(crate) dofs: [usize; 3],
+    /// Entries of H: xx, xy, yy, x yaw, y yaw, yaw yaw.
+    pub(crate) entries: [usize; 6],
+    /// Index of the first of its three forces among those of limits.
+    pub(crate) force: usize,
+    /// Index of the first of its four numbers among slacks.
+    pub(crate) slack: usize,
+    /// Index of the first of its [`TABLE_OPERAND`] numbers among the gaps.
+    pub(crate) numbers: usize,
 }
 
 /// Kinematic paths of a contact's two sides: the (screw, degree of freedom) pairs that move side A and side B, from the
@@ -246,7 +263,8 @@ impl Structure {
             let pairs = [(x, x), (x, y), (y, y), (x, yaw), (y, yaw), (yaw, yaw)];
             let entries = pairs.map(|(i, j)| self.factor_h.at(i, j));
             let n = self.limits.len();
-            TablePlaces { dofs: [x, y, yaw], entries, force: n + 3 * k, numbers: n + TABLE_OPERAND * k }
+            let slack = 2 * n - self.n_limits + 4 * k;
+            TablePlaces { dofs: [x, y, yaw], entries, force: n + 3 * k, slack, numbers: n + TABLE_OPERAND * k }
         };
         let tables = bodies.iter().enumerate().map(of).collect();
         Self { tables, kernels: Kernels::default(), ..self }
@@ -290,6 +308,11 @@ impl Structure {
     /// The number of gaps, of largest forces of dry friction, and of tables' numbers, four each.
     pub fn n_gaps(&self) -> usize {
         self.limits.len() + TABLE_OPERAND * self.tables.len()
+    }
+
+    /// Length of the slacks: one number for each limit, two for dry friction, four for each table.
+    pub(super) fn n_slacks(&self) -> usize {
+        self.n_limits + 2 * self.n_dry() + 4 * self.tables.len()
     }
 
     /// The number of products of a slack and a force: one for each limit and table, two for dry friction.

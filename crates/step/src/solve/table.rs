@@ -26,70 +26,83 @@
 //! Δy₀ = 2 τ F/(κ ρ(z)) − y₀ − 2 θ w₀ w_v · Δη        Δy_v = u₊ − y_v
 //! ```
 
-use fingertip_lanes::lane::{Mask, Real, copy, state};
-use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, vec3_at};
+use fingertip_lanes::lane::{Mask, Real, copy};
+use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, vec3_at, zero};
 
+use super::cones::Cone;
+use super::dry::MOST;
+use super::structure::{Structure, TABLE_OPERAND, TablePlaces};
 use super::symmetric::Symmetric;
 
-/// Numbers of a table among a problem's gaps: F, what turning by one moves the centre of mass by along x and y, and c.
-pub(crate) const TABLE_OPERAND: usize = 4;
-
-/// Largest part of F with which a table starts.
-const MOST: f64 = 1.0 - 1e-6;
-
-/// A body on a table: where the numbers of both are.
-#[derive(Clone, Debug)]
-pub(crate) struct TablePlaces {
-    /// Places of the body's degrees of freedom x, y and yaw.
-    pub(crate) dofs: [usize; 3],
-    /// Entries of H: xx, xy, yy, x yaw, y yaw, yaw yaw.
-    pub(crate) entries: [usize; 6],
-    /// Index of the first of its three forces among those of limits.
-    pub(crate) force: usize,
-    /// Index of the first of its [`TABLE_OPERAND`] numbers among the gaps.
-    pub(crate) numbers: usize,
+/// The friction of a table, with its largest force F.
+pub(crate) struct Table<'a, R> {
+    pub(super) on: Footprint<'a, R>,
+    most: R,
 }
 
-/// The friction of a table: F, and how a body moves on it.
-pub(crate) struct Table<'a, R> {
+/// The motion T of a body on a table.
+#[derive(Clone, Copy)]
+pub(super) struct Footprint<'a, R> {
     places: &'a TablePlaces,
-    most: R,
     /// What turning moves: the centre of mass along x and y, and c.
     lever: Vec3<R>,
 }
 
-/// Linear response of a table's force: η + Δη = pull − weight · (u after the step).
-pub(super) struct TableResponse<R> {
-    pub(super) weight: Symmetric<R>,
-    pub(super) pull: Vec3<R>,
-}
-
-state!(TableResponse { numbers: [], flags: [], states: [weight, pull] });
-
-/// The slack y of a table and its change in the step.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(super) struct TableState<R> {
-    pub(super) slack: [R; 4],
-    pub(super) d_slack: [R; 4],
-}
-
-/// Length of a [`TableState`] in numbers.
-pub(super) const TABLE_STATE: usize = size_of::<TableState<f64>>() / size_of::<f64>();
-
-impl<R: Real> TableState<R> {
-    /// Views a slice of numbers as the tables' states, [`TABLE_STATE`] numbers each.
+impl<R: Real> Footprint<'_, R> {
+    /// T δ.
     #[inline(always)]
-    pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
-        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `TABLE_STATE` of them.
-        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / TABLE_STATE) }
+    pub(super) fn moved(&self, delta: &[R]) -> Vec3<R> {
+        let [x, y, yaw] = self.places.dofs;
+        axpy(delta[yaw], self.lever, [delta[x], delta[y], R::zero()])
     }
 
-    /// Takes a step of length α of the slack in worlds of the mask.
+    /// x += Tᵀ force.
     #[inline(always)]
-    pub(super) fn go(&mut self, moving: R::Mask, alpha: R) {
-        for k in 0..4 {
-            self.slack[k] = R::select(moving, alpha.mul_add(self.d_slack[k], self.slack[k]), self.slack[k]);
+    pub(super) fn push(&self, force: Vec3<R>, to: &mut [R]) {
+        let [x, y, yaw] = self.places.dofs;
+        to[x] += force[0];
+        to[y] += force[1];
+        to[yaw] += dot(self.lever, force);
+    }
+
+    /// x −= Tᵀ force.
+    #[inline(always)]
+    pub(super) fn pull(&self, force: Vec3<R>, to: &mut [R]) {
+        let [x, y, yaw] = self.places.dofs;
+        to[x] -= force[0];
+        to[y] -= force[1];
+        to[yaw] -= dot(self.lever, force);
+    }
+
+    /// The diagonal of D = T Tᵀ with the pivots between them.
+    #[inline(always)]
+    fn compliance(&self, pivot: &[R]) -> Vec3<R> {
+        let [x, y, yaw] = self.places.dofs;
+        let mut d = [pivot[x], pivot[y], R::zero()];
+        for k in 0..3 {
+            d[k] = (self.lever[k] * self.lever[k]).mul_add(pivot[yaw], d[k]);
+        }
+        d
+    }
+
+    /// u − D η, the displacement without the force.
+    #[inline(always)]
+    pub(super) fn freed(&self, pivot: &[R], eta: Vec3<R>, mut u: Vec3<R>) -> Vec3<R> {
+        let d = self.compliance(pivot);
+        for k in 0..3 {
+            u[k] = (-d[k]).mul_add(eta[k], u[k]);
+        }
+        u
+    }
+
+    /// h += Tᵀ W T: none of its degrees of freedom is private.
+    #[inline(always)]
+    pub(super) fn stiffen(&self, _: &Structure, weight: Symmetric<R>, h: &mut [R], _: Option<&mut [R]>) {
+        let [[xx, xy, _], [_, yy, _], _] = weight.rows();
+        let turned = weight.times(self.lever);
+        let all = [xx, xy, yy, turned[0], turned[1], dot(self.lever, turned)];
+        for (k, &entry) in self.places.entries.iter().enumerate() {
+            h[entry] += all[k];
         }
     }
 }
@@ -110,7 +123,7 @@ fn rho<R: Real>(lead: R, v: Vec3<R>) -> R {
 }
 
 /// The longest step length for which (lead, v) stays in the cone, and c₀, c₁, c₂ of ρ along the step: as
-/// [`super::cone::Cone::room`].
+/// [`super::cone::FrictionCone::room`].
 #[inline(always)]
 fn room<R: Real>((lead, v): (R, Vec3<R>), (d_lead, d_v): (R, Vec3<R>)) -> (R, Vec3<R>) {
     let c0 = rho(lead, v);
@@ -130,80 +143,17 @@ impl<'a, R: Real> Table<'a, R> {
     /// Reads a table from a problem's gaps.
     #[inline(always)]
     pub(crate) fn read(gaps: &[R], places: &'a TablePlaces) -> Self {
-        Self { places, most: gaps[places.numbers], lever: vec3_at(gaps, places.numbers + 1) }
-    }
-
-    /// Its force η, among those of limits.
-    #[inline(always)]
-    pub(super) fn own(&self, of: &[R]) -> Vec3<R> {
-        vec3_at(of, self.places.force)
-    }
-
-    /// Writes its three numbers among those of limits.
-    #[inline(always)]
-    pub(super) fn put(&self, of: &mut [R], x: Vec3<R>) {
-        copy(&mut of[self.places.force..self.places.force + 3], &x);
-    }
-
-    /// Are F and c positive?
-    #[inline(always)]
-    pub(super) fn is_there(&self) -> R::Mask {
-        self.most.gt(R::zero()).and(self.lever[2].gt(R::zero()))
-    }
-
-    /// u = T δ.
-    #[inline(always)]
-    pub(super) fn moved(&self, delta: &[R]) -> Vec3<R> {
-        let [x, y, yaw] = self.places.dofs;
-        axpy(delta[yaw], self.lever, [delta[x], delta[y], R::zero()])
-    }
-
-    /// x += Tᵀ force.
-    #[inline(always)]
-    pub(super) fn push(&self, force: Vec3<R>, to: &mut [R]) {
-        let [x, y, yaw] = self.places.dofs;
-        to[x] += force[0];
-        to[y] += force[1];
-        to[yaw] += dot(self.lever, force);
-    }
-
-    /// h += Tᵀ weight T.
-    #[inline(always)]
-    pub(super) fn stiffen(&self, weight: &Symmetric<R>, h: &mut [R]) {
-        let [[xx, xy, _], [_, yy, _], _] = weight.rows();
-        let turned = weight.times(self.lever);
-        let all = [xx, xy, yy, turned[0], turned[1], dot(self.lever, turned)];
-        for (k, &entry) in self.places.entries.iter().enumerate() {
-            h[entry] += all[k];
-        }
-    }
-
-    /// Gradients of F and of the lever, given those of η at fixed u, of u, and T y, for the displacement δ: T̄ = η yᵀ +
-    /// ū δᵀ.
-    #[inline(always)]
-    pub(super) fn vjp(
-        &self,
-        (eta, grad_moved): (Vec3<R>, Vec3<R>),
-        grad_most: R,
-        (y, delta): (&[R], &[R]),
-        to: &mut [R],
-    ) {
-        let yaw = self.places.dofs[2];
-        let lever = axpy(y[yaw], eta, scale(delta[yaw], grad_moved));
-        copy(
-            &mut to[self.places.numbers..self.places.numbers + TABLE_OPERAND],
-            &[grad_most, lever[0], lever[1], lever[2]],
-        );
+        Self { on: Footprint { places, lever: vec3_at(gaps, places.numbers + 1) }, most: gaps[places.numbers] }
     }
 
     /// How Tᵀη changes where the body's yaw does at fixed δ, along x, y and yaw: the centre of mass goes round the
     /// origin of the body's frame.
     #[inline(always)]
     pub(crate) fn carried(&self, kappa: R, delta: &[R]) -> Vec3<R> {
-        let [x, y, _] = self.lever;
-        let (rate, u) = ([R::zero() - y, x, R::zero()], self.moved(delta));
-        let change = self.weight_at(kappa, u).times(scale(-delta[self.places.dofs[2]], rate));
-        [change[0], change[1], dot(rate, self.force(kappa, u)) + dot(self.lever, change)]
+        let Footprint { places, lever } = self.on;
+        let (rate, u) = ([R::zero() - lever[1], lever[0], R::zero()], self.at(delta));
+        let change = self.weight_at(kappa, zero(), u).times(scale(-delta[places.dofs[2]], rate));
+        [change[0], change[1], dot(rate, self.force(kappa, u)) + dot(lever, change)]
     }
 
     /// b = κ F u and s = √(1 + ‖b‖²).
@@ -215,85 +165,22 @@ impl<'a, R: Real> Table<'a, R> {
 
     /// The force −F b / (1 + s) at u.
     #[inline(always)]
-    pub(super) fn force(&self, kappa: R, u: Vec3<R>) -> Vec3<R> {
+    fn force(&self, kappa: R, u: Vec3<R>) -> Vec3<R> {
         let (b, s) = self.stretched(kappa, u);
         scale(-(self.most / (R::one() + s)), b)
     }
 
-    /// −∂η/∂u at u, which has the digits that F − ‖η‖ loses where the body slips.
-    #[inline(always)]
-    pub(super) fn weight_at(&self, kappa: R, u: Vec3<R>) -> Symmetric<R> {
-        let (b, s) = self.stretched(kappa, u);
-        let across = kappa * self.most * self.most / (R::one() + s);
-        Symmetric::diagonal(across).plus(-(across / s.mul_add(s, s)), b)
-    }
-
-    /// The root of [`Table::weight_at`]: α (1 − b bᵀ/(√s (√s + 1)(s + 1))), α = F √(κ/(1 + s)).
-    #[inline(always)]
-    pub(super) fn root_at(&self, kappa: R, u: Vec3<R>) -> Symmetric<R> {
-        let (b, s) = self.stretched(kappa, u);
-        let (alpha, root) = (self.most * (kappa / (R::one() + s)).sqrt(), s.sqrt());
-        Symmetric::diagonal(alpha).plus(-(alpha / (root.mul_add(root, root) * (s + R::one()))), b)
-    }
-
-    /// The derivatives of η at fixed u by F, −b/s, and by κ times κ, −F b/(s (1 + s)).
-    #[inline(always)]
-    pub(super) fn rates(&self, kappa: R, u: Vec3<R>) -> [Vec3<R>; 2] {
-        let (b, s) = self.stretched(kappa, u);
-        let by_most = scale(-(R::one() / s), b);
-        [by_most, scale(self.most / (R::one() + s), by_most)]
-    }
-
-    /// The force of the body alone, about, as [`super::dry::Dry::alone`]: with the force `eta` it moves by u. `pivot`
-    /// is what each degree of freedom moves by for a unit force.
-    #[inline(always)]
-    pub(super) fn alone(&self, kappa: R, pivot: &[R], eta: Vec3<R>, u: Vec3<R>) -> Vec3<R> {
-        let [x, y, yaw] = self.places.dofs;
-        let by_axis = [pivot[x], pivot[y], R::zero()];
-        let (mut free, mut held) = (u, u);
-        for k in 0..3 {
-            let d = (self.lever[k] * self.lever[k]).mul_add(pivot[yaw], by_axis[k]);
-            free[k] = (-d).mul_add(eta[k], u[k]);
-            held[k] = -(free[k] / d);
-        }
-        let slips = self.force(kappa, free);
-        let most = dot(slips, slips).sqrt().min(self.most.scale(MOST));
-        let length = dot(held, held).sqrt().max(R::tiny());
-        scale((most / length).min(R::one()), held)
-    }
-
-    /// Is the force within its bound?
-    #[inline(always)]
-    pub(super) fn is_inside(&self, eta: Vec3<R>) -> R::Mask {
-        rho(self.most, eta).gt(R::zero())
-    }
-
     /// The displacement u that belongs to the force.
     #[inline(always)]
-    pub(super) fn displacement(&self, kappa: R, eta: Vec3<R>) -> Vec3<R> {
+    fn displacement(&self, kappa: R, eta: Vec3<R>) -> Vec3<R> {
         scale(-(R::splat(2.0) / (kappa * rho(self.most, eta))), eta)
     }
 
-    /// The slack that belongs to the force.
+    /// The derivative of η at fixed u by F, −b/s.
     #[inline(always)]
-    pub(super) fn slack(&self, kappa: R, eta: Vec3<R>) -> [R; 4] {
-        let [x, y, z] = self.displacement(kappa, eta);
-        [self.most.scale(2.0) / (kappa * rho(self.most, eta)), x, y, z]
-    }
-
-    /// −∂η/∂u = ½ κ ρ (1 − 2 η ηᵀ/(F² + ‖η‖²)).
-    #[inline(always)]
-    fn weight(&self, kappa: R, eta: Vec3<R>) -> Symmetric<R> {
-        let half = (kappa * rho(self.most, eta)).scale(0.5);
-        let sum = self.most.mul_add(self.most, dot(eta, eta));
-        Symmetric::diagonal(half).plus(-(half.scale(2.0) / sum), eta)
-    }
-
-    /// The linearised response for a force whose slack belongs to it.
-    #[inline(always)]
-    pub(super) fn response(&self, kappa: R, eta: Vec3<R>) -> TableResponse<R> {
-        let weight = self.weight(kappa, eta);
-        TableResponse { pull: add(eta, weight.times(self.displacement(kappa, eta))), weight }
+    fn by_most(&self, kappa: R, u: Vec3<R>) -> Vec3<R> {
+        let (b, s) = self.stretched(kappa, u);
+        scale(-(R::one() / s), b)
     }
 
     #[inline(always)]
@@ -306,77 +193,181 @@ impl<'a, R: Real> Table<'a, R> {
         let inverse = R::one() / twice;
         Scaling { lead: (y0 + z0) * inverse, w: scale(inverse, sub(yv, zv)), theta: (rho_y / rho_z).sqrt() }
     }
+}
 
-    /// [`Table::response`] with a slack of its own.
+impl<R: Real> Cone<R, 3, 4> for Table<'_, R> {
+    type Weight = Symmetric<R>;
+
     #[inline(always)]
-    pub(super) fn response_with(&self, kappa: R, tau: R, eta: Vec3<R>, slack: [R; 4]) -> TableResponse<R> {
+    fn places(&self) -> (usize, usize) {
+        (self.on.places.force, self.on.places.slack)
+    }
+
+    #[inline(always)]
+    fn at(&self, delta: &[R]) -> Vec3<R> {
+        self.on.moved(delta)
+    }
+
+    /// Are F and c positive?
+    #[inline(always)]
+    fn is_valid(&self) -> R::Mask {
+        self.most.gt(R::zero()).and(self.on.lever[2].gt(R::zero()))
+    }
+
+    #[inline(always)]
+    fn is_inside(&self, eta: Vec3<R>) -> R::Mask {
+        rho(self.most, eta).gt(R::zero())
+    }
+
+    #[inline(always)]
+    fn slack_of(&self, kappa: R, eta: Vec3<R>) -> [R; 4] {
+        let [x, y, z] = self.displacement(kappa, eta);
+        [self.most.scale(2.0) / (kappa * rho(self.most, eta)), x, y, z]
+    }
+
+    /// As that of [`super::dry::Dry`].
+    #[inline(always)]
+    fn alone(&self, kappa: R, pivot: &[R], u: Vec3<R>) -> Vec3<R> {
+        let (d, mut held) = (self.on.compliance(pivot), u);
+        for k in 0..3 {
+            held[k] = -(u[k] / d[k]);
+        }
+        let slips = self.force(kappa, u);
+        let most = dot(slips, slips).sqrt().min(self.most.scale(MOST));
+        let length = dot(held, held).sqrt().max(R::tiny());
+        scale((most / length).min(R::one()), held)
+    }
+
+    #[inline(always)]
+    fn lifted(&self, mask: R::Mask, [lead, x, y, z]: [R; 4], u: Vec3<R>, part: f64) -> [R; 4] {
+        let off = sub(u, [x, y, z]);
+        [lead + R::select(mask, dot(off, off).sqrt().scale(part), R::zero()), x, y, z]
+    }
+
+    /// W = ½ κ ρ (1 − 2 η ηᵀ/(F² + ‖η‖²)).
+    #[inline(always)]
+    fn response(&self, kappa: R, eta: Vec3<R>) -> (Symmetric<R>, Vec3<R>) {
+        let half = (kappa * rho(self.most, eta)).scale(0.5);
+        let sum = self.most.mul_add(self.most, dot(eta, eta));
+        let weight = Symmetric::diagonal(half).plus(-(half.scale(2.0) / sum), eta);
+        (weight, add(eta, weight.times(self.displacement(kappa, eta))))
+    }
+
+    #[inline(always)]
+    fn response_with(&self, kappa: R, tau: R, eta: Vec3<R>, slack: [R; 4]) -> (Symmetric<R>, Vec3<R>) {
         let Scaling { w, theta, .. } = self.between(eta, slack);
         let per = R::one() / theta;
         let part = R::splat(2.0) / dot(w, w).mul_add(R::splat(2.0), R::one());
         let weight = Symmetric::diagonal(per).plus(-(per * part), w);
-        TableResponse { pull: add(eta, weight.times(scale(tau, self.displacement(kappa, eta)))), weight }
+        (weight, add(eta, weight.times(scale(tau, self.displacement(kappa, eta)))))
     }
 
-    /// The change of the slack where the force changes so, and u is `next` after the step.
     #[inline(always)]
-    pub(super) fn slack_step(
+    fn slack_step(
         &self,
-        (kappa, tau): (R, R),
-        (eta, d_eta): (Vec3<R>, Vec3<R>),
-        slack: [R; 4],
-        next: Vec3<R>,
+        [kappa, tau]: [R; 2],
+        [eta, d_eta]: [Vec3<R>; 2],
+        s: [R; 4],
+        [u, moved]: [Vec3<R>; 2],
     ) -> [R; 4] {
-        let Scaling { lead, w, theta } = self.between(eta, slack);
+        let next = add(u, moved);
+        let Scaling { lead, w, theta } = self.between(eta, s);
         let wanted = (tau * self.most).scale(2.0) / (kappa * rho(self.most, eta));
-        let first = wanted - slack[0] - (theta * lead * dot(w, d_eta)).scale(2.0);
-        [first, next[0] - slack[1], next[1] - slack[2], next[2] - slack[3]]
+        let first = wanted - s[0] - (theta * lead * dot(w, d_eta)).scale(2.0);
+        [first, next[0] - s[1], next[1] - s[2], next[2] - s[3]]
     }
 
-    /// The step length, in steps, by which the force reaches its bound, and c₀, c₁, c₂ of F² − ‖η‖² along the step.
     #[inline(always)]
-    pub(super) fn room(&self, eta: Vec3<R>, d_eta: Vec3<R>) -> (R, Vec3<R>) {
-        room((self.most, eta), (R::zero(), d_eta))
+    fn nearer(&self, end: R, eta: Vec3<R>, d_eta: Vec3<R>) -> R {
+        end.min(room((self.most, eta), (R::zero(), d_eta)).0)
     }
 
-    /// The step length, in steps, by which the slack leaves its cone.
     #[inline(always)]
-    pub(super) fn slack_room(&self, [y0, x, y, z]: [R; 4], [d0, dx, dy, dz]: [R; 4]) -> R {
-        room((y0, [x, y, z]), (d0, [dx, dy, dz])).0
+    fn slack_nearer(&self, end: R, [y0, x, y, z]: [R; 4], [d0, dx, dy, dz]: [R; 4]) -> R {
+        end.min(room((y0, [x, y, z]), (d0, [dx, dy, dz])).0)
     }
 
-    /// How far u is from what belongs to the force, as [`super::cone::Cone::misfit`].
+    /// The slack times (F, η).
     #[inline(always)]
-    pub(super) fn misfit(&self, kappa: R, eta: Vec3<R>, u: Vec3<R>) -> R {
+    fn add_product(&self, eta: Vec3<R>, [y0, x, y, z]: [R; 4], sum: R) -> R {
+        sum + y0.mul_add(self.most, dot(eta, [x, y, z]))
+    }
+
+    #[inline(always)]
+    fn misfit(&self, kappa: R, eta: Vec3<R>, u: Vec3<R>) -> R {
         let error = sub(u, self.displacement(kappa, eta));
-        kappa * dot(error, self.weight(kappa, eta).times(error))
+        kappa * dot(error, self.response(kappa, eta).0.times(error))
     }
 
-    /// How far a slack is from that of the force, as [`super::cone::Cone::misfit`].
     #[inline(always)]
-    pub(super) fn misfit_with(&self, kappa: R, eta: Vec3<R>, [y0, x, y, z]: [R; 4]) -> R {
-        let [p0, px, py, pz] = self.slack(kappa, eta);
+    fn misfit_with(&self, kappa: R, eta: Vec3<R>, [y0, x, y, z]: [R; 4]) -> R {
+        let [p0, px, py, pz] = self.slack_of(kappa, eta);
         let (r0, r) = (y0 - p0, sub([x, y, z], [px, py, pz]));
         let along = self.most.mul_add(r0, dot(eta, r));
         let size = r0.mul_add(r0, -dot(r, r)) * rho(self.most, eta);
         (kappa * kappa).scale(0.5) * ((along * along).scale(2.0) - size)
     }
 
-    /// The slack times (F, η).
     #[inline(always)]
-    pub(super) fn product(&self, eta: Vec3<R>, [y0, x, y, z]: [R; 4]) -> R {
-        y0.mul_add(self.most, dot(eta, [x, y, z]))
+    fn decrement(&self, kappa: R, eta: Vec3<R>, u: Vec3<R>, d_eta: Vec3<R>) -> R {
+        dot(d_eta, sub(u, self.displacement(kappa, eta))) * kappa
     }
 
-    /// F over what is left of it, which rounding of the force leaves digits of.
     #[inline(always)]
-    pub(super) fn narrowness(&self, eta: Vec3<R>) -> R {
-        self.most.scale(2.0) / (self.most - dot(eta, eta).sqrt())
+    fn add_slopes(&self, alpha: R, eta: Vec3<R>, d_eta: Vec3<R>, [first, second]: &mut [R; 2]) {
+        let [c0, c1, c2] = room((self.most, eta), (R::zero(), d_eta)).1;
+        let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+        let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
+        *first -= log;
+        *second += log * log - c2.scale(2.0) * inverse;
     }
 
-    /// How far the force is from what belongs to u, as a part of F.
     #[inline(always)]
-    pub(super) fn off(&self, kappa: R, eta: Vec3<R>, u: Vec3<R>) -> R {
-        let error = sub(eta, self.force(kappa, u));
+    fn rounding(&self, eta: Vec3<R>, unit: R, worst: R) -> R {
+        worst.max(self.most.scale(2.0) / (self.most - dot(eta, eta).sqrt()) * unit)
+    }
+
+    /// As a part of F.
+    #[inline(always)]
+    fn residual(&self, kappa: R, eta: Vec3<R>, delta: &[R], _: R) -> R {
+        let error = sub(eta, self.force(kappa, self.at(delta)));
         dot(error, error).sqrt() / self.most
+    }
+
+    /// From u, which has the digits that F − ‖η‖ loses where the body slips.
+    #[inline(always)]
+    fn settled(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Vec3<R> {
+        self.force(kappa, u)
+    }
+
+    #[inline(always)]
+    fn weight_at(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Symmetric<R> {
+        let (b, s) = self.stretched(kappa, u);
+        let across = kappa * self.most * self.most / (R::one() + s);
+        Symmetric::diagonal(across).plus(-(across / s.mul_add(s, s)), b)
+    }
+
+    /// α (1 − b bᵀ/(√s (√s + 1)(s + 1))), α = F √(κ/(1 + s)).
+    #[inline(always)]
+    fn root_at(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Symmetric<R> {
+        let (b, s) = self.stretched(kappa, u);
+        let (alpha, root) = (self.most * (kappa / (R::one() + s)).sqrt(), s.sqrt());
+        Symmetric::diagonal(alpha).plus(-(alpha / (root.mul_add(root, root) * (s + R::one()))), b)
+    }
+
+    /// −F b/(s (1 + s)).
+    #[inline(always)]
+    fn by_kappa(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Vec3<R> {
+        let (_, s) = self.stretched(kappa, u);
+        scale(self.most / (R::one() + s), self.by_most(kappa, u))
+    }
+
+    /// Those of F and of the lever: T̄ = η yᵀ + ū δᵀ.
+    #[inline(always)]
+    fn vjp(&self, kappa: R, u: Vec3<R>, [e, grad_u]: [Vec3<R>; 2], [y, delta]: [&[R]; 2], gaps: &mut [R]) {
+        let TablePlaces { dofs: [_, _, yaw], numbers, .. } = *self.on.places;
+        let lever = axpy(y[yaw], self.force(kappa, u), scale(delta[yaw], grad_u));
+        let grad_most = dot(e, self.by_most(kappa, u));
+        copy(&mut gaps[numbers..numbers + TABLE_OPERAND], &[grad_most, lever[0], lever[1], lever[2]]);
     }
 }

@@ -23,7 +23,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::model::Model;
-use crate::solve::{CONTACT_OPERAND, Cone, Law, MU, Report, Slip, Solution, Status, WEIGHT};
+use crate::solve::{CONTACT_OPERAND, FrictionCone, Law, MU, Report, Slip, Solution, Status, WEIGHT};
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use crate::tensor::{gather, index, part};
 use fingertip_lanes::lane::{Lane, Real, Zip, copy};
@@ -135,12 +135,12 @@ impl Torsion {
             if is_nowhere(contacts, c) {
                 put_vec3(forces, 3 * c, zero());
             } else {
-                let cone = Cone::read(contacts, c);
+                let cone = FrictionCone::read(contacts, c);
                 put_vec3(forces, 3 * c, select(cone.is_there(), cone.scaled(vec3_at(eta, 3 * c)), zero()));
             }
         }
         for ((twin, Turning { contact, .. }), of) in self.twins().zip(turning.as_chunks_mut::<TURNING>().0) {
-            let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
+            let (cone, eta) = (FrictionCone::read(contacts, twin), vec3_at(eta, 3 * twin));
             let along = dot(cone.n, eta);
             *of = [along, cone.mu * dot(cone.tangent(), eta)];
             add_vec3(forces, 3 * contact, scale(along, cone.n));
@@ -160,7 +160,7 @@ impl Torsion {
         // The last one first, as each takes more room than it had.
         for (k, &Turning { contact, .. }) in self.turning.iter().enumerate().rev() {
             let twin = self.nc + k;
-            let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
+            let (cone, eta) = (FrictionCone::read(contacts, twin), vec3_at(eta, 3 * twin));
             let (n, t) = (cone.n, cone.tangent());
             let (along, torque) = (dot(n, eta), cone.mu * dot(t, eta));
             let at = 3 * self.nc + TURNING * k;

@@ -1,15 +1,15 @@
 //! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ and,
 //! after the first, in how much stiffer friction is than normal forces).
 
-use fingertip_lanes::lane::{Mask, Real, Zip, state};
+use fingertip_lanes::lane::{Mask, Real, Zip, state, when};
 use fingertip_scene::Friction;
 
-use super::super::approach::Approach;
+use super::super::approach::{ARRIVED, Approach, TRIAL};
 use super::super::log::{Attempt, note};
-use super::super::memory::{Problem, Work};
+use super::super::memory::{Problem, STATUS, Work};
 use super::super::newton;
 use super::super::start::{renew, renew_all, soft_kappa, start};
-use super::super::status::Status;
+use super::super::status::{Coded, Status, is_among};
 use super::super::structure::Structure;
 use super::join::{join_anew, recall};
 use super::step::{go, length, mean_product, step};
@@ -20,11 +20,9 @@ const CONVERGED: f64 = 1e-14;
 const STALLED: f64 = 1e-8;
 /// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does
 /// not get much nearer where κ leaves them few digits.
-const ARRIVED: f64 = 0.5;
 const NEAR: f64 = 3.0;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
 const FAR: f64 = 1.0;
-const TRIAL: f64 = 2.0;
 /// Where the ratio of stiffness begins with 1: misfit below which it grows, and by what factor.
 const STIFFER: f64 = 1e-2;
 const GROWTH: f64 = 1.5;
@@ -43,20 +41,13 @@ const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 1.0 };
 /// The pace of the careful attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 / 36.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
-/// The attempts: soft, with friction as stiff as it is; soft, hard, careful, with friction that becomes stiffer; from
-/// the answer with opened gaps.
-const AT_ONCE: f64 = -1.0;
-const SOFT: f64 = 0.0;
-const HARD: f64 = 1.0;
-const CAREFULLY: f64 = 2.0;
-const FROM_OPENED: f64 = 3.0;
 
 /// State of the iteration for Coulomb's law in a lane's worlds.
 struct Iterate<R: Real> {
     approach: Approach<R>,
     running: R::Mask,
     found: R::Mask,
-    /// Number of steps of the present attempt; `attempt` says which attempt it is.
+    /// Number of steps of the present [`Attempt`], and its code.
     steps: R,
     attempt: R,
     iterations: R,
@@ -80,23 +71,23 @@ pub(super) fn find<R: Real>(
     let mut running = worlds.and(newton::set_up(s, problem, work));
     let mut approach = Approach::none();
     if again {
-        running = running.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
+        running = running.and(Status::Unsettled.is_after(work.info[STATUS]));
         recall(s, problem, work);
     } else {
         let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work).and(running);
         join_anew(cold, s, problem, &mut approach, work);
     }
     let first = match (again, s.impratio > 1.0) {
-        (true, _) => FROM_OPENED,
-        (false, true) => AT_ONCE,
-        (false, false) => SOFT,
+        (true, _) => Attempt::FromRelaxed,
+        (false, true) => Attempt::AtOnce,
+        (false, false) => Attempt::Soft,
     };
     let mut iterate = Iterate {
         approach,
         running,
         found: R::Mask::splat(false),
         steps: R::zero(),
-        attempt: R::splat(first),
+        attempt: first.everywhere(),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
         ratio: R::splat(if again { 1.0 } else { s.impratio }),
@@ -124,7 +115,7 @@ impl<R: Real> Iterate<R> {
     fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         let (running, apart) = (self.running, self.approach.worlds);
         step(s, problem, (&self.approach, self.ratio), work);
-        let careful = self.is_in(CAREFULLY);
+        let careful = Attempt::Careful.is(self.attempt);
         let end = length(s, problem, (&self.approach, self.ratio), work);
         let alpha = (end * pace(careful, BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
@@ -135,7 +126,7 @@ impl<R: Real> Iterate<R> {
         let worst = go(s, problem, (moving, alpha, self.ratio), work);
         self.iterations += R::select(running, R::one(), R::zero());
         self.steps += R::one();
-        note(s, [self.attempt.max(R::splat(SOFT)) + R::splat(Attempt::Soft.code()), alpha, worst], work);
+        note(s, [self.attempt, alpha, worst], work);
 
         let is_full = alpha.lt(R::one()).not();
         let on_path = self.approach.tau.lt(R::splat(NEAR));
@@ -154,44 +145,29 @@ impl<R: Real> Iterate<R> {
         self.found = self.found.or(found);
         self.running = running.and(found.not());
 
-        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let trial = is_among([TRIAL; 2], self.iterations);
         let far = worst.lt(R::splat(FAR)).not().and(apart.not());
         let late = self.running.and(trial).and(far);
-        R::when(
-            late,
-            &mut (&mut self.approach, &mut *work),
-            #[inline(always)]
-            |(approach, work)| {
-                newton::prepare(s, problem, work);
-                renew(s, problem, (Friction::Coulomb, late, R::splat(s.settings.coulomb_kappa)), work);
-                join_anew(late, s, problem, approach, work);
-            },
-        );
+        when!(late, &mut (&mut self.approach, &mut *work), |(approach, work)| {
+            newton::prepare(s, problem, work);
+            renew(s, problem, (Friction::Coulomb, late, R::splat(s.settings.coulomb_kappa)), work);
+            join_anew(late, s, problem, approach, work);
+        });
         let most = f64::from(s.settings.coulomb_iterations);
         let longest = pace(careful, most * BRISK.longest, most * CAREFUL.longest);
         let lost = self.running.and(sound.not().or(self.steps.gt(longest)));
-        R::when(
-            lost,
-            &mut (self, work),
-            #[inline(always)]
-            |(at, work)| at.give_up(s, problem, lost, work),
-        );
-    }
-
-    /// The worlds that are in this attempt.
-    #[inline(always)]
-    fn is_in(&self, attempt: f64) -> R::Mask {
-        self.attempt.gt(R::splat(attempt - 0.5)).and(self.attempt.lt(R::splat(attempt + 0.5)))
+        when!(lost, &mut (self, work), |(at, work)| at.give_up(s, problem, lost, work));
     }
 
     /// Gives up an attempt that has failed: worlds of the mask make the next one, and none after the careful one.
     #[inline(always)]
     fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
-        let again = lost.and(self.attempt.lt(R::splat(CAREFULLY - 0.5)));
+        let again = lost.and(Attempt::Careful.is_after(self.attempt));
         self.running = self.running.and(lost.not().or(again));
         self.attempt += R::select(again, R::one(), R::zero());
-        let soft = R::select(self.is_in(CAREFULLY), R::splat(SOFTEST_KAPPA), R::splat(s.settings.coulomb_kappa));
-        let soft = R::select(self.is_in(HARD), soft_kappa(problem.kappa), soft);
+        let soft =
+            R::select(Attempt::Careful.is(self.attempt), R::splat(SOFTEST_KAPPA), R::splat(s.settings.coulomb_kappa));
+        let soft = R::select(Attempt::Hard.is(self.attempt), soft_kappa(problem.kappa), soft);
         self.steps = R::select(again, R::zero(), self.steps);
         self.ratio = R::select(again, R::one(), self.ratio);
         newton::prepare(s, problem, work);

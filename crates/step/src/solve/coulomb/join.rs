@@ -5,13 +5,12 @@ use fingertip_lanes::vector::dot;
 
 use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
-use super::super::dry::{Dry, DryState};
+use super::super::kinds::cones;
 use super::super::memory::{Problem, Work};
 use super::super::presence::listed;
 use super::super::problem::triple;
 use super::super::slide::Slide;
 use super::super::structure::Structure;
-use super::super::table::{Table, TableState};
 use super::step::mean_product;
 
 /// Takes the forces of the relaxed law's answer, with the slacks and gaps that belong to them by Coulomb's.
@@ -26,16 +25,9 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
         slide.gap = R::one() / (own * dot(state.cone.n, state.eta));
     }
     copy(work.limit_force, &work.eta[3 * s.nc()..]);
-    for (slack, &force) in work.limit_slack[..s.n_limits].iter_mut().zip_inline(work.limit_force.iter()) {
-        *slack = R::splat(2.0) / (problem.kappa * force);
-    }
-    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-        state.slack = Dry::new(problem.gaps[l], work.limit_force[l]).slacks(problem.kappa);
-    }
-    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-        let table = Table::read(problem.gaps, places);
-        state.slack = table.slack(problem.kappa, table.own(work.limit_force));
-    }
+    cones!(s, problem.gaps, cone => {
+        cone.put_slack(work.limit_slack, cone.slack_of(problem.kappa, cone.own(work.limit_force)));
+    });
 }
 
 /// Lets worlds join the iteration whose slacks [`renew`] has set, each contact with the gap that belongs to its slack.

@@ -20,15 +20,7 @@
 //! τ falls to 1 as steps get longer. Near the answer the slacks are computed from the forces, and the steps are
 //! Newton's.
 //!
-//! A world makes these attempts. All but the first begin with friction that is as stiff as normal forces, and go on
-//! from each answer to stiffer friction:
-//!
-//! 1. from given forces, or from soft forces of each contact alone;
-//! 2. if friction is to be stiffer than normal forces, from soft forces again;
-//! 3. from harder forces of each contact alone;
-//! 4. from the softest ones, with more careful steps;
-//! 5. from where the relaxed law's answers lead that have their gaps opened by the slips in them, see [`opening`].
-//!
+//! A world makes these [attempts](super::log::Attempt), the last of them from where [`opening`] leads.
 //! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs
 //! have other coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
 
@@ -38,14 +30,14 @@ mod opening;
 mod outcome;
 mod step;
 
-use fingertip_lanes::lane::{Mask, Real};
+use fingertip_lanes::lane::{Mask, Real, when};
 
-use super::memory::{Problem, Work};
-use super::status::is_relaxed;
+use super::memory::{Problem, STATUS, Work};
+use super::status::{Coded, Status, is_relaxed};
 use super::structure::Structure;
 use iterate::find;
 pub(super) use opening::{close, open};
-pub(super) use outcome::{keep_where, kept_status, loosened, opened, put_aside, replace_relaxed};
+pub(super) use outcome::{keep_where, loosened, opened, put_aside, replace_relaxed};
 use outcome::{report, restore};
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
@@ -61,21 +53,16 @@ pub(crate) fn solve<R: Real>(
     (warm, again): (bool, bool),
     work: &mut Work<&mut [R]>,
 ) {
-    let status = kept_status(work);
+    let status = &mut work.kept_info[STATUS];
     let worlds = if again { is_relaxed(*status) } else { R::Mask::splat(true) };
     if !again {
-        *status = R::zero();
+        *status = Status::Solved.everywhere();
     }
-    R::when(
-        worlds,
-        work,
-        #[inline(always)]
-        |work| {
-            let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
-            report(s, problem, (found, iterations), work);
-            if again {
-                restore(worlds, work);
-            }
-        },
-    );
+    when!(worlds, work, |work| {
+        let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
+        report(s, problem, (found, iterations), work);
+        if again {
+            restore(worlds, work);
+        }
+    });
 }

@@ -1,13 +1,13 @@
 //! One step of the primal-dual iteration for Coulomb's law: its linear system, its length, and taking it.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, clear};
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, when};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
 
-use super::super::approach::{Approach, limit_products};
+use super::super::approach::{Approach, advance, limit_products};
+use super::super::cones::Coordinate;
 use super::super::contact_state::ContactState;
-use super::super::dry::{Dry, DryState};
 use super::super::friction::Scaling;
-use super::super::limit::{limit_misfit, nearer};
+use super::super::kinds::cones;
 use super::super::memory::{Problem, Work};
 use super::super::newton;
 use super::super::presence::listed;
@@ -17,7 +17,6 @@ use super::super::shared;
 use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
 use super::super::symmetric::Symmetric;
-use super::super::table::{Table, TableState};
 
 /// Computes a step for friction stiffer by a ratio: that of δ in `work.step`, those of forces in the contacts' and
 /// limits' states.
@@ -37,17 +36,16 @@ pub(super) fn step<R: Real>(
     clear(&mut work.upper[..n_entries]);
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
-        R::when(
+        when!(
             state.is_there(),
             &mut ((state, slide), (&mut *work.h, &mut *work.upper), (&mut *work.step, &mut *work.scaled)),
-            #[inline(always)]
             |((state, slide), (h, upper), (step, scaled))| {
                 let scaled = scaled.as_chunks_mut().0;
                 eliminate(contact, (columns, work.pivot), (kappa, approach, ratio), (state, slide), step);
                 let force = sub(state.eta, answer(&state.response, slide, state.error));
                 shared::add(contact, columns, &state.response, force, scaled, h, step);
                 shared::add_tilt(contact, columns, (slide.up, slide.down), scaled, h, upper);
-            },
+            }
         );
     }
     for x in work.step.iter_mut() {
@@ -60,36 +58,26 @@ pub(super) fn step<R: Real>(
 
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
-        R::when(
-            state.is_there(),
-            &mut ((state, slide), &mut *work.step),
-            #[inline(always)]
-            |((state, slide), step)| {
-                slide.moved = along_shared(contact, columns, step);
-                let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
-                state.d_eta = d_eta;
-                let private = contact.private_part(columns).iter();
-                for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
-                    *step += dot(column, d_eta);
-                }
-            },
-        );
+        when!(state.is_there(), &mut ((state, slide), &mut *work.step), |((state, slide), step)| {
+            slide.moved = along_shared(contact, columns, step);
+            let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
+            state.d_eta = d_eta;
+            let private = contact.private_part(columns).iter();
+            for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                *step += dot(column, d_eta);
+            }
+        });
     }
     newton::end(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
-        R::when(
-            state.is_there(),
-            &mut slide.moved,
-            #[inline(always)]
-            |moved| {
-                let private = contact.private_part(columns);
-                for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
-                    *moved = axpy(step, column, *moved);
-                }
-            },
-        );
+        when!(state.is_there(), &mut slide.moved, |moved| {
+            let private = contact.private_part(columns);
+            for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
+                *moved = axpy(step, column, *moved);
+            }
+        });
     }
 }
 
@@ -133,19 +121,14 @@ fn eliminate<R: Real>(
     let here = approach.worlds.and(there);
     let mut scaling = Scaling::of_forces(cone, own, eta);
     let gap = slide.gap;
-    R::when(
-        approach.worlds,
-        &mut scaling,
-        #[inline(always)]
-        |scaling| {
-            let (v, t) = cone.between(eta, state.slack);
-            for (to, v) in scaling.v.iter_mut().zip_inline(v) {
-                *to = R::select(here, v, *to);
-            }
-            scaling.t = R::select(here, t, scaling.t);
-            scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
-        },
-    );
+    when!(approach.worlds, &mut scaling, |scaling| {
+        let (v, t) = cone.between(eta, state.slack);
+        for (to, v) in scaling.v.iter_mut().zip_inline(v) {
+            *to = R::select(here, v, *to);
+        }
+        scaling.t = R::select(here, t, scaling.t);
+        scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
+    });
     // A contact of no weight: finite, and without an answer. That is zero: the products of a small number are
     // subnormal, which are slow.
     let none = there.not();
@@ -214,42 +197,29 @@ pub(super) fn length<R: Real>(
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
     for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
-        R::when(
-            there,
-            &mut (state, &mut bounds),
-            #[inline(always)]
-            |(state, [end, doubt])| {
-                let cone = &state.cone;
-                let own = R::select(there, kappa * state.share, R::one());
-                let next = cone.felt(add(state.zeta, slide.moved), ratio);
-                let rho = cone.rho(state.eta);
-                let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
-                let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
-                let gap = dot(cone.n, next);
-                state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
-                let falls = slide.gap - gap;
-                let falling = falls.gt(R::zero());
-                let of_gap =
-                    R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
-                let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
-                let room = cone.room(state.eta, state.d_eta).0;
-                let room = R::select(apart, room.min(of_slack), room);
-                *end = R::select(there, end.min(room), *end);
-                for &x in state.d_eta.iter().chain(&slide.moved) {
-                    *doubt = R::select(there, x.doubt(*doubt), *doubt);
-                }
-            },
-        );
+        when!(there, &mut (state, &mut bounds), |(state, [end, doubt])| {
+            let cone = &state.cone;
+            let own = R::select(there, kappa * state.share, R::one());
+            let next = cone.felt(add(state.zeta, slide.moved), ratio);
+            let rho = cone.rho(state.eta);
+            let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
+            let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
+            let gap = dot(cone.n, next);
+            state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
+            let falls = slide.gap - gap;
+            let falling = falls.gt(R::zero());
+            let of_gap = R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
+            let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
+            let room = cone.room(state.eta, state.d_eta).0;
+            let room = R::select(apart, room.min(of_slack), room);
+            *end = R::select(there, end.min(room), *end);
+            for &x in state.d_eta.iter().chain(&slide.moved) {
+                *doubt = R::select(there, x.doubt(*doubt), *doubt);
+            }
+        });
     }
     let [mut end, mut doubt] = bounds;
-    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-        let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
-        let d_slack = R::select(apart, d_slack, R::zero());
-        for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
-            end = nearer(end, x, step);
-        }
-    }
-    end = approach.bounded_room(s, problem, (apart, end), work);
+    end = approach.room(s, problem, (apart, end), work);
     for &x in work.step.iter() {
         doubt = x.doubt(doubt);
     }
@@ -270,46 +240,30 @@ pub(super) fn go<R: Real>(
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
     for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
-        R::when(
-            there,
-            &mut ((state, slide), &mut worst),
-            #[inline(always)]
-            |((state, slide), [worst])| {
-                let gap = dot(state.cone.n, add(state.zeta, slide.moved));
-                slide.gap = go(slide.gap, gap - slide.gap);
-                for k in 0..3 {
-                    state.eta[k] = go(state.eta[k], state.d_eta[k]);
-                    state.slack[k] = go(state.slack[k], state.d_slack[k]);
-                }
-                let z = axpy(alpha, slide.moved, state.zeta);
-                let own = R::select(there, kappa * state.share, R::one());
-                let zeta = state.cone.lifted(state.cone.felt(z, ratio));
-                let misfit = state.cone.misfit(own, state.eta, zeta).abs() * state.cone.weight;
-                *worst = worst.max(R::select(there, misfit, R::zero()));
-            },
-        );
+        when!(there, &mut ((state, slide), &mut worst), |((state, slide), [worst])| {
+            let gap = dot(state.cone.n, add(state.zeta, slide.moved));
+            slide.gap = go(slide.gap, gap - slide.gap);
+            for k in 0..3 {
+                state.eta[k] = go(state.eta[k], state.d_eta[k]);
+                state.slack[k] = go(state.slack[k], state.d_slack[k]);
+            }
+            let z = axpy(alpha, slide.moved, state.zeta);
+            let own = R::select(there, kappa * state.share, R::one());
+            let zeta = state.cone.lifted(state.cone.felt(z, ratio));
+            let misfit = state.cone.misfit(own, state.eta, zeta).abs() * state.cone.weight;
+            *worst = worst.max(R::select(there, misfit, R::zero()));
+        });
     }
     let [mut worst] = worst;
-    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-        let gap = work.limit_gap[l] + work.step[dof].scale(sign);
-        work.limit_slack[l] = go(work.limit_slack[l], gap - work.limit_slack[l]);
-        work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
-        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
-        worst = worst.max(limit_misfit(kappa, work.limit_force[l], gap));
+    // The slacks of limits go to the gaps themselves.
+    for l in 0..s.n_limits {
+        let [moved] = Coordinate::of(s, l).moved(work.step);
+        work.slack_step[l] = work.limit_gap[l] + moved - work.limit_slack[l];
     }
-    for (l, state) in s.dry().zip_inline(DryState::of(work.dry_states)) {
-        state.go(moving, alpha);
-        work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
-        let dry = Dry::new(problem.gaps[l], work.limit_force[l]);
-        worst = worst.max(dry.misfit(kappa, work.delta[s.limits[l].0]));
-    }
-    for (places, state) in s.tables.iter().zip_inline(TableState::of(work.table_states)) {
-        state.go(moving, alpha);
-        for k in places.force..places.force + 3 {
-            work.limit_force[k] = go(work.limit_force[k], work.limit_step[k]);
-        }
-        let table = Table::read(problem.gaps, places);
-        worst = worst.max(table.misfit(kappa, table.own(work.limit_force), table.moved(work.delta)));
-    }
+    advance(moving, alpha, work.limit_slack, work.slack_step);
+    advance(moving, alpha, work.limit_force, work.limit_step);
+    cones!(s, problem.gaps, cone => {
+        worst = worst.max(cone.misfit(kappa, cone.own(work.limit_force), cone.at(work.delta)));
+    });
     worst
 }

@@ -4,7 +4,7 @@ use crate::contact::lanes;
 use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::{Twist, Wrench};
-use crate::solve::{Cone, Rates, Slip, Status, Table};
+use crate::solve::{FrictionCone, Rates, Slip, Status, Table};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -92,7 +92,7 @@ impl Stage for Balance<'_> {
             clear(&mut to.lambda[slots.clone()]);
             clear(&mut to.columns[slots]);
             R::when(
-                Cone::read(m.contacts, contact).is_there(),
+                FrictionCone::read(m.contacts, contact).is_there(),
                 &mut to,
                 #[inline(always)]
                 |to| {
@@ -215,7 +215,7 @@ impl Plan {
     ) {
         let (of, paths) = (&self.structure.contacts[contact], &self.paths.contacts[contact]);
         let slots = of.first..of.first + of.dofs.len();
-        let cone = Cone::read(contacts, contact);
+        let cone = FrictionCone::read(contacts, contact);
         let (own, eta) = (cone.kappa(kappa), vec3_at(eta, 3 * contact));
         let force = cone.scaled(eta);
         let points = [cone.point_a, cone.point_b];

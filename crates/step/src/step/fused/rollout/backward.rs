@@ -2,7 +2,7 @@
 
 use crate::contact::numbers::NORMAL;
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, MU, Status, gone, present, touched};
+use crate::solve::{self, CONTACT_OPERAND, FrictionCone, INFO, MU, Status, gone, present, touched};
 use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
@@ -162,7 +162,7 @@ impl Stage for Recover<'_> {
         for ((twin, Turning { contact, .. }), &mut [along, torque]) in
             plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
         {
-            let cone = Cone::read(m.contacts, twin);
+            let cone = FrictionCone::read(m.contacts, twin);
             put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
             add_vec3(forces, 3 * contact, scale(-along, cone.n));
         }
