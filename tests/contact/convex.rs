@@ -7,11 +7,11 @@ use fingertip::kinematics::Manifold;
 use fingertip::rollout::rollout;
 use fingertip::solve::{Method, Status};
 use fingertip::step::{ContactModel, Dynamic, DynamicParams, Form, Quasidynamic};
-use nalgebra::Vector3;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use support::differences;
+use support::jumps::{jumps, whole};
 use support::{larger, largest, numbers};
 
 /// Rounding through a step's solve.
@@ -203,7 +203,7 @@ const JUMP: f64 = 1e-4;
 #[test]
 fn forces_are_continuous() -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(11);
-    let (mut jumps, mut changes) = (Vec::new(), 0);
+    let (mut all, mut changes) = (Vec::new(), 0);
     for (name_a, below) in solids() {
         for (name_b, above) in solids() {
             let model = pair(&below, &above)?;
@@ -225,41 +225,16 @@ fn forces_are_continuous() -> Result<()> {
                         return Ok(None);
                     }
                     assert_eq!(next.reports[0].status, Status::Solved);
-                    let mut all = [0.0; 12];
-                    for (f, p) in force.chunks(3).zip(point.chunks(3)) {
-                        let (f, p) = (Vector3::from_column_slice(f), Vector3::from_column_slice(p));
-                        let moment = p.cross(&f);
-                        (0..3).for_each(|k| (all[k], all[3 + k]) = (all[k] + f[k], all[3 + k] + moment[k] / 0.02));
-                    }
-                    let delta = numbers(&next.delta);
-                    all[6..].copy_from_slice(&delta);
-                    Ok(Some(all))
+                    Ok(Some(whole(&force, &point, &numbers(&next.delta))))
                 };
-                let change = |x: &[f64; 12], y: &[f64; 12]| {
-                    x.iter().zip(y).map(|(x, y)| (x - y).abs()).max_by(f64::total_cmp).unwrap()
-                };
-                for k in 0..40 {
-                    let (mut low, mut high) = (f64::from(k) / 40.0, f64::from(k + 1) / 40.0);
-                    let (Some(mut first), Some(mut last)) = (at(low)?, at(high)?) else { continue };
-                    changes += usize::from(change(&first, &last) > JUMP);
-                    while change(&first, &last) > JUMP && high - low > 1e-12 {
-                        let middle = (low + high) / 2.0;
-                        let Some(here) = at(middle)? else { break };
-                        if change(&first, &here) > change(&here, &last) {
-                            (high, last) = (middle, here);
-                        } else {
-                            (low, first) = (middle, here);
-                        }
-                    }
-                    if change(&first, &last) > JUMP && high - low <= 1e-12 {
-                        jumps.push(format!("{name_a} {name_b} at {low}: {}", change(&first, &last)));
-                    }
-                }
+                let (changed, found) = jumps(at, JUMP)?;
+                changes += changed;
+                all.extend(found.into_iter().map(|(t, by)| format!("{name_a} {name_b} at {t}: {by}")));
             }
         }
     }
     println!("{changes} steps of paths changed something");
-    assert!(jumps.is_empty() && changes > 500, "{} jumps in {changes}: {jumps:#?}", jumps.len());
+    assert!(all.is_empty() && changes > 500, "{} jumps in {changes}: {all:#?}", all.len());
     Ok(())
 }
 

@@ -7,6 +7,7 @@ mod flat;
 mod frame;
 mod geometry;
 mod grid;
+mod hollows;
 mod hover;
 mod no_contacts;
 mod overlap;

@@ -6,6 +6,7 @@ pub mod clarabel;
 pub mod differences;
 pub mod formulas;
 pub mod jointed;
+pub mod jumps;
 pub mod large;
 mod measure;
 pub mod meshes;

@@ -30,6 +30,36 @@ pub fn revolved(outline: &[[f64; 2]], around: usize) -> Triangles {
     mesh
 }
 
+/// A block with a groove along y, whose walls meet at the origin and lean by an angle from the vertical, rad.
+pub fn groove(lean: f64) -> Triangles {
+    let (top, below, length) = (0.025, 0.01, 0.03);
+    let (inner, outer) = (top * lean.tan(), top * lean.tan() + 0.01);
+    let outline =
+        [[0.0, 0.0], [-inner, top], [-outer, top], [-outer, -below], [outer, -below], [outer, top], [inner, top]];
+    let n = outline.len();
+    let mut mesh = Triangles::default();
+    mesh.vertices.extend([-length, length].iter().flat_map(|y| outline.map(|[x, z]| [x, *y, z])));
+    for i in 0..n {
+        let j = (i + 1) % n;
+        mesh.faces.extend([[i, j, n + j], [i, n + j, n + i]]);
+        if i > 0 && j > 0 {
+            mesh.faces.extend([[0, j, i], [n, n + i, n + j]]);
+        }
+    }
+    mesh
+}
+
+/// A round block with a hollow that is half of a sphere of this radius, m, about the origin.
+pub fn hollow(radius: f64) -> Triangles {
+    let (axis, arc) = (1e-5, 24);
+    let mut outline = vec![[axis, -radius - 0.005], [radius + 0.01, -radius - 0.005], [radius + 0.01, 0.0]];
+    outline.extend((0..=arc).map(|k| {
+        let (sin, cos) = (0.5 * PI * k as f64 / arc as f64).sin_cos();
+        [(radius * cos).max(axis), -radius * sin]
+    }));
+    revolved(&outline, 48)
+}
+
 pub fn torus() -> Triangles {
     let [circle, tube] = TORUS;
     let at = |k: usize| {

@@ -149,14 +149,25 @@ fn again(recording: &Recording, DeepAgain { bodies: [a, b], steps, last, depth }
 /// "TOO FAR block: …"
 fn far(recording: &Recording, FarStep { body, steps, farthest, motion, size }: &FarStep) -> String {
     let Motion { distance, angle } = motion;
+    too_far(
+        &recording.bodies[*body].name,
+        *size,
+        &format!("in {steps} steps that move"),
+        &format!("; in step {farthest} it moves by {:.0} mm and turns by {:.0}°", 1e3 * distance, angle.to_degrees()),
+    )
+}
+
+/// That one step moves a body of this name and size, m, too far.
+pub fn far_in_step(name: &str, Motion { distance, angle }: Motion, size: f64) -> String {
+    let by = format!(": by {:.0} mm and {:.0}°", 1e3 * distance, angle.to_degrees());
+    too_far(name, size, "in a step that moves", &by)
+}
+
+fn too_far(name: &str, size: f64, when: &str, by: &str) -> String {
     format!(
-        "TOO FAR {}: something is in its way in {steps} steps that move it by more than its size, {:.0} mm, or turn it by more than 45°; in \
-         step {farthest} it moves by {:.0} mm and turns by {:.0}°. A step's contacts are planes: shorter steps (params: h) or more inertia \
-         (epsilon) move it less in each",
-        recording.bodies[*body].name,
-        1e3 * size,
-        1e3 * distance,
-        angle.to_degrees()
+        "TOO FAR {name}: something is in its way {when} it by more than its size, {:.0} mm, or by more than 45°{by}. A step's \
+         contacts are planes: shorter steps (params: h), smaller changes of the command or more inertia (epsilon) move it less in each",
+        1e3 * size
     )
 }
 

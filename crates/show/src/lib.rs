@@ -77,5 +77,5 @@ pub use rrd::write_rrd;
 pub use save::RecordingWriter;
 pub use source::Source;
 pub use states::States;
-pub use unrest::{DeepAgain, EnergyReport, FarStep, Motion, Mover, deep_again, far_steps, still_moving};
+pub use unrest::{DeepAgain, EnergyReport, FarStep, FarWatch, Motion, Mover, deep_again, far_steps, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

@@ -1,10 +1,18 @@
 //! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and
 //! steps that raise the energy.
 
-use super::contacts::ContactRecord;
+use candle_core::{Result, Tensor};
+
+use super::cast::cast;
+use super::contacts::{ContactRecord, StepContacts};
+use super::observe::Observer;
 use super::recording::{Recording, Role, ShapeRecord, StepRecord};
+use super::source::Source;
 use fingertip_shapes::largest::{larger, largest};
+use fingertip_step::model::Model;
+use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::Status;
+use fingertip_step::step::Step;
 
 /// Motion is that of the last steps, so many.
 const LAST: usize = 10;
@@ -24,7 +32,8 @@ const DEEP: f64 = 1e-5;
 const AGAIN: f64 = 0.5;
 /// What touches is turned by no more than this in a step that is to be trusted, rad.
 const TURNED: f64 = std::f64::consts::FRAC_PI_4;
-/// What presses on an object with less than this share of its weight does not touch it.
+/// What presses on an object with less than this share of its weight does not touch it, nor a link what keeps this
+/// share of its size away.
 const TOUCHES: f64 = 0.1;
 
 /// A distance, m, and an angle, rad.
@@ -152,8 +161,8 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
     found
 }
 
-/// An object that moved in a step by more than its size, or turned by more than 45°, while it touched something; or an
-/// object or a link of a robot that moved so beside a distance grid, of which a step sees the nearest side alone. A
+/// An object or a link of a robot that moved in a step by more than its size past something that it touched, or turned
+/// by more than 45° there; or one that moved so beside a distance grid, of which a step sees some sheets alone. A
 /// step's contacts are the planes that they are at its start, and it takes turns for small ones: what comes of so long
 /// a step may be anything.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,40 +200,21 @@ pub(super) fn size(recording: &Recording, body: usize) -> f64 {
 }
 
 /// The bodies that moved too far in a step, the farthest first. Over a half-space, which is a plane everywhere, only
-/// turns count.
+/// turns count, and what moves along with a body is not passed by it.
 pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
-    let of = |body: usize| recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body);
-    let is_flat = |body: usize| of(body).all(|shape| shape.kind == "halfspace");
-    let is_grid = |body: usize| of(body).any(|shape| shape.kind == "mesh");
-    let has_role = |body: usize, role: Role| recording.bodies[body].role == role;
-    let objects = recording.objects.iter().filter(|object| has_role(object.body, Role::Object));
-    let objects = objects.map(|object| (object.body, Some(TOUCHES * object.mass * norm(&recording.params.gravity))));
-    let links = (0..recording.bodies.len()).filter(|&body| has_role(body, Role::Robot) && of(body).next().is_some());
     let mut found: Vec<FarStep> = Vec::new();
-    for (body, least) in objects.chain(links.map(|link| (link, None))) {
-        let size = size(recording, body);
+    for watched in Watched::all(recording) {
+        let Watched { body, size, .. } = watched;
         let mut far = FarStep { body, steps: 0, farthest: 0, motion: Motion::default(), size };
-        let mut before = &recording.start.poses[body];
+        let mut before = &recording.start.poses;
         for (k, step) in recording.steps.iter().enumerate() {
-            let motion = Motion::between(before, &step.end.poses[body]);
-            before = &step.end.poses[body];
-            if motion.angle <= TURNED && motion.distance <= size {
-                continue;
-            }
-            let others = step.contacts.iter().filter_map(|ContactRecord { contact, force, phi, .. }| {
-                let pair = &recording.contacts[*contact];
-                let other = if pair.a == body { pair.b } else { pair.a };
-                let touches =
-                    least.is_some_and(|least| norm(force) > least) || is_grid(other) && *phi < motion.distance;
-                ([pair.a, pair.b].contains(&body) && touches).then_some(other)
-            });
-            let is_far = |other: usize| motion.angle > TURNED || (motion.distance > size && !is_flat(other));
-            if others.into_iter().any(is_far) {
+            if let Some(motion) = watched.too_far(recording, [before, &step.end.poses], &step.contacts) {
                 far.steps += 1;
                 if far.farthest == 0 || motion.distance > far.motion.distance {
                     (far.farthest, far.motion) = (k + 1, motion);
                 }
             }
+            before = &step.end.poses;
         }
         if far.steps > 0 {
             found.push(far);
@@ -232,6 +222,105 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
     }
     found.sort_by(|a, b| b.motion.distance.total_cmp(&a.motion.distance));
     found
+}
+
+/// A body of which steps may ask too much.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    body: usize,
+    size: f64,
+    /// What presses on it with less, N, does not touch it.
+    least: f64,
+}
+
+impl Watched {
+    /// The objects that can move, and the links that have shapes.
+    pub(super) fn all(recording: &Recording) -> Vec<Self> {
+        let has_role = |body: usize, role: Role| recording.bodies[body].role == role;
+        let gravity = norm(&recording.params.gravity);
+        let objects = recording.objects.iter().filter(|object| has_role(object.body, Role::Object));
+        let objects = objects.map(|object| {
+            let size = size(recording, object.body);
+            Self { body: object.body, size, least: TOUCHES * object.mass * gravity }
+        });
+        let links = (0..recording.bodies.len()).filter(|&body| has_role(body, Role::Robot));
+        let links = links.filter(|&body| colliding(recording, body).next().is_some()).map(|body| {
+            // What a contact of weight 1 pushes with at a gap.
+            let size = size(recording, body);
+            Self { body, size, least: 2.0 / (recording.params.kappa * TOUCHES * size) }
+        });
+        objects.chain(links).collect()
+    }
+
+    /// The body's motion from the poses before to those after a step with these contacts, if it is too far.
+    fn too_far(
+        &self,
+        recording: &Recording,
+        [before, after]: [&[[f64; 7]]; 2],
+        contacts: &StepContacts,
+    ) -> Option<Motion> {
+        let Self { body, size, least } = *self;
+        let motion = Motion::between(&before[body], &after[body]);
+        if motion.angle <= TURNED && motion.distance <= size {
+            return None;
+        }
+        let is_far = |ContactRecord { contact, force, phi, .. }: &ContactRecord| {
+            let pair = &recording.contacts[*contact];
+            if ![pair.a, pair.b].contains(&body) {
+                return false;
+            }
+            let other = if pair.a == body { pair.b } else { pair.a };
+            let has_only = |kind: &str| colliding(recording, other).all(|shape| shape.kind == kind);
+            let is_grid = colliding(recording, other).any(|shape| shape.kind == "mesh");
+            let moved = |k: usize| after[body][k] - before[body][k] - (after[other][k] - before[other][k]);
+            let past = norm(&[0, 1, 2].map(moved));
+            let touches = norm(force) > least || is_grid && *phi < past;
+            touches && (motion.angle > TURNED || past > size && !has_only("halfspace"))
+        };
+        contacts.iter().any(is_far).then_some(motion)
+    }
+}
+
+/// The shapes of a body that may touch others.
+fn colliding(recording: &Recording, body: usize) -> impl Iterator<Item = &ShapeRecord> {
+    recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body)
+}
+
+/// Says of single steps what moves too far in them.
+#[derive(Debug)]
+pub struct FarWatch {
+    scene: Recording,
+    observer: Observer,
+    watched: Vec<Watched>,
+    reach: Vec<f64>,
+}
+
+impl FarWatch {
+    /// Of the steps of a model.
+    ///
+    /// # Errors
+    /// If a tensor operation fails.
+    pub fn new(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
+        let scene = cast(source, model, parameters)?;
+        let watched = Watched::all(&scene);
+        let reach = model.pairs.windows().map(|window| window.reach).collect();
+        Ok(Self { scene, observer: Observer::new(model)?, watched, reach })
+    }
+
+    /// The names of the bodies that a step of one world from q (1, nq) moves too far, each with its motion and its
+    /// size, m.
+    ///
+    /// # Errors
+    /// If a tensor operation fails.
+    pub fn far(&self, q: &Tensor, step: &Step) -> Result<Vec<(&str, Motion, f64)>> {
+        let [before, after] = [self.observer.poses(q)?, self.observer.poses(&step.q_next)?];
+        let (contacts, _) = StepContacts::of_step(&step.contacts, &step.force, &self.reach)?;
+        let of = |watched: &Watched| {
+            let motion = watched.too_far(&self.scene, [&before, &after], &contacts)?;
+            Some((self.scene.bodies[watched.body].name.as_str(), motion, watched.size))
+        };
+        Ok(self.watched.iter().filter_map(of).collect())
+    }
 }
 
 /// Changes of the energy of gravity, springs and contacts over the steps in which the command stood still. There each

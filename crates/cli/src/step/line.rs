@@ -82,5 +82,5 @@ fn solve(models: &Models, question: &Question) -> TensorResult<String> {
     let Question { q, u, overrides, outputs } = question;
     let step = models.with(overrides)?;
     let model = step.model();
-    outputs.of(&step, &model.tensor(&[q])?, &model.tensor(&[u])?)
+    outputs.of(&step, models.watch(), &model.tensor(&[q])?, &model.tensor(&[u])?)
 }

@@ -28,14 +28,14 @@ const BLOCK: usize = 256;
 /// torques (on b about the normal, N·m, if contacts have torsional friction), contacts (a, b, phi, normal from a to b,
 /// point on b), status (solved, iteration_limit, unsettled, frictionless, infeasible, bad_input), iterations and
 /// residual. If the step is not solved, a message names the deepest overlap, if there is one, or the number that is
-/// bad. One names bodies that pass through each other because they are farther apart than their contacts reach. If it
-/// is unsettled, slip_gap is the gap that slip opens, m. On request: gaps, the gaps that the step leaves at the
-/// contacts, m; net_forces, for each body that may touch something, and for each two bodies, the sum of the contact
-/// forces on it, N, and their torque about the origin of its frame, N·m, in world axes (on, by: null is everything,
-/// force, torque); log, for each iteration of the solve the friction law and the attempt, the length of its step and
-/// the error by which it goes on, the residual after it, by how much δ moved, and the least gap and the largest force
-/// if the step ended there; and with "jacobians" dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in
-/// tangent coordinates.
+/// bad. One names bodies that pass through each other because they are farther apart than their contacts reach, or
+/// what moves TOO FAR for planes to stand for what is in its way. If it is unsettled, slip_gap is the gap that slip
+/// opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; net_forces, for each body that may
+/// touch something, and for each two bodies, the sum of the contact forces on it, N, and their torque about the origin
+/// of its frame, N·m, in world axes (on, by: null is everything, force, torque); log, for each iteration of the solve
+/// the friction law and the attempt, the length of its step and the error by which it goes on, the residual after it,
+/// by how much δ moved, and the least gap and the largest force if the step ended there; and with "jacobians"
+/// dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
 /// A bad line is answered with {"error": …}, and the run goes on. A line may have up to 1 MiB, and no object may have a
 /// key twice. `inspect` names the numbers in q and u.
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Outcome {
         step = args.scene.compile_for(&source, &args.target)?;
     }
     let is_cpu = step.model().device.is_cpu();
-    let models = Models::new(source.scene, args.scene.overrides()?, step, args.native)?;
+    let models = Models::new(source, args.scene.overrides()?, step, args.native)?;
     let mut input = lines::input();
     let mut output = io::stdout().lock();
     let (mut n_lines, mut n_bad) = (0_usize, 0_usize);

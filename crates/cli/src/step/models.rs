@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use candle_core::Result as TensorResult;
 use fingertip::Overrides;
 use fingertip::description::{Params, Scene};
+use fingertip::show::{FarWatch, Source};
 use fingertip::step::Quasidynamic;
 
 use crate::scene;
@@ -16,6 +17,8 @@ const KEPT: usize = 16;
 /// The step of the scene, and of the models that overrides have asked for.
 pub struct Models {
     scene: Scene,
+    /// What says that a step moves something too far.
+    watch: FarWatch,
     /// The overrides of the command line, which apply to all lines.
     overrides: Overrides,
     base: Quasidynamic,
@@ -25,9 +28,14 @@ pub struct Models {
 }
 
 impl Models {
-    pub fn new(scene: Scene, overrides: Overrides, base: Quasidynamic, native: bool) -> TensorResult<Self> {
+    pub fn new(source: Source, overrides: Overrides, base: Quasidynamic, native: bool) -> TensorResult<Self> {
         let base = scene::natively(base, native)?;
-        Ok(Self { scene, overrides, base, native, others: Mutex::default() })
+        let watch = FarWatch::new(&source, base.model(), base.parameters())?;
+        Ok(Self { scene: source.scene, watch, overrides, base, native, others: Mutex::default() })
+    }
+
+    pub fn watch(&self) -> &FarWatch {
+        &self.watch
     }
 
     pub fn base(&self) -> &Quasidynamic {

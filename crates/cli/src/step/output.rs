@@ -2,12 +2,14 @@
 
 use candle_core::{DType, Result as TensorResult, Tensor};
 use fingertip::description::{Friction, unknown};
+use fingertip::show::FarWatch;
 use fingertip::solve::Status;
 use fingertip::step::{Iterate, Linearization, Quasidynamic, Step};
 use fingertip::touch::{Axes, Sensor, Wrenches};
 use serde::Serialize;
 
 use crate::blame::alone;
+use crate::summary::far_in_step;
 
 /// All keys, in the order in which they are put out.
 pub const OUTPUTS: [&str; 15] = [
@@ -63,7 +65,7 @@ impl Outputs {
     }
 
     /// Steps the one world and puts out what is wanted, as JSON.
-    pub fn of(&self, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> TensorResult<String> {
+    pub fn of(&self, step: &Quasidynamic, watch: &FarWatch, q: &Tensor, u: &Tensor) -> TensorResult<String> {
         let (result, jacobians) = if self.has_jacobians() {
             let Linearization { step, a, b, c, d } = step.linearize(q, u)?;
             (step, vec![a, b, c, d])
@@ -93,7 +95,11 @@ impl Outputs {
                 parts.push(("slip_gap", Part::Number(report.slip_gap)));
             }
             if key == "status" && report.status == Status::Solved {
-                parts.extend(passed_through(step, q, &result)?.map(|message| ("message", Part::Text(message))));
+                let message = match passed_through(step, q, &result)? {
+                    None => too_far(watch, q, &result)?,
+                    passed => passed,
+                };
+                parts.extend(message.map(|message| ("message", Part::Text(message))));
             } else if key == "status" && report.status == Status::BadInput {
                 parts.push(("message", Part::Text(step.why_bad_input(q, u, 0)?)));
             } else if key == "status" && report.status != Status::Solved {
@@ -125,6 +131,13 @@ fn passed_through(step: &Quasidynamic, q: &Tensor, result: &Step) -> TensorResul
         };
         format!("\"{a}\" and \"{b}\" pass through each other by {depth:.3} mm: the step begins {why}")
     }))
+}
+
+/// What a step moves too far, the farthest.
+fn too_far(watch: &FarWatch, q: &Tensor, result: &Step) -> TensorResult<Option<String>> {
+    let far = watch.far(q, result)?;
+    let farthest = far.into_iter().max_by(|(_, a, _), (_, b, _)| a.distance.total_cmp(&b.distance));
+    Ok(farthest.map(|(name, motion, size)| far_in_step(name, motion, size)))
 }
 
 /// A JSON object whose keys keep their order.

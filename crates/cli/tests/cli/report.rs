@@ -202,8 +202,9 @@ fn what_creeps_away_is_told() {
     assert!(!on.creeps_away() && !hard.creeps_away(), "{on:?} {hard:?}");
 }
 
-/// A ball on a finger in a cup, which a command moves through the cup's wall: of a distance grid a step sees the
-/// nearest side alone. In shorter steps the wall stops it.
+/// A ball on a finger that a command moves by more than its size past a cup's wall or a box is named, by `step` too. It
+/// stops there, and may not have: of a grid a step knows some planes, and of what is beside a box the nearest one.
+/// Nobody passes a half-space. In shorter steps nothing is said.
 #[test]
 fn commands_that_go_too_far_are_named() {
     let urdf = folder().join("far_finger.urdf");
@@ -213,24 +214,43 @@ fn commands_that_go_too_far_are_named() {
     std::fs::write(&urdf, format!("<robot name=\"f\"><link name=\"w\"/>{link}{joint}</robot>")).unwrap();
     std::fs::write(folder().join("far_cup.obj"), obj(&cup())).unwrap();
     let [radius, height, _] = CUP;
-    let pushed = |by: f64| {
-        let steps = 16_u32;
+    let scene = |thing: &str, by: f64, steps: u32| {
         let commands: String = (1..=steps)
             .map(|k| {
                 format!("[[script]]\ntime = {}\nu = {{ x = {} }}\n", 0.01 * f64::from(k), (by * f64::from(k)).min(0.07))
             })
             .collect();
-        let text = format!(
-            "[params]\nkappa = 1e5\n[[object]]\nname = \"cup\"\nmesh = \"far_cup.obj\"\ngrid = {{ tolerance = 0.0005, reach = 0.04 }}\n\
-             freedom = \"fixed\"\n[[robot]]\nname = \"f\"\nurdf = {urdf:?}\nstiffness = 100.0\nposition = [-0.01, 0.0, {}]\n{commands}",
+        format!(
+            "[params]\nkappa = 1e5\n[[object]]\nname = \"thing\"\n{thing}\n\
+             [[robot]]\nname = \"f\"\nurdf = {urdf:?}\nstiffness = 100.0\nposition = [-0.01, 0.0, {}]\n{commands}",
             0.6 * height
-        );
-        let recording = recorded(&text, steps as usize + 1);
+        )
+    };
+    let pushed = |thing: &str, by: f64| {
+        let recording = recorded(&scene(thing, by, 16), 17);
         (far_steps(&recording), recording.steps.last().unwrap().end.q[0])
     };
-    let (far, x) = pushed(0.07);
-    assert!(far.len() == 1 && far[0].size == 0.008 && far[0].farthest == 2 && x > 0.069, "{far:?} {x}");
-    let (far, x) = pushed(0.005);
+    let cup = "mesh = \"far_cup.obj\"\ngrid = { tolerance = 0.0005, reach = 0.04 }\nfreedom = \"fixed\"";
+    let block = format!("freedom = \"fixed\"\nbox = [0.01, 0.1, 0.1]\nposition = [{}, 0.0, 0.0]", radius + 0.01);
+    let wall = format!("halfspace = [-1.0, 0.0, 0.0, -{radius}]");
+    for thing in [cup, &block] {
+        let (far, x) = pushed(thing, 0.07);
+        assert!(
+            far.len() == 1 && far[0].size == 0.008 && far[0].farthest == 2 && far[0].steps == 1,
+            "{thing}: {far:?}"
+        );
+        assert!(x - 0.01 < radius - 0.008, "{thing}: {x}");
+        let path = folder().join("far.toml");
+        std::fs::write(&path, scene(thing, 0.07, 0)).unwrap();
+        let output = fingertip(&["step", path.to_str().unwrap()], "{\"u\": [0.07]}\n{\"u\": [0.005]}\n");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("TOO FAR f/t: something is in its way in a step that moves it"), "{text}");
+        assert!(!lines[1].contains("TOO FAR"), "{text}");
+        let (far, x) = pushed(thing, 0.005);
+        assert!(far.is_empty() && x - 0.01 < radius - 0.008, "{thing}: {far:?} {x}");
+    }
+    let (far, x) = pushed(&wall, 0.07);
     assert!(far.is_empty() && x - 0.01 < radius - 0.008, "{far:?} {x}");
 }
 

@@ -7,8 +7,8 @@ use nalgebra::{Matrix3, Vector3};
 use super::collider::{Collider, Posed};
 use super::core::Core;
 use super::frame::{column, matrix, turned_back};
-use super::number::{Dual, Number, along, constant, dot, values};
 use crate::Hull;
+use crate::number::{Dual, Number, along, constant, dot, values};
 
 /// The number of corners of the polygon that stands for a cylinder's round cap.
 pub(super) const RIM: usize = 8;

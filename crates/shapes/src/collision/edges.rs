@@ -4,8 +4,8 @@ use nalgebra::Vector3;
 
 use super::body::{Body, RIM};
 use super::core::Core;
-use super::number::{Number, values};
 use super::side::{STEEP, Side};
+use crate::number::{Number, values};
 use crate::{Hull, HullSide};
 
 /// An edge that may cross another body's.

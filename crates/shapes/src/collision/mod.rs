@@ -45,7 +45,6 @@ mod feature;
 mod frame;
 mod manifold;
 mod nearest;
-mod number;
 mod points;
 mod polish;
 mod query;
@@ -53,7 +52,6 @@ mod relative;
 mod sensitivity;
 mod side;
 mod smooth;
-mod step;
 mod vjp;
 
 use nalgebra::Isometry3;

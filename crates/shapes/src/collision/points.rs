@@ -12,9 +12,9 @@ use super::body::{Body, Corner};
 use super::core::Core;
 use super::detail::{Detail, MANIFOLD};
 use super::edges::Edge;
-use super::number::{Number, along, cross, dot, sub, unit, values};
 use super::side::{STEEP, Side, TINY, Window};
-use super::step::{rise, step};
+use crate::number::{Number, along, cross, dot, sub, unit, values};
+use crate::step::{rise, step};
 
 /// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a
 /// hundredth of its distance to the next ones, has this share.

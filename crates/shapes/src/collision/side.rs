@@ -6,8 +6,8 @@ use nalgebra::Vector3;
 
 use super::body::{Body, RIM};
 use super::core::Core;
-use super::number::{Number, along, cross, dot, sub, unit, values};
-use super::step::rise;
+use crate::number::{Number, along, cross, dot, sub, unit, values};
+use crate::step::rise;
 use crate::{Hull, HullFace, HullSide};
 
 /// The side of a body: a plane, a polygon, or a line, which is a polygon with two corners.

@@ -8,11 +8,11 @@ use nalgebra::{Isometry3, Matrix3x6, Vector3, Vector6};
 
 use super::body::Body;
 use super::collider::Posed;
-use super::number::{Dual, MOTION, MOTION_AND_SIZES, Number, constant, values};
 use super::points::{Place, Spot, View};
 use super::sensitivity::Motion;
 use super::{BodyGradient, Collider, Detail, Distance, DistanceGradient, Manifold};
 use crate::Shape;
+use crate::number::{Dual, Number, constant, values};
 
 /// The gradient of a scalar by the numbers of one point of a manifold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,6 +30,11 @@ impl ManifoldGradient {
         Self { contact: DistanceGradient { phi, point_a: point_b, point_b: point_a, normal: -normal }, ..*self }
     }
 }
+
+/// The number of derivatives by B's twist (v, ω).
+const MOTION: usize = 6;
+/// The number of derivatives by B's twist, then by the sizes of A and of B.
+const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
 
 /// The derivatives of a number by a body's twist (v, ω) along the world's axes, with v the velocity of the body's
 /// origin.

@@ -3,6 +3,7 @@
 
 mod build;
 mod file;
+mod sheets;
 
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::{Hull, Inertia, Triangles, check};
 use crate::error::Result;
+
+pub use sheets::{SHEETS, Sheet, SheetRates};
 
 /// Settings of a mesh's distance grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +52,7 @@ pub struct DistanceGrid {
 }
 
 /// The signed distance of a mesh at a point, with its first and second derivatives, in the mesh's frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GridDistance {
     /// Signed distance, m; negative inside.
     pub value: f64,
@@ -116,21 +119,31 @@ type Weights = [f64; 4];
 
 impl Spline {
     /// The grid's nearest point, from the first node.
+    #[inline(always)]
     fn nearest(&self, point: &Vector3<f64>) -> Vector3<f64> {
-        let end = |k: usize| (self.nodes[k] - 1) as f64 * self.spacing;
-        Vector3::from_fn(|k, _| (point[k] - self.origin[k]).clamp(0.0, end(k)))
+        let mut nearest = point - self.origin;
+        for k in 0..3 {
+            nearest[k] = nearest[k].clamp(0.0, (self.nodes[k] - 1) as f64 * self.spacing);
+        }
+        nearest
     }
 
     fn at(&self, point: &Vector3<f64>) -> GridDistance {
+        self.to_order::<2>(point)
+    }
+
+    /// The function and its derivatives up to this order; those of higher order are zero.
+    fn to_order<const ORDER: usize>(&self, point: &Vector3<f64>) -> GridDistance {
         let inside = self.nearest(point);
-        let found = self.inside(&inside);
+        let found = self.inside::<ORDER>(&inside);
         let beyond = point - self.origin - inside;
         let far = beyond.norm();
         if far > 0.0 { found.beyond(&beyond, far) } else { found }
     }
 
     /// The function at a point from the first node, no farther than the last.
-    fn inside(&self, from_origin: &Vector3<f64>) -> GridDistance {
+    #[inline(always)]
+    fn inside<const ORDER: usize>(&self, from_origin: &Vector3<f64>) -> GridDistance {
         let mut cell = [0; 3];
         let mut weights = [[[0.0; 4]; 3]; 3];
         for k in 0..3 {
@@ -138,33 +151,47 @@ impl Spline {
             cell[k] = (u as usize).min(self.nodes[k] - 2);
             weights[k] = basis(u - cell[k] as f64);
         }
-        let [_, ny, nz] = self.nodes.map(|n| n + 2);
+        let (ny, nz) = (self.nodes[1] + 2, self.nodes[2] + 2);
         let [x, y, z] = weights;
-        let (mut value, mut gradient, mut second, mut mixed) = (0.0, [0.0; 3], [0.0; 3], [0.0; 3]);
+        // Sums of coefficients times splines along x and y, or times derivatives of them: by x and y as often as in BY.
+        const BY: [[usize; 2]; 6] = [[0, 0], [1, 0], [0, 1], [2, 0], [0, 2], [1, 1]];
+        let mut sums = [[0.0; 4]; 6];
         for i in 0..4 {
+            let mut of_y = [[0.0; 4]; 3];
             for j in 0..4 {
                 let start = ((cell[0] + i) * ny + cell[1] + j) * nz + cell[2];
-                let row: Weights = std::array::from_fn(|k| f64::from(self.coefficients[start + k]));
-                let along = |weights: &Weights| row.iter().zip(weights).map(|(c, w)| c * w).sum::<f64>();
-                let [c, c1, c2] = [along(&z[0]), along(&z[1]), along(&z[2])];
-                value += x[0][i] * y[0][j] * c;
-                gradient[0] += x[1][i] * y[0][j] * c;
-                gradient[1] += x[0][i] * y[1][j] * c;
-                gradient[2] += x[0][i] * y[0][j] * c1;
-                second[0] += x[2][i] * y[0][j] * c;
-                second[1] += x[0][i] * y[2][j] * c;
-                second[2] += x[0][i] * y[0][j] * c2;
-                mixed[0] += x[0][i] * y[1][j] * c1;
-                mixed[1] += x[1][i] * y[0][j] * c1;
-                mixed[2] += x[1][i] * y[1][j] * c;
+                let Some(&[a, b, c, d]) = self.coefficients[start..].first_chunk() else { continue };
+                let row = [f64::from(a), f64::from(b), f64::from(c), f64::from(d)];
+                for by_y in 0..=ORDER {
+                    add(&mut of_y[by_y], &row, y[by_y][j]);
+                }
+            }
+            for k in 0..const { [1, 3, 6][ORDER] } {
+                add(&mut sums[k], &of_y[BY[k][1]], x[BY[k][0]][i]);
             }
         }
-        let (h, [xx, yy, zz], [yz, zx, xy]) = (self.spacing, second, mixed);
-        GridDistance {
-            value,
-            gradient: Vector3::from(gradient) / h,
-            hessian: Matrix3::new(xx, xy, zx, xy, yy, yz, zx, yz, zz) / (h * h),
+        let along = |sum: usize, by_z: usize| {
+            let ([a, b, c, d], [p, q, r, s]) = (sums[sum], z[by_z]);
+            (a * p + b * q) + (c * r + d * s)
+        };
+        let (h, mut found) = (self.spacing, GridDistance { value: along(0, 0), ..GridDistance::default() });
+        if ORDER > 0 {
+            found.gradient = Vector3::new(along(1, 0), along(2, 0), along(0, 1)) / h;
         }
+        if ORDER > 1 {
+            let [xx, yy, zz] = [along(3, 0), along(4, 0), along(0, 2)];
+            let [yz, zx, xy] = [along(2, 1), along(1, 1), along(5, 0)];
+            found.hessian = Matrix3::new(xx, xy, zx, xy, yy, yz, zx, yz, zz) / (h * h);
+        }
+        found
+    }
+}
+
+/// Adds weighted numbers.
+#[inline(always)]
+fn add(sum: &mut Weights, numbers: &Weights, weight: f64) {
+    for k in 0..4 {
+        sum[k] += numbers[k] * weight;
     }
 }
 
@@ -186,6 +213,7 @@ impl GridDistance {
 }
 
 /// The uniform cubic B-splines at the place t of a cell, 0 to 1, and their first and second derivatives by t.
+#[inline(always)]
 fn basis(t: f64) -> [Weights; 3] {
     let s = 1.0 - t;
     [

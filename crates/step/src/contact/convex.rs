@@ -7,16 +7,19 @@ use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vect
 
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::{
-    BodyGradient, Collider, ContactPoint, ContactRates, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient,
-    ManifoldRates,
+    BodyGradient, Collider, ContactPoint, ContactRates, Detail, Distance, DistanceGradient, MANIFOLD, Manifold,
+    ManifoldGradient, ManifoldRates,
 };
 use fingertip_shapes::largest::USABLE;
 
 use super::bound::Bound;
-use super::grid::GridPair;
+use super::grid::{self, GridPair};
 use super::kind::WeightedKind;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
+
+/// The most contacts of a pair.
+pub(crate) const MOST_CONTACTS: usize = if grid::MOST_CONTACTS > MANIFOLD { grid::MOST_CONTACTS } else { MANIFOLD };
 
 /// A pair of shapes whose contacts have weights that vary.
 #[derive(Clone, Debug)]
@@ -85,7 +88,7 @@ impl ConvexPair {
     pub(crate) fn new(a: &Shape, b: &Shape, detail: Detail) -> Self {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b), detail);
-        let grid = GridPair::new(a, b);
+        let grid = GridPair::new(a, b, detail.reach);
         let of_grid = || grid.as_ref().map_or_else(searched, GridPair::contacts);
         let contacts = formula.map_or_else(of_grid, |(kind, _)| kind.contacts());
         let bounds = [Bound::new(a), Bound::new(b)];

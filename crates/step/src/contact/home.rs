@@ -62,7 +62,7 @@ impl AtHome {
         if (0..3).any(apart) {
             return None;
         }
-        let distance = match GridPair::new(&one.shape, &other.shape) {
+        let distance = match GridPair::new(&one.shape, &other.shape, f64::INFINITY) {
             Some(pair) => pair.deepest([(&one.pose, &one.shape.sizes()), (&other.pose, &other.shape.sizes())])?,
             None => one.collider.distance(&one.pose, &other.collider, &other.pose)?,
         };

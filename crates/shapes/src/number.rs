@@ -1,20 +1,14 @@
-//! Dual numbers for forward-mode differentiation: the code of the manifold gives its values and its exact derivatives.
+//! Dual numbers for forward-mode differentiation: the same code gives values and their exact
+//! derivatives.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use nalgebra::Vector3;
 
-use crate::Shape;
-
-/// The number of derivatives by B's twist (v, ω).
-pub(super) const MOTION: usize = 6;
-/// The number of derivatives by B's twist, then by the sizes of A and of B.
-pub(super) const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
-
 /// A plain number, or a dual number with its derivatives. All operations are inlined; as calls they would mostly move
 /// numbers around. Vectors use the functions below, because nalgebra's are not always inlined.
-pub(super) trait Number:
+pub(crate) trait Number:
     Copy
     + Debug
     + PartialEq
@@ -28,6 +22,8 @@ pub(super) trait Number:
     + MulAssign
     + 'static
 {
+    /// How many derivatives a number carries: none or first ones.
+    const ORDER: usize;
     /// A number with this value, whose derivatives are zero.
     fn constant(value: f64) -> Self;
     /// The value without the derivatives.
@@ -37,6 +33,8 @@ pub(super) trait Number:
 }
 
 impl Number for f64 {
+    const ORDER: usize = 0;
+
     #[inline(always)]
     fn constant(value: f64) -> Self {
         value
@@ -53,11 +51,11 @@ impl Number for f64 {
     }
 }
 
-/// A dual number: a value with its [`MOTION`] or [`MOTION_AND_SIZES`] derivatives.
+/// A dual number: a value with N derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Dual<const N: usize> {
-    pub(super) value: f64,
-    pub(super) rates: [f64; N],
+pub(crate) struct Dual<const N: usize> {
+    pub(crate) value: f64,
+    pub(crate) rates: [f64; N],
 }
 
 impl<const N: usize> Dual<N> {
@@ -83,6 +81,8 @@ impl<const N: usize> Dual<N> {
 }
 
 impl<const N: usize> Number for Dual<N> {
+    const ORDER: usize = 1;
+
     #[inline(always)]
     fn constant(value: f64) -> Self {
         Self { value, rates: [0.0; N] }
@@ -164,43 +164,43 @@ impl<const N: usize> MulAssign for Dual<N> {
 
 /// Dot product a · b.
 #[inline(always)]
-pub(super) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
+pub(crate) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 
 /// Cross product a × b.
 #[inline(always)]
-pub(super) fn cross<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+pub(crate) fn cross<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
     Vector3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 }
 
 /// Vector difference a − b.
 #[inline(always)]
-pub(super) fn sub<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+pub(crate) fn sub<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
     Vector3::new(a.x - b.x, a.y - b.y, a.z - b.z)
 }
 
 /// Vector sum a + s b.
 #[inline(always)]
-pub(super) fn along<S: Number>(a: &Vector3<S>, b: &Vector3<S>, s: S) -> Vector3<S> {
+pub(crate) fn along<S: Number>(a: &Vector3<S>, b: &Vector3<S>, s: S) -> Vector3<S> {
     Vector3::new(a.x + b.x * s, a.y + b.y * s, a.z + b.z * s)
 }
 
 /// The unit vector along v.
 #[inline(always)]
-pub(super) fn unit<S: Number>(v: &Vector3<S>) -> Vector3<S> {
+pub(crate) fn unit<S: Number>(v: &Vector3<S>) -> Vector3<S> {
     let inverse = S::constant(1.0) / dot(v, v).sqrt();
     Vector3::new(v.x * inverse, v.y * inverse, v.z * inverse)
 }
 
 /// The values of a vector, without the derivatives.
 #[inline(always)]
-pub(super) fn values<S: Number>(v: &Vector3<S>) -> Vector3<f64> {
+pub(crate) fn values<S: Number>(v: &Vector3<S>) -> Vector3<f64> {
     Vector3::new(v.x.value(), v.y.value(), v.z.value())
 }
 
 /// A vector with these values, whose derivatives are zero.
 #[inline(always)]
-pub(super) fn constant<S: Number>(v: &Vector3<f64>) -> Vector3<S> {
+pub(crate) fn constant<S: Number>(v: &Vector3<f64>) -> Vector3<S> {
     Vector3::new(S::constant(v.x), S::constant(v.y), S::constant(v.z))
 }

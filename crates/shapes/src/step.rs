@@ -1,10 +1,11 @@
 //! Smooth steps, by which weights of contacts come and go.
 
-use super::number::Number;
+use crate::number::Number;
 
 /// A smooth step F from 0 at −1 and below to 1 at 1 and above. It is twice continuously differentiable, and F(x) +
 /// F(−x) = 1.
-pub(super) fn step<S: Number>(x: S) -> S {
+#[inline]
+pub(crate) fn step<S: Number>(x: S) -> S {
     if x.value() <= -1.0 {
         return S::constant(0.0);
     }
@@ -17,6 +18,7 @@ pub(super) fn step<S: Number>(x: S) -> S {
 }
 
 /// A smooth step from 0 at `low` and below to 1 at `high` and above.
-pub(super) fn rise<S: Number>(x: S, [low, high]: [f64; 2]) -> S {
+#[inline]
+pub(crate) fn rise<S: Number>(x: S, [low, high]: [f64; 2]) -> S {
     step((x + x - S::constant(low + high)) * S::constant(1.0 / (high - low)))
 }
