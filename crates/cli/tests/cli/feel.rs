@@ -10,7 +10,7 @@ fn poses_of_a_log() {
     let folder = std::env::temp_dir().join(format!("fingertip-feel-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    let [run, log, broken, poses] = ["run.mcap", "log.csv", "broken.csv", "poses.csv"].map(path);
+    let [run, log, small, poses] = ["run.mcap", "log.csv", "small.csv", "poses.csv"].map(path);
     said(&["rollout", "two_fingers", "--steps", "30", "--record", &run], "");
     said(&["export", &run, "--csv", &log], "");
     let text = said(&["feel", "two_fingers", &log, "--output", &poses, "--window", "3"], "");
@@ -29,11 +29,15 @@ fn poses_of_a_log() {
     let unseen = deviation(&["feel", "two_fingers", &log, "--json"]);
     assert!(deviation(&["feel", "two_fingers", &log, "--json", "--seen"]) < unseen);
 
-    let rows: Vec<String> = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
-    std::fs::write(&broken, [&rows[..5], &rows[6..]].concat().join("\n")).unwrap();
-    let text = complaint(&["feel", "two_fingers", &broken]);
+    let log_of = |times: [f64; 4]| {
+        let rows: String = times.iter().map(|time| format!("{time},0.6\n")).collect();
+        std::fs::write(&small, format!("time,fingers/left_1\n{rows}")).unwrap();
+    };
+    log_of([0.0, 0.05, 0.12, 0.17]);
+    let text = complaint(&["feel", "two_fingers", &small]);
     assert!(text.contains("expected rows a whole number of steps of 0.05 s apart, all the same"), "{text}");
-    let text = complaint(&["feel", "two_fingers", &log, "--window", "0"]);
+    log_of([0.0, 0.05, 0.1, 0.15]);
+    let text = complaint(&["feel", "two_fingers", &small, "--window", "0"]);
     assert!(text.contains("window: expected at least 1, got 0"), "{text}");
     std::fs::remove_dir_all(folder).unwrap();
 }
