@@ -83,7 +83,7 @@
 //! | | [`touch`] | net contact forces and torques by name, taxels and their distances, with gradients |
 //! | | [`device()`], [`math::tensor`] | devices by name; small vectors as tensors |
 //! | `fingertip-codegen` | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
-//! | `fingertip-plan` | [`mpc`], [`fit`], [`follow`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; parameters from logs; hands that follow keypoints; closing a hand on an object, the least effort that holds it |
+//! | `fingertip-plan` | [`mpc`], [`fit`], [`feel`], [`follow`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; parameters from logs; poses by touch; hands that follow keypoints; closing a hand on an object, the least effort that holds it |
 //! | `fingertip-show` | [`show`] | recordings, plots, and checks whether an object is held; with the feature `show` files, the page and the live server |
 //! | `fingertip` itself | [`shipped`] | the scenes, tasks and robots that come with the crate, by name |
 //!
@@ -105,7 +105,7 @@
 #[doc(inline)]
 pub use fingertip_codegen as codegen;
 #[doc(inline)]
-pub use fingertip_plan::{fit, follow, grasp, mpc};
+pub use fingertip_plan::{feel, fit, follow, grasp, mpc};
 #[doc(inline)]
 pub use fingertip_scene::{self as description, scenes};
 #[doc(inline)]

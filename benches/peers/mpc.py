@@ -148,11 +148,14 @@ class Measure:
     def take(self, q: np.ndarray) -> dict[str, float]:
         """Errors of a measured state; success is counted along."""
         errors = self.errors(q)
-        wanted = [key for key in ("position", "rotation", "quaternion") if key in self.limits]
-        near = bool(wanted) and all(errors[key] < self.limits[key] for key in wanted if key in errors)
-        self.run = self.run + 1 if near else 0
-        self.success |= near and self.run >= self.held
+        self.run = self.run + 1 if self.is_near(errors) else 0
+        self.success |= self.run >= self.held
         return errors
+
+    def is_near(self, errors: dict[str, float]) -> bool:
+        """Are these within the limits of success?"""
+        wanted = [key for key in ("position", "rotation", "quaternion") if key in self.limits]
+        return bool(wanted) and all(errors[key] < self.limits[key] for key in wanted if key in errors)
 
 
 @dataclass

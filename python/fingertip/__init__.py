@@ -3,7 +3,7 @@
 A `Model` is a scene, of a file or of a `Scene` written in Python. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays
 out, many worlds at a time, with exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
 
-`fit` finds parameters from logs, and `follow` lets a hand follow keypoints.
+`fit` finds parameters from logs, `Smoother` poses by touch, and `follow` lets a hand follow keypoints.
 
 A `Task` says what to do in a scene, a `Controller` does it by model-predictive control, and `fingertip.mpc.run` is a loop of the
 two with any plant.
@@ -48,6 +48,7 @@ from ._fingertip import (
     Reached,
     Replay,
     Rollout,
+    Smoother,
     Solves,
     Step,
     Task,
@@ -94,6 +95,7 @@ __all__ = [
     "Replay",
     "Rollout",
     "Scene",
+    "Smoother",
     "Solves",
     "Status",
     "Step",

@@ -50,6 +50,7 @@ __all__ = [
     "Reached",
     "Replay",
     "Rollout",
+    "Smoother",
     "STATUSES",
     "Shape",
     "Solves",
@@ -1531,6 +1532,53 @@ def _fit(
     max_iterations: int,
 ) -> Fit:
     """What `fingertip.fit` calls: logs are names of files, or names with columns by name."""
+@final
+class Smoother:
+    """Where everything is by what a hand feels, for a control loop: joints, commands and net contact forces, without a
+    camera. A smoother over a window of control periods, each of `hold` steps of `sim` under one command.
+
+    `forces` are the things whose net force is measured, `"hand/tip"`, or `("hand/tip", "cube")` for what the second
+    does to the first. Deviations: `start` of objects' poses when they are seen, m and rad; `joint` of measured joints,
+    rad; `pose` of measured poses, m and rad; `force` of forces, as a part of them and N. What feels `touch`, N, and
+    more has the gap of the barrier to `gap`, and slips by `slip` in a period, m. The model errs by `share` of each
+    motion, and objects `drift` in a second by m and rad, joints by `joint_drift`. What is off by more than `huber`
+    deviations pulls no harder. The page crates/plan/docs/feel.md says more."""
+
+    def __new__(
+        cls,
+        sim: Quasidynamic,
+        forces: Sequence[str | tuple[str, str | None]] = ...,
+        *,
+        hold: int = 1,
+        window: int = 5,
+        start: Sequence[float] = ...,
+        joint: float = 0.001,
+        pose: Sequence[float] = ...,
+        force: Sequence[float] = ...,
+        touch: float = 0.1,
+        gap: float = 0.0001,
+        slip: float = 0.0002,
+        drift: Sequence[float] = ...,
+        joint_drift: float = 0.5,
+        share: float = 0.3,
+        huber: float = 3.0,
+        max_iterations: int = 3,
+    ) -> Smoother: ...
+    def reset(self, q: ArrayLike) -> None:
+        """Begins anew at q (nq,) as it was seen, objects to the deviations `start`."""
+    def step(self, u: ArrayLike, q: ArrayLike, forces: ArrayLike | None = None) -> _Array:
+        """After the command u (nu,) was held for a period: q as it is measured now (nq,), and the net forces (forces, 3),
+        N, in world axes. What is not measured is NaN; poses of objects as a rule. Returns the estimate of q (nq,)."""
+    @property
+    def q(self) -> _Array:
+        """The estimate (nq,), rad and m."""
+    def covariance(self, name: str | None = None) -> _Array:
+        """The covariance of an object's pose in tangent coordinates, (6, 6) of a free one: m and rad, along world axes.
+        Without a name, that of all of q (nv, nv)."""
+    @property
+    def iterations(self) -> int:
+        """Steps of Gauss and Newton in the last period."""
+
 @final
 class Follower:
     """A hand that follows keypoints, frame by frame, for a control loop:

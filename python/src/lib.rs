@@ -9,6 +9,7 @@ mod command_line;
 mod device;
 mod dynamic;
 mod error;
+mod feel;
 mod fit;
 mod follow;
 mod grasp;
@@ -47,6 +48,8 @@ mod _fingertip {
     use super::dynamic::Dynamic;
     #[pymodule_export]
     use super::error::{_panic, Error, Unsolved};
+    #[pymodule_export]
+    use super::feel::Smoother;
     #[pymodule_export]
     use super::fit::{_fit, Fit};
     #[pymodule_export]

@@ -1,5 +1,6 @@
-//! Planning, fits, hands that follow, and grasping.
+//! Planning, poses by touch, fits, hands that follow, and grasping.
 
+mod feel;
 mod fit;
 mod follow;
 mod grasp;

@@ -13,6 +13,7 @@ mod controls;
 mod decompose;
 mod demo;
 mod export;
+mod feel;
 mod fit;
 mod follow;
 mod inspect;
@@ -79,6 +80,7 @@ enum Command {
     View(view::Args),
     Export(export::Args),
     Fit(fit::Args),
+    Feel(feel::Args),
     Follow(follow::Args),
     Decompose(decompose::Args),
     Audit(audit::Args),
@@ -101,6 +103,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::View(args) => view::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Fit(args) => fit::run(&args),
+        Command::Feel(args) => feel::run(&args),
         Command::Follow(args) => follow::run(&args),
         Command::Decompose(args) => decompose::run(&args),
         Command::Audit(args) => audit::run(&args),

@@ -4,6 +4,7 @@ mod audit;
 mod cli;
 mod cli_hostile;
 mod command_line;
+mod feel;
 mod follow;
 mod inlined;
 mod mpc_plants;

@@ -6,9 +6,11 @@ use fingertip_scene::unknown;
 use fingertip_shapes::{Error, Result};
 use fingertip_step::model::Model;
 
+use super::net::Net;
+
 /// The prefix of the columns of commands, and of those of net forces.
 const COMMAND: &str = "u:";
-const FORCE: &str = "force:";
+pub(crate) const FORCE: &str = "force:";
 /// The fewest rows of a log.
 const FEWEST: usize = 3;
 /// Numbers of a quaternion.
@@ -38,7 +40,7 @@ pub struct Channel {
     pub kind: Kind,
     /// What was measured (n), or for a quaternion (n, 4), w first; NaN where nothing was.
     pub values: Vec<f64>,
-    pub(super) of: Of,
+    pub(crate) of: Of,
 }
 
 /// Kinds of measurements, which have a noise of their own.
@@ -56,7 +58,7 @@ pub enum Kind {
 
 /// What a channel measures of the world.
 #[derive(Clone, Debug)]
-pub(super) enum Of {
+pub(crate) enum Of {
     /// A number of q that adds: its place in q, and its degree of freedom.
     Coordinate { q: usize, v: usize },
     /// The quaternion from this place in q on, and its first degree of freedom.
@@ -308,21 +310,8 @@ fn meaning(model: &Model, column: &str) -> Result<Option<Column>> {
         let Some(axis) = ["x", "y", "z"].iter().position(|one| *one == axis) else {
             return Err(expected("expected a name that ends with .x, .y or .z".to_owned()));
         };
-        let tree = &model.tree;
-        if !(0..tree.bodies.len()).any(|body| tree.is_called(body, thing)) {
-            let owners = tree.owners.iter().map(|owner| owner.name.as_str());
-            let known = owners.chain(tree.bodies.iter().skip(1).map(|body| body.name.as_str()));
-            return Err(expected(unknown("thing or body", thing, known)));
-        }
-        let is = |shape: usize| f64::from(u8::from(tree.is_called(model.shapes[shape].body, thing)));
-        let sides = model.pairs.pair_of_contact.iter().map(|&pair| &model.pairs.pairs[pair]).enumerate();
-        // Forces are those on side B.
-        let sum = sides.map(|(contact, pair)| (3 * contact + axis, is(pair.b) - is(pair.a)));
-        let sum: Vec<(usize, f64)> = sum.filter(|&(_, sign)| sign != 0.0).collect();
-        if sum.is_empty() {
-            return Err(expected(format!("expected a thing that may touch something, \"{thing}\" has no contacts")));
-        }
-        return Ok(Some(Column::Force(sum)));
+        let net = Net::new(model, &format!("column \"{column}\""), thing, None)?;
+        return Ok(Some(Column::Force(net.along(axis))));
     }
     Ok(find(&model.q_names(), column).map(Column::Coordinate))
 }

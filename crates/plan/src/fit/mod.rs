@@ -3,6 +3,7 @@
 #![doc = include_str!("../../docs/fit.md")]
 
 mod log;
+mod net;
 mod report;
 mod search;
 mod segment;
@@ -19,6 +20,8 @@ use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 
 pub use log::{Channel, Kind, Log};
+pub(crate) use log::{FORCE, Of};
+pub(crate) use net::Net;
 pub use sure::{Blind, Fitted};
 pub use unknown::{Unknown, meant, unknowns};
 

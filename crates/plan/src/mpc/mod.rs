@@ -38,6 +38,7 @@ pub use estimate::{Estimate, Estimator, Quantity};
 pub use ilqr::Ilqr;
 pub use outcome::{Clock, LogLine, Outcome, Plan};
 pub use problem::{Problem, Trajectory};
+pub(crate) use robust::is_object;
 pub use robust::{Risk, Robust, Variation};
 pub use sampling::{Deviates, Sampler, Sampling};
 pub use shooting::shoot;

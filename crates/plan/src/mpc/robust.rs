@@ -228,7 +228,7 @@ impl Variation {
 }
 
 /// Is a body one of an object?
-pub(super) fn is_object(model: &Model, body: usize) -> bool {
+pub(crate) fn is_object(model: &Model, body: usize) -> bool {
     model.tree.owners.iter().any(|owner| !owner.robot && owner.bodies.contains(&body))
 }
 
