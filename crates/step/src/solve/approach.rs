@@ -18,7 +18,7 @@
 //! has not arrived after [`Settings::primal_dual_iterations`](fingertip_scene::Settings), because there is no solution
 //! or because of rounding, it starts again as [`super::barrier`] describes. That takes longer and always ends.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, state, when};
+use fingertip_lanes::lane::{Mask, Real, Zip, inlined, state, when};
 use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
 
 use super::cones::{Cone, Weight, select};
@@ -85,11 +85,14 @@ impl<R: Real> Approach<R> {
         let (cone, eta) = (&state.cone, state.eta);
         let rho = cone.rho(eta);
         let here = self.worlds.and(state.is_there());
-        let put = |from: Vec3<R>, to: &mut Vec3<R>| {
-            for (to, x) in to.iter_mut().zip_inline(from) {
-                *to = R::select(here, x, *to);
-            }
-        };
+        let put = inlined(
+            #[inline(always)]
+            |from: Vec3<R>, to: &mut Vec3<R>| {
+                for (to, x) in to.iter_mut().zip_inline(from) {
+                    *to = R::select(here, x, *to);
+                }
+            },
+        );
         let mut scaled = Scaled { at: eta, h, rho };
         when!(self.worlds, &mut scaled, |scaled| {
             let (v, t) = cone.between(eta, state.slack);

@@ -157,11 +157,15 @@ pub(super) fn solve<R: Real>(
         *target = *y;
     }
     let (target, free) = (&*work.step, &mut *work.free);
-    clear(w.contacts);
+    for i in listed(list, 0..s.nc()) {
+        put_triple(w.contacts, i, zero());
+    }
     clear(w.limits);
     clear(free);
     system.left(free, to.force, to.limit, &w, &mut left);
-    copy(w.contacts, left.contacts);
+    for i in listed(list, 0..s.nc()) {
+        put_triple(w.contacts, i, triple(left.contacts, i));
+    }
     copy(w.limits, left.limits);
     system.subtract(&w, to.y);
     s.factor_h.solve_leading([eliminate, substitute], to.y, s.nv);
@@ -198,7 +202,9 @@ pub(super) fn solve<R: Real>(
             system.subtract(left, free);
             s.factor_h.solve_leading([eliminate, substitute], free, s.nv);
             system.add_moved(free, left);
-            add_where(*again, left.contacts, w.contacts);
+            for i in listed(list, 0..s.nc()) {
+                add_where(*again, &left.contacts[3 * i..3 * (i + 1)], &mut w.contacts[3 * i..3 * (i + 1)]);
+            }
             add_where(*again, left.limits, w.limits);
             add_where(*again, free, y);
         },
