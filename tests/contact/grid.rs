@@ -16,11 +16,12 @@ use support::states::Random;
 
 /// How far distances may be from the mesh, m.
 const TOLERANCE: f64 = 5e-4;
-/// What things may still move by in a step, m and, of quaternions, half of rad: friction at a quarter of its limit
-/// creeps under the heaviest thing here by 2 r/((1 − r²) μ κ f), with r = 1/4, μ = 0.5, κ = 10⁴ and f = 2.9 N 3.7e-5 m
-/// (docs/limits.md), and the far walls of a cup, of weight 0.003 and 16 mm away, push a ball of 12 mm and 20 g by 2
-/// w/(κ φ), which turns it by up to h²/(ε m) of that in a step: some 1e-4.
-const CREEP: f64 = 1e-4;
+/// What friction at a quarter of its limit creeps by in a step under the heaviest thing here, m: 2 r/((1 − r²) μ κ f)
+/// with r = 1/4, μ = 0.5, κ = 10⁴ and f = 2.9 N is 3.7e-5 (docs/limits.md).
+const CREEP: f64 = 3e-5;
+/// What a ring on a rod and a ball in a cup still move by: the far walls of a hollow push by 2 w/(κ φ), which carries a
+/// ball of 20 g on level ground towards the middle (docs/limits.md).
+const DRIFT: f64 = 6e-5;
 
 pub(super) fn grid(mesh: Triangles, tolerance: f64) -> Vec<Collision> {
     let grid = DistanceGrid::new(mesh, &GridSettings::within(tolerance)).unwrap();
@@ -37,6 +38,10 @@ pub(super) fn model(scene: &Scene) -> Model {
 /// The configuration after so many steps without commands, all solved; nothing moves in the last by more than
 /// [`CREEP`].
 pub(super) fn settled(scene: &Scene, steps: usize) -> Vec<f64> {
+    settled_within(CREEP, scene, steps)
+}
+
+fn settled_within(most: f64, scene: &Scene, steps: usize) -> Vec<f64> {
     let model = model(scene);
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let q = support::numbers(&model.home(1).unwrap());
@@ -44,7 +49,7 @@ pub(super) fn settled(scene: &Scene, steps: usize) -> Vec<f64> {
     assert!(rollout.reports.iter().all(|report| report.status == Status::Solved));
     let [before, last] = [2, 1].map(|k| &rollout.q[rollout.q.len() - k * model.nq()..][..model.nq()]);
     let moved = support::largest(before.iter().zip(last).map(|(a, b)| a - b));
-    assert!(moved < CREEP, "{moved:e} in the last step: {last:?}");
+    assert!(moved < most, "{moved:e} in the last step: {last:?}");
     last.to_vec()
 }
 
@@ -90,7 +95,7 @@ fn a_ring_hangs_on_a_rod() {
             Object::compound("ring", grid(torus(), TOLERANCE), 0.05)
                 .with_pose(Isometry3::from_parts(Translation3::new(0.0, 0.01, -0.012), across)),
         );
-    let q = settled(&scene, 1000);
+    let q = settled_within(DRIFT, &scene, 1000);
     let expected = -(circle - tube - rod);
     assert!((q[2] - expected).abs() < 2.0 * TOLERANCE && q[1].abs() < 1e-3, "{q:?}, not {expected}");
 }
@@ -344,7 +349,7 @@ fn scenes_with_grids() {
     let scene = read("mesh = \"cup.obj\"\ngrid = { tolerance = 0.0005 }").unwrap();
     // The second time from the cache.
     assert_eq!(read("mesh = \"cup.obj\"\ngrid = { tolerance = 0.0005 }").unwrap(), scene);
-    let q = settled(&scene, 400);
+    let q = settled_within(DRIFT, &scene, 400);
     let [_, _, bottom] = CUP;
     assert!(q[2].abs() < 1e-3, "the cup stands: {q:?}");
     assert!((q[9] - 0.012 - bottom).abs() < 1.5e-3, "the ball is in it: {q:?}");

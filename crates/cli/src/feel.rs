@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fingertip::feel::{Felt, Options, feel};
+use fingertip::math::largest::largest;
 use fingertip::{Error, show};
 use serde_json::json;
 
@@ -98,10 +99,10 @@ fn print(felt: &Felt, names: &[String]) {
         let (deviation, off) = (of(&felt.deviation), of(&felt.off));
         let off: Vec<f64> = off[1..].iter().copied().filter(|x| !x.is_nan()).collect();
         let mean = (off.iter().map(|x| x * x).sum::<f64>() / off.len().max(1) as f64).sqrt();
-        let largest = deviation.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
+        let most = largest(&deviation);
         let off = [if off.is_empty() { "–".to_owned() } else { short(mean) }, off.len().to_string()];
         let [mean, count] = off;
-        rows.add_row([name.clone(), short(deviation[0]), short(deviation[n - 1]), short(largest), mean, count]);
+        rows.add_row([name.clone(), short(deviation[0]), short(deviation[n - 1]), short(most), mean, count]);
     }
     println!("{rows}");
     let mean = felt.seconds.iter().sum::<f64>() / felt.seconds.len().max(1) as f64;
