@@ -279,30 +279,37 @@ impl<'a, S: Number> View<'a, S> {
     }
 }
 
-/// An edge as seen along the contact normal: two ends of two coordinates, m.
-struct Seen([[f64; 2]; 2]);
+/// An edge as seen along the contact normal.
+struct Seen {
+    /// Its index among the body's edges.
+    edge: usize,
+    /// The corners of a rectangle around it: least and largest of two coordinates, m.
+    around: [[f64; 2]; 2],
+    /// Its two ends, m.
+    ends: [[f64; 2]; 2],
+    /// The height of its end that is nearest to the other body, m.
+    nearest: f64,
+}
 
 impl Seen {
-    /// The diagonal of the rectangle around some edges.
-    fn around(all: &[(usize, Self)]) -> Self {
-        let mut around = [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]];
-        for end in all.iter().flat_map(|(_, edge)| edge.0) {
-            (0..2).for_each(|k| around[0][k] = around[0][k].min(end[k]));
-            (0..2).for_each(|k| around[1][k] = around[1][k].max(end[k]));
-        }
-        Self(around)
+    /// The rectangle around some edges.
+    fn all_around(all: &[Self]) -> [[f64; 2]; 2] {
+        all.iter().fold([[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]], |[least, most], seen| {
+            let [from, to] = seen.around;
+            [[0, 1].map(|k| least[k].min(from[k])), [0, 1].map(|k| most[k].max(to[k]))]
+        })
     }
 
-    /// Have the rectangles around two edges a point in common?
-    fn meets(&self, Self([p, q]): &Self) -> bool {
-        let [a, b] = self.0;
-        (0..2).all(|k| a[k].min(b[k]) <= p[k].max(q[k]) && p[k].min(q[k]) <= a[k].max(b[k]))
+    /// Has the rectangle around the edge a point in common with another one?
+    fn meets(&self, [least, most]: &[[f64; 2]; 2]) -> bool {
+        let [from, to] = self.around;
+        (0..2).all(|k| from[k] <= most[k] && least[k] <= to[k])
     }
 
     /// Does the edge have points on both sides of another one's line, or on it?
-    fn spans(&self, Self([p, q]): &Self) -> bool {
+    fn spans(&self, Self { ends: [p, q], .. }: &Self) -> bool {
         let aside = |[x, y]: [f64; 2]| (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]);
-        aside(self.0[0]) * aside(self.0[1]) <= 0.0
+        aside(self.ends[0]) * aside(self.ends[1]) <= 0.0
     }
 }
 
@@ -338,28 +345,23 @@ impl View<'_, f64> {
         };
         consider(0, Place::Closest, &mut best);
         let [of_a, of_b] = self.n_corners();
-        let (first_crossing, seen) = (1 + of_a + of_b, [0, 1].map(|of| self.seen_edges(of)));
-        // Where edges do not cross, there is no contact.
-        let n_b = self.edges[1].len();
-        let around = [0, 1].map(|of| Seen::around(&seen[of]));
-        let near: Vec<&(usize, Seen)> = seen[1].iter().filter(|(_, edge)| edge.meets(&around[0])).collect();
-        for (i, edge_a) in seen[0].iter().filter(|(_, edge)| edge.meets(&around[1])) {
-            for (j, edge_b) in near.iter().filter(|(_, edge_b)| edge_a.meets(edge_b)) {
-                if edge_a.spans(edge_b) && edge_b.spans(edge_a) {
-                    consider(first_crossing + i * n_b + j, Place::Crossing(*i, *j), &mut best);
-                }
-            }
-        }
-        // A hull has many corners, of which few are near: the others need not be looked at.
-        let mut corners = BinaryHeap::with_capacity(of_a + of_b);
+        // Of many corners and crossings few matter: those that may matter most are looked at first, until none is left
+        // that may matter enough.
+        let mut places = BinaryHeap::with_capacity(of_a + of_b);
         for (of, first) in [(0, 1), (1, 1 + of_a)] {
-            self.most(of, best[room], |k, most| corners.push(Most { most, number: first + k, of, k }));
+            self.most(of, best[room], |k, most| {
+                places.push(Most { most, number: first + k, place: Place::Corner(of, k) });
+            });
         }
-        while let Some(Most { most, number, of, k }) = corners.pop() {
+        self.crossings(|i, j, most| {
+            let number = 1 + of_a + of_b + i * self.edges[1].len() + j;
+            places.push(Most { most, number, place: Place::Crossing(i, j) });
+        });
+        while let Some(Most { most, number, place }) = places.pop() {
             if most * (1.0 + ROUNDING) < best[room] {
                 break;
             }
-            consider(number, Place::Corner(of, k), &mut best);
+            consider(number, place, &mut best);
         }
         let mut next = None;
         if all.len() > room {
@@ -375,13 +377,37 @@ impl View<'_, f64> {
         (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
     }
 
-    /// A body's edges as seen along the normal, with their numbers.
-    fn seen_edges(&self, of: usize) -> Vec<(usize, Seen)> {
+    /// Calls `give` for each edge of A and each of B that cross as seen along the normal, with the most that the point
+    /// there may matter: as if it did not fade, where the edges are nearest. Where edges do not cross, there is none.
+    fn crossings(&self, mut give: impl FnMut(usize, usize, f64)) {
+        let seen = [0, 1].map(|of| self.seen_edges(of));
+        let around = [0, 1].map(|of| Seen::all_around(&seen[of]));
+        let radii = self.bodies[0].radius + self.bodies[1].radius;
+        let near: Vec<&Seen> = seen[1].iter().filter(|edge| edge.meets(&around[0])).collect();
+        for edge_a in seen[0].iter().filter(|edge| edge.meets(&around[1])) {
+            for edge_b in near.iter().filter(|edge_b| edge_b.meets(&edge_a.around)) {
+                if edge_a.spans(edge_b) && edge_b.spans(edge_a) {
+                    let (i, j) = (edge_a.edge, edge_b.edge);
+                    let share = self.edges[0][i].bend * self.edges[1][j].bend * 0.25;
+                    give(i, j, share * self.lowness(edge_b.nearest - edge_a.nearest - radii));
+                }
+            }
+        }
+    }
+
+    /// A body's edges as seen along the normal.
+    fn seen_edges(&self, of: usize) -> Vec<Seen> {
         let n = &self.out[0];
         let first = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
         let axes = [first, n.cross(&first)];
-        let seen =
-            |(k, edge): (usize, &Edge)| Some((k, Seen(self.ends(of, edge)?.map(|at| axes.map(|axis| axis.dot(&at))))));
+        let seen = |(k, edge): (usize, &Edge)| {
+            let ends = self.ends(of, edge)?;
+            let [[x, y], [z, w]] = ends.map(|at| axes.map(|axis| axis.dot(&at)));
+            let heights = ends.map(|at| n.dot(&at));
+            let nearest = if of == 0 { heights[0].max(heights[1]) } else { heights[0].min(heights[1]) };
+            let around = [[x.min(z), y.min(w)], [x.max(z), y.max(w)]];
+            Some(Seen { edge: k, around, ends: [[x, y], [z, w]], nearest })
+        };
         self.edges[of].iter().enumerate().filter_map(seen).collect()
     }
 
@@ -427,7 +453,8 @@ impl View<'_, f64> {
                 let along = n.dot(&from);
                 let aside = from.norm_squared() - along * along;
                 if height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
-                    give(k, share * self.lowness(height - along));
+                    let is_minor = self.sides[of].as_ref().is_some_and(|own| own.is_minor(k));
+                    give(k, share * self.lowness(height - along) * if is_minor { MINOR } else { 1.0 });
                 }
             }
             return;
@@ -447,12 +474,11 @@ impl View<'_, f64> {
     }
 }
 
-/// The most that a corner may matter. The order is by that; of equal ones the first comes first.
+/// The most that a point may matter. The order is by that; of equal ones the first comes first.
 struct Most {
     most: f64,
     number: usize,
-    of: usize,
-    k: usize,
+    place: Place,
 }
 
 impl Ord for Most {
