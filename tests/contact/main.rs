@@ -15,6 +15,7 @@ mod pair_formulas;
 mod pair_gradients;
 mod pair_rules;
 mod pairs;
+mod reach;
 mod reduced_hulls;
 mod separation;
 mod ties;

@@ -101,13 +101,16 @@ pub struct Params {
     /// for elliptic cones, is its like. By Coulomb's law alone: the relaxed law ties slip and gap together. Plans want
     /// it low, 1. What it costs and where it helps is in `docs/friction.md`.
     pub impratio: f64,
-    /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
-    /// a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes them
-    /// through each other; `Quasidynamic::gaps` are negative there. For pairs whose closest points are searched for
-    /// (those with a hull, for instance), nothing is searched for where the balls around both shapes are farther apart
-    /// than this: φ is then the distance of the balls, which is no more than that of the shapes. Links of one robot
-    /// that may have several contacts have at most 2/(κ · 20 mN), or 1 m/s times h if that is more, in any case: see
-    /// `docs/contact_points.md`.
+    /// Pairs farther apart than this, m, are left out of the sum and take almost no time; infinity keeps every pair.
+    /// With a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes
+    /// them through each other; `Quasidynamic::gaps` are negative there. For pairs with weights that vary (boxes,
+    /// hulls), nothing is searched for where the balls around both shapes are farther apart than this: φ is then the
+    /// distance of the balls, which is no more than that of the shapes.
+    ///
+    /// `None` leaves out what would push with less than a hundredth of the weight of the lighter thing, or 20 mN, and
+    /// what is farther apart than 1.5 diameters of the smaller shape and than 1 m/s times h. It keeps pairs of one
+    /// contact, as spheres have, at every distance. Links of one robot that may have several contacts reach no farther
+    /// than 2/(κ · 20 mN), or 1 m/s times h if that is more, in any case. See `docs/contact_points.md`.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
     /// smoothstep, which is twice continuously differentiable, down to a weight of 10⁻⁶. 0 is a hard cutoff.

@@ -11,15 +11,16 @@ use fingertip_step::parameters::Parameters;
 use fingertip_step::tensor::numbers;
 
 /// The energy of gravity, of the springs under the command, and of the contacts' barrier at their gaps, J. None where
-/// bodies overlap, or where something else has a barrier: joint limits, torsion, or contacts that fade out. `contacts`
-/// are the gaps of those within reach, and their parts of their pairs' barriers.
+/// bodies overlap, or where something else has a barrier: joint limits, torsion, or contacts that fade out at a given
+/// distance. `contacts` are those within reach, by their indices, with their gaps and their parts of their pairs'
+/// barriers. A contact that reaches so far only has no energy there, so that none comes or goes with a jump.
 pub(super) fn energy(
     model: &Model,
     parameters: &Parameters,
     poses: &[[f64; 7]],
     q: &[f64],
     u: &[f64],
-    contacts: impl Iterator<Item = (f64, f64)>,
+    contacts: impl Iterator<Item = (usize, f64, f64)>,
 ) -> Result<Option<f64>> {
     let params = &model.params;
     let is_bounded = params.joint_limits || params.effort_limits;
@@ -57,11 +58,11 @@ pub(super) fn energy(
         Friction::Relaxed => 2.0,
         Friction::Coulomb => 1.0,
     };
-    let barrier = contacts.map(
-        |(phi, weight)| {
-            if phi >= UNUSED || weight == 0.0 { 0.0 } else { -weight * factor / kappa * phi.ln() }
-        },
-    );
+    let barrier = contacts.filter(|&(_, phi, weight)| phi < UNUSED && weight != 0.0).map(|(contact, phi, weight)| {
+        let reach = model.pairs.pairs[model.pairs.pair_of_contact[contact]].window.reach;
+        let unit = if reach < f64::INFINITY { reach } else { 1.0 };
+        -weight * factor / kappa * (phi / unit).ln()
+    });
     let sum = weighs.sum::<f64>() + springs.sum::<f64>() + barrier.sum::<f64>();
     Ok(sum.is_finite().then_some(sum))
 }

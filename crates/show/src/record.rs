@@ -226,7 +226,7 @@ impl Recorder {
             return Ok(Next {
                 q: model.tensor(&[&q_next])?,
                 contacts: StepContacts::of_walk(model.nc(), &contacts),
-                within: contacts.iter().map(|contact| (contact.phi, contact.share)).collect(),
+                within: contacts.iter().map(|near| (near.contact, near.phi, near.share)).collect(),
                 gap,
                 report,
             });
@@ -242,7 +242,7 @@ impl Recorder {
         let (taking_part, gap) = StepContacts::of_step(contacts, force, &self.reach)?;
         let weight = contacts.weight.as_ref().map(numbers).transpose()?;
         let share = |contact: usize| weight.as_ref().map_or(1.0, |weight| weight[contact]);
-        let within = taking_part.iter().map(|one| (one.phi, share(one.contact))).collect();
+        let within = taking_part.iter().map(|one| (one.contact, one.phi, share(one.contact))).collect();
         Ok(Next { q: q_next.clone(), contacts: taking_part, within, gap, report: *report })
     }
 
@@ -284,8 +284,8 @@ struct Next {
     /// q₊ (1, nq).
     q: Tensor,
     contacts: StepContacts,
-    /// φ of the contacts that take part, and their parts of their pairs' barriers.
-    within: Vec<(f64, f64)>,
+    /// The contacts that take part: their indices, φ, and their parts of their pairs' barriers.
+    within: Vec<(usize, f64, f64)>,
     /// The least distance of all contacts, m.
     gap: Option<f64>,
     report: Report,

@@ -44,6 +44,8 @@ pub fn situations(count: usize) -> Result<Vec<Situation>> {
 
 fn situation(name: &'static str, mut scene: Scene, h: f64, stride: usize, count: usize) -> Result<Situation> {
     (scene.params.h, scene.params.mu) = (h, 0.0);
+    // What is expected of the barrier is expected of contacts at any distance.
+    scene.params.contact_distance = Some(f64::INFINITY);
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
     let contact = ContactModel::Rigid(Method::Lemke);
     let step = Dynamic::new(&model, &model.parameters, DynamicParams { contact, ..DynamicParams::default() })?;

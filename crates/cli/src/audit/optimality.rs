@@ -297,7 +297,8 @@ fn lifted(friction: Friction, gap: f64, slip: f64) -> f64 {
     }
 }
 
-/// 1 up to `reach − fade`, 0 from `reach` on, a C² polynomial between; 0 for what a pair does not use.
+/// 1 up to `reach − fade`, 0 from `reach` on, a C² polynomial between, but no less than 10⁻⁶; 0 for what a pair does
+/// not use.
 fn weight(phi: f64, Window { reach, fade }: Window) -> f64 {
     if phi >= reach.min(UNUSED) {
         return 0.0;
@@ -306,7 +307,7 @@ fn weight(phi: f64, Window { reach, fade }: Window) -> f64 {
         return 1.0;
     }
     let t = ((reach - phi) / fade).clamp(0.0, 1.0);
-    t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)
+    (t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)).max(1e-6)
 }
 
 /// Condition number of a symmetric matrix scaled to unit diagonal.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fingertip::contact::UNUSED;
 use fingertip::description::Scene;
 
 use super::{Contents, Pair};
@@ -47,7 +48,7 @@ pub fn of(contents: &Contents, scene: &Scene) -> Vec<String> {
         let most = if a == b { format!("{a} with itself") } else { format!("{a} with {b}") };
         hints.push(format!("{n} of {nc} contacts are of {most}: each costs time, even far apart, and [[pair]] with enabled = false excludes pairs"));
     }
-    let far: usize = pairs.iter().filter(|pair| pair.gap > FAR).map(|pair| pair.contacts).sum();
+    let far: usize = pairs.iter().filter(|pair| pair.gap > FAR && pair.gap < UNUSED).map(|pair| pair.contacts).sum();
     if params.contact_distance.is_none() && far > FEW {
         hints.push(format!(
             "{far} of {nc} contacts are more than {FAR} m apart at home: contact_distance = {FAR} under [params] leaves such contacts out, \

@@ -17,9 +17,7 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
     for rule in scene.pairs.iter().filter(|rule| rule.enabled == Some(false)) {
         notes.push(format!("pairs of {} and {}: excluded by a rule of the scene", rule.a, rule.b));
     }
-    if let Some(distance) = model.params.contact_distance {
-        notes.push(format!("contacts farther apart than {distance} m"));
-    }
+    notes.extend(far_contacts(model));
     for shape in &model.shapes {
         if let Shape::Grid(grid) = &shape.shape {
             let (body, [x, y, z]) = (&model.tree.bodies[shape.body].name, grid.nodes());
@@ -32,6 +30,22 @@ pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
     }
     notes.extend(not_in_step(model));
     notes
+}
+
+/// From how far apart contacts are left out.
+fn far_contacts(model: &Model) -> Option<String> {
+    if let Some(distance) = model.params.contact_distance {
+        return (distance < f64::INFINITY).then(|| format!("contacts farther apart than {distance} m"));
+    }
+    let reaches = model.pairs.windows().map(|window| 1e3 * window.reach).filter(|reach| reach.is_finite());
+    let (least, most) =
+        reaches.fold((f64::INFINITY, 0.0_f64), |(least, most), reach| (least.min(reach), most.max(reach)));
+    (least <= most).then(|| {
+        format!(
+            "contacts farther apart than {least:.0} to {most:.0} mm, by pair, that push with less than a hundredth of what the lighter \
+             thing weighs, or 20 mN (contact_distance = inf leaves none out)"
+        )
+    })
 }
 
 /// A line for each thing of a model that its quasi-dynamic step does not have as the scene sets it.

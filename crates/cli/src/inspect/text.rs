@@ -47,7 +47,7 @@ fn params(contents: &Contents) -> String {
     let params = &contents.params;
     let distance = params
         .contact_distance
-        .map_or("none".to_owned(), |d| format!("{} m, fading over {} m", short(d), short(params.fade)));
+        .map_or("by weight".to_owned(), |d| format!("{} m, fading over {} m", short(d), short(params.fade)));
     let friction = match params.impratio {
         1.0 => params.friction.to_owned(),
         ratio => format!("{} (impratio {})", params.friction, short(ratio)),

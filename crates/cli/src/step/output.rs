@@ -127,7 +127,7 @@ fn passed_through(step: &Quasidynamic, q: &Tensor, result: &Step) -> TensorResul
         let (depth, reach) = (-1e3 * gap, 1e3 * window.reach);
         let why = match step.model().params.contact_distance {
             Some(distance) if distance <= window.reach => "beyond contact_distance".to_owned(),
-            _ => format!("farther apart than links of one robot push each other, {reach:.3} mm"),
+            _ => format!("farther apart than they push each other, {reach:.3} mm"),
         };
         format!("\"{a}\" and \"{b}\" pass through each other by {depth:.3} mm: the step begins {why}")
     }))

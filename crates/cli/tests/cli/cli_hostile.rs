@@ -279,7 +279,7 @@ fn pads_that_begin_beyond_the_contact_distance() {
     assert!(message.ends_with("begins beyond contact_distance"), "{passed}");
     // The pads' own reach is 1 m/s times h; they are 50 mm apart.
     let message = own["message"].as_str().unwrap_or_default();
-    assert!(message.ends_with("farther apart than links of one robot push each other, 2.000 mm"), "{own}");
+    assert!(message.ends_with("farther apart than they push each other, 2.000 mm"), "{own}");
     assert_eq!(near.get("message"), None, "{near}");
 }
 

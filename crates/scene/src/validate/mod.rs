@@ -171,7 +171,11 @@ impl Params {
             let (most, given) = (Self::MOST_IMPRATIO, self.impratio);
             findings.note(Error::invalid("impratio", format!("expected from 1 to {most}, got {given}")));
         }
-        findings.take(self.contact_distance.map_or(Ok(()), |distance| check::positive("contact_distance", distance)));
+        if let Some(distance) = self.contact_distance
+            && distance != f64::INFINITY
+        {
+            findings.take(check::positive("contact_distance", distance));
+        }
         findings.take(check::not_negative("fade", self.fade));
         if self.fade > self.contact_distance.unwrap_or(0.0) {
             let message = format!("expected at most contact_distance, which it ends at, got {}", self.fade);

@@ -12,13 +12,13 @@ use fingertip_lanes::vector::{add_vec3, cross, scale, vec3_at};
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::Detail;
 
-use super::absence::{is_absent, pass};
+use super::absence::{is_absent, leave, pass};
 use super::bound::Bound;
 use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::kind::PairFunction;
 use super::lanes;
-use super::lanes::bound::{BALL, are_apart, are_boxes_apart, put_balls};
+use super::lanes::bound::{BALL, are_apart, are_boxes_apart, put_apart, put_balls};
 use super::numbers::GEOMETRY;
 use super::shapes::{BodyShape, Pair};
 use super::window::Window;
@@ -115,13 +115,16 @@ impl PairKernels {
         BALL * self.bounds.len()
     }
 
-    /// φ of the balls around a pair of shapes in one world, m; none if it is not taken for them where it is far.
+    /// A distance, m, that a pair of shapes which is far in one world is not nearer than: that of the balls around
+    /// them, or how far the pair reaches if that is more; none if it is not told apart.
     pub(crate) fn far_distance(&self, pair: &PairKernel, poses: &[f64], sizes: &[f64]) -> Option<f64> {
         let Method::Convex(convex, _) = &pair.method else { return None };
         let [(pose_a, size_a), (pose_b, size_b)] = pair.shapes(poses, sizes);
         let of = |numbers: &[f64]| numbers.iter().map(|&x| Single::<f64, false>::splat(x)).collect::<Vec<_>>();
         let [pose_a, size_a, pose_b, size_b] = [of(pose_a), of(size_a), of(pose_b), of(size_b)];
-        Some(lanes::convex::far_distance(convex, [(&pose_a, &size_a), (&pose_b, &size_b)])?.get(0))
+        let distance = lanes::convex::far_distance(convex, [(&pose_a, &size_a), (&pose_b, &size_b)])?.get(0);
+        let (_, reach) = convex.bounds()?;
+        Some(if distance < reach { reach } else { distance })
     }
 
     /// The kernels for n pairs with the same formula: pair k consists of the shapes k and n + k.
@@ -146,7 +149,7 @@ impl PairKernels {
     /// `nearest`: normal, points and φ where the shapes are nearest, which the derivatives need. `near` has a number
     /// for each pair, or none: see [`super::absence`]. Pairs that are far in every world of the lane are absent. Of
     /// those that were so before nothing is written if there is room for `balls` around all shapes ([`BALL`] numbers
-    /// each): then their distance is not told.
+    /// each): then their distance is not told, and boxes around shapes tell them apart as well.
     #[inline(always)]
     pub(crate) fn witness<R: Lane>(
         &self,
@@ -173,13 +176,16 @@ impl PairKernels {
                 }
                 Method::Convex(convex, k) => {
                     let nearest = &mut nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    let near = near.get_mut(i).filter(|_| pair.may_be_absent);
+                    let mut near = near.get_mut(i).filter(|_| pair.may_be_absent);
                     if !balls.is_empty()
-                        && near.as_ref().is_some_and(|near| is_absent(**near))
-                        && convex.bounds().is_some_and(|(bounds, reach)| {
-                            are_apart(balls, [pair.a, pair.b], reach) || are_boxes_apart(bounds, shapes, reach)
-                        })
+                        && let Some(near) = near.as_deref_mut()
+                        && let Some((bounds, reach)) = convex.bounds()
+                        && (are_apart(balls, [pair.a, pair.b], reach) || are_boxes_apart(bounds, shapes, reach))
                     {
+                        if !is_absent(*near) {
+                            put_apart(reach, contacts, &mut weights[of]);
+                        }
+                        leave(near);
                         continue;
                     }
                     lanes::convex::witness(convex, shapes, (contacts, &mut weights[of]), nearest, near);

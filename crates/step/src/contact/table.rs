@@ -20,16 +20,22 @@ use super::shapes::{BodyShape, Pair};
 use super::window::Window;
 
 /// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts
-/// of `contact_distance`, or of the diameter of the smaller one if that is less.
+/// of their reach, or of the diameter of the smaller one if that is less.
 const DETAIL: [f64; 2] = [1.0, 2.0];
 /// The same for links of one robot, and how many points they have at most. They close in on each other as commands move
 /// them, and their joints hold them upright; what is free falls and rests on all its corners.
 const OWN_DETAIL: [f64; 2] = [0.125, 0.25];
 const OWN_POINTS: usize = 5;
-/// Links of one robot do not push each other with less than this, N, unless they could meet within a step at this
-/// speed, m/s.
-const OWN_FORCE: f64 = 0.02;
-const OWN_SPEED: f64 = 1.0;
+/// Contacts do not push a robot with less than this force, N, nor an object with less than this part of its weight,
+/// unless what is apart could meet within a step at this speed, m/s.
+const LEAST_FORCE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.01;
+const SPEED: f64 = 1.0;
+/// Two things that do not belong to one robot reach at least as far as this many diameters of the smaller one: what
+/// lies on a side has all its corners within three quarters of that, from where on weights fall.
+const DIAMETERS: f64 = 1.5;
+/// The acceleration by which things are weighed where there is no gravity, m/s².
+const STANDARD_GRAVITY: f64 = 9.81;
 /// The [rank](Side::rank) of objects that can move.
 const MOVABLE: u8 = 2;
 
@@ -157,20 +163,28 @@ impl PairTable {
 
 /// How far apart two shapes may be for their contacts to be told apart, and to have weight.
 fn reach(params: &Params, [a, b]: [&Shape; 2], sides: [&Side; 2]) -> (Detail, Window) {
-    let window = Window { reach: params.contact_distance.unwrap_or(f64::INFINITY), fade: params.fade };
+    let given = params.contact_distance.unwrap_or(f64::INFINITY);
     let is_lone = PairFunction::find(a, b).is_some_and(|formula| formula.contacts() == 1);
     if is_lone || ConvexPair::is_of_grid(a, b) {
-        return (Detail { reach: window.reach, ..Detail::ALL }, window);
+        return (Detail { reach: given, ..Detail::ALL }, Window { reach: given, fade: params.fade });
     }
+    // A contact pushes with at most 2/(κ φ) by either law of friction.
+    let derived = |force: f64| (2.0 / (params.kappa * force)).max(SPEED * params.h);
     if sides[0].assembly == sides[1].assembly && sides.iter().all(|side| side.rank < MOVABLE) {
-        // A contact pushes with at most 2/(κ φ) by either law of friction.
-        let reach = window.reach.min((2.0 / (params.kappa * OWN_FORCE)).max(OWN_SPEED * params.h));
+        let reach = given.min(derived(LEAST_FORCE));
         let [all, closest] = OWN_DETAIL.map(|part| part * reach);
-        let window = Window { reach, fade: window.fade.max(0.5 * reach) };
+        let window = Window { reach, fade: params.fade.max(0.5 * reach) };
         return (Detail { all, closest, reach, beyond: false, points: OWN_POINTS }, window);
     }
-    let size = a.radius().min(b.radius());
-    let [all, closest] = DETAIL.map(|part| (part * window.reach).min(2.0 * part * size));
+    let diameter = 2.0 * a.radius().min(b.radius());
+    let window = match params.contact_distance {
+        Some(reach) => Window { reach, fade: params.fade },
+        None => {
+            let reach = derived(sides[0].least_force.min(sides[1].least_force)).max(DIAMETERS * diameter);
+            Window { reach, fade: 0.25 * reach }
+        }
+    };
+    let [all, closest] = DETAIL.map(|part| part * window.reach.min(diameter));
     (Detail { all, closest, reach: window.reach, ..Detail::ALL }, window)
 }
 
@@ -276,6 +290,8 @@ struct Side {
     above: Option<usize>,
     /// The shape with the higher rank is side B of a pair: objects 2, robots 1, fixed objects 0.
     rank: u8,
+    /// The force below which contacts need not push it, N.
+    least_force: f64,
     /// For each rule, whether the body is its `a`, and whether it is its `b`.
     called: Vec<[bool; 2]>,
 }
@@ -291,6 +307,9 @@ impl Side {
             (true, _) => 1,
             (false, None) => 0,
         };
+        let gravity = scene.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let weight = tree.bodies[body].inertia.as_ref().map_or(0.0, |inertia| inertia.mass)
+            * if gravity > 0.0 { gravity } else { STANDARD_GRAVITY };
         Self {
             surface: shape.surface,
             place: shape.place,
@@ -299,6 +318,7 @@ impl Side {
             carrier,
             above: carrier.and_then(|carrier| tree.carrier(tree.bodies[carrier].parent)),
             rank,
+            least_force: if rank == MOVABLE { LEAST_FORCE.min(LEAST_SHARE * weight) } else { LEAST_FORCE },
             called: scene.pairs.iter().map(|rule| [&rule.a, &rule.b].map(|name| tree.is_called(body, name))).collect(),
         }
     }

@@ -102,6 +102,7 @@ impl ParamOverrides {
                 "impratio" => own.impratio = Some(number(&place, value)?),
                 "fade" => own.fade = Some(number(&place, value)?),
                 "contact_distance" if value.is_null() => own.contact_distance = Some(None),
+                "contact_distance" if value == "inf" => own.contact_distance = Some(Some(f64::INFINITY)),
                 "contact_distance" => own.contact_distance = Some(Some(number(&place, value)?)),
                 "gravity" => {
                     let expected = |list: Vec<f64>| format!("expected 3 numbers, got {}", list.len());

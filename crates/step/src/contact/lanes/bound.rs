@@ -39,27 +39,45 @@ impl Bound {
 }
 
 impl Round {
-    /// The radius of the least ball about the origin that holds a shape with these sizes.
+    /// The radius of the least ball about the origin that holds a shape with these sizes; NaN if none has them, so that
+    /// it is never far.
     #[inline(always)]
-    fn radius<R: Real>(self, &[x, y, z, _]: &[R; Shape::SIZES]) -> R {
-        match self {
+    fn radius<R: Real>(self, size: &[R; Shape::SIZES]) -> R {
+        let &[x, y, z, _] = size;
+        let radius = match self {
             Self::Sphere => x,
             Self::Capsule => x + y,
             Self::Cylinder => x.mul_add(x, y * y).sqrt(),
             Self::Box => dot([x, y, z], [x, y, z]).sqrt(),
             Self::Ellipsoid => x.max(y).max(z),
-        }
+        };
+        self.of_shape(size, radius)
     }
 
-    /// Half of the sides of the box around a shape with these sizes.
+    /// Half of the sides of the box around a shape with these sizes; NaN if none has them.
     #[inline(always)]
-    fn half<R: Real>(self, &[x, y, z, _]: &[R; Shape::SIZES]) -> Vec3<R> {
-        match self {
+    fn half<R: Real>(self, size: &[R; Shape::SIZES]) -> Vec3<R> {
+        let &[x, y, z, _] = size;
+        let half = match self {
             Self::Sphere => [x, x, x],
             Self::Capsule => [x, x, x + y],
             Self::Cylinder => [x, x, y],
             Self::Box | Self::Ellipsoid => [x, y, z],
-        }
+        };
+        [self.of_shape(size, half[0]), self.of_shape(size, half[1]), self.of_shape(size, half[2])]
+    }
+
+    /// The number if there is a shape with these sizes, else NaN.
+    #[inline(always)]
+    fn of_shape<R: Real>(self, &[x, y, z, _]: &[R; Shape::SIZES], number: R) -> R {
+        let zero = R::zero();
+        let is_there = match self {
+            Self::Sphere => x.gt(zero),
+            Self::Capsule => x.gt(zero).and(y.lt(zero).not()),
+            Self::Cylinder => x.gt(zero).and(y.gt(zero)),
+            Self::Box | Self::Ellipsoid => x.gt(zero).and(y.gt(zero)).and(z.gt(zero)),
+        };
+        R::select(is_there, number, R::splat(f64::NAN))
     }
 
     /// The gradient of the sizes from that of [`Round::radius`]. Of equally long axes of an ellipsoid the first one
@@ -144,6 +162,19 @@ pub(crate) fn are_boxes_apart<R: Real>(bounds: &[Bound; 2], [a, b]: [(&[R], &[R]
         gap = gap.max(dot(a.pose.axes[k], between).abs() - of_a[k]).max(dot(b.pose.axes[k], between).abs() - of_b[k]);
     }
     R::is_nowhere(gap.gt(R::splat(reach * (1.0 + BEYOND))).not())
+}
+
+/// Contacts of a pair that is told apart by `reach`, m, without weight: no distance between them is less.
+#[inline(always)]
+pub(crate) fn put_apart<R: Real>(reach: f64, contacts: &mut [R], weights: &mut [R]) {
+    let (zero, far) = (splat([0.0; 3]), R::splat(reach));
+    let normal = splat([0.0, 0.0, 1.0]);
+    let contact = Contact { normal, point_a: zero, point_b: scale(far, normal), phi: far };
+    let mut contacts = Contacts { numbers: contacts, swapped: false };
+    for (k, weight) in weights.iter_mut().enumerate() {
+        contacts.set(k, contact);
+        *weight = R::zero();
+    }
 }
 
 /// The bounds of a pair's two sides.
