@@ -1,9 +1,9 @@
 //! How far contacts reach where the scene says nothing of it: what is left out is a hundredth of a weight.
 
-use candle_core::Result;
+use candle_core::{Result, Tensor};
 use fingertip::description::{Freedom, Object, Params, Scene, Shape};
 use fingertip::solve::Status;
-use fingertip::step::Quasidynamic;
+use fingertip::step::{Dynamic, DynamicParams, Quasidynamic};
 
 use support::numbers;
 use support::single::compile;
@@ -36,16 +36,18 @@ fn a_hundredth_of_the_weight_is_left_out() {
     let usual = Params::default();
     let (kappa, mass) = (usual.kappa, 1e-3);
     let by_weight = 2.0 / (kappa * 0.01 * mass * GRAVITY);
+    let falling = Object::rigid("cube", Shape::cuboid([HALF; 3]), 0.05).at([0.0, 0.0, 1.0]);
     let ball = |radius: f64, height: f64| Object::rigid("ball", Shape::sphere(radius), mass).at([0.0, 0.0, height]);
     let [balls, ground] = [Scene::new(), Scene::new().object(Object::ground("ground", 0.0))];
     let cases = [
         ("by weight", cube(mass, 0.01, usual.clone()), by_weight),
         ("without gravity", cube(mass, 0.01, usual.clone()).with_gravity([0.0; 3]), by_weight),
         ("by size", cube(0.05, 0.01, usual.clone()), DIAMETERS),
-        ("a long step", cube(0.05, 0.01, Params { h: 0.2, ..usual.clone() }), 0.2),
+        ("a long step", cube(0.05, 0.01, Params { h: 0.02, ..usual.clone() }), 0.2),
         ("hard", cube(mass, 0.01, Params { kappa: 10.0 * kappa, ..usual.clone() }), 0.1 * by_weight),
         ("given", cube(mass, 0.01, Params { contact_distance: Some(0.03), ..usual.clone() }), 0.03),
         ("without end", cube(mass, 0.01, Params { contact_distance: Some(f64::INFINITY), ..usual }), f64::INFINITY),
+        ("a half-space", ground.clone().object(falling), f64::INFINITY),
         ("one contact", ground.object(ball(0.01, 0.1)), f64::INFINITY),
         (
             "two balls",
@@ -103,5 +105,23 @@ fn what_lies_does_not_feel_it() -> Result<()> {
         Ok(numbers(&q))
     };
     assert_eq!(rest(Params::default())?, rest(Params { contact_distance: Some(f64::INFINITY), ..Params::default() })?);
+    Ok(())
+}
+
+/// What falls from 4 m, in second-order steps of 10 ms, does not pass through a table of 10 cm.
+#[test]
+fn what_falls_is_stopped() -> Result<()> {
+    let model = compile(&cube(0.05, 4.0, Params::default()));
+    let step = Dynamic::new(&model, &model.parameters, DynamicParams::default())?;
+    let mut q = model.home(1)?;
+    let tau = Tensor::zeros((1, model.nv()), q.dtype(), q.device())?;
+    let (mut v, mut fastest) = (tau.clone(), 0.0_f64);
+    for _ in 0..200 {
+        let next = step.step(&q, &v, &tau)?;
+        (q, v) = (next.q_next, next.v_next);
+        fastest = fastest.max(-numbers(&v)[2]);
+    }
+    let height = numbers(&q)[2] - HALF;
+    assert!(fastest > 8.5 && height > 0.0 && height < 0.01, "{fastest} m/s, {height} m");
     Ok(())
 }

@@ -107,10 +107,11 @@ pub struct Params {
     /// hulls), nothing is searched for where the balls around both shapes are farther apart than this: φ is then the
     /// distance of the balls, which is no more than that of the shapes.
     ///
-    /// `None` leaves out what would push with less than a hundredth of the weight of the lighter thing, or 20 mN, and
-    /// what is farther apart than 1.5 diameters of the smaller shape and than 1 m/s times h. It keeps pairs of one
-    /// contact, as spheres have, at every distance. Links of one robot that may have several contacts reach no farther
-    /// than 2/(κ · 20 mN), or 1 m/s times h if that is more, in any case. See `docs/contact_points.md`.
+    /// `None` leaves out pairs that would push with less than a hundredth of the weight of the lighter thing, or 20 mN,
+    /// where they are also farther apart than 1.5 diameters of the smaller shape and than 10 m/s times h. It keeps
+    /// pairs of one contact, as spheres have, and half-spaces at every distance. Links of one robot that may have
+    /// several contacts reach no farther than 2/(κ · 20 mN), or 1 m/s times h if that is more, in any case. See
+    /// `docs/contact_points.md`.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
     /// smoothstep, which is twice continuously differentiable, down to a weight of 10⁻⁶. 0 is a hard cutoff.

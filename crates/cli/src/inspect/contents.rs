@@ -272,7 +272,7 @@ fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
             b: side(pair.b),
             mu,
             torsion: pair.torsion,
-            gap,
+            gap: if gap < pair.window.reach { gap } else { UNUSED },
         }
     };
     Ok(model.pairs.pairs.iter().zip(mu).map(pair).collect())

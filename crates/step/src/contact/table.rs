@@ -27,10 +27,11 @@ const DETAIL: [f64; 2] = [1.0, 2.0];
 const OWN_DETAIL: [f64; 2] = [0.125, 0.25];
 const OWN_POINTS: usize = 5;
 /// Contacts do not push a robot with less than this force, N, nor an object with less than this part of its weight,
-/// unless what is apart could meet within a step at this speed, m/s.
+/// unless what is apart could meet within a step at a speed of a robot's links among themselves, or of others, m/s.
 const LEAST_FORCE: f64 = 0.02;
 const LEAST_SHARE: f64 = 0.01;
-const SPEED: f64 = 1.0;
+const OWN_SPEED: f64 = 1.0;
+const SPEED: f64 = 10.0;
 /// Two things that do not belong to one robot reach at least as far as this many diameters of the smaller one: what
 /// lies on a side has all its corners within three quarters of that, from where on weights fall.
 const DIAMETERS: f64 = 1.5;
@@ -169,9 +170,9 @@ fn reach(params: &Params, [a, b]: [&Shape; 2], sides: [&Side; 2]) -> (Detail, Wi
         return (Detail { reach: given, ..Detail::ALL }, Window { reach: given, fade: params.fade });
     }
     // A contact pushes with at most 2/(κ φ) by either law of friction.
-    let derived = |force: f64| (2.0 / (params.kappa * force)).max(SPEED * params.h);
+    let derived = |force: f64, speed: f64| (2.0 / (params.kappa * force)).max(speed * params.h);
     if sides[0].assembly == sides[1].assembly && sides.iter().all(|side| side.rank < MOVABLE) {
-        let reach = given.min(derived(LEAST_FORCE));
+        let reach = given.min(derived(LEAST_FORCE, OWN_SPEED));
         let [all, closest] = OWN_DETAIL.map(|part| part * reach);
         let window = Window { reach, fade: params.fade.max(0.5 * reach) };
         return (Detail { all, closest, reach, beyond: false, points: OWN_POINTS }, window);
@@ -179,8 +180,11 @@ fn reach(params: &Params, [a, b]: [&Shape; 2], sides: [&Side; 2]) -> (Detail, Wi
     let diameter = 2.0 * a.radius().min(b.radius());
     let window = match params.contact_distance {
         Some(reach) => Window { reach, fade: params.fade },
+        // A ground stops whatever falls.
+        None if [a, b].contains(&&Shape::HalfSpace) => Window::ALL,
         None => {
-            let reach = derived(sides[0].least_force.min(sides[1].least_force)).max(DIAMETERS * diameter);
+            let force = sides[0].least_force.min(sides[1].least_force);
+            let reach = derived(force, SPEED).max(DIAMETERS * diameter);
             Window { reach, fade: 0.25 * reach }
         }
     };
