@@ -850,7 +850,7 @@ class Errors:
     none."""
 
     def __new__(
-        cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None
+        cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None, lost: bool
     ) -> Errors: ...
     @property
     def position(self) -> float | None:
@@ -864,7 +864,9 @@ class Errors:
     @property
     def joints(self) -> float | None:
         """Distance of the joint that is farthest from its goal, rad or m."""
-    def __getnewargs__(self) -> tuple[float | None, float | None, float | None, float | None]: ...
+    @property
+    def lost(self) -> bool: ...
+    def __getnewargs__(self) -> tuple[float | None, float | None, float | None, float | None, bool]: ...
 
 @final
 class Goal:
@@ -1132,6 +1134,8 @@ class Progress:
     @property
     def success(self) -> int | None:
         """The period in which the episode succeeded; none before that."""
+    @property
+    def lost(self) -> bool: ...
     @property
     def is_over(self) -> bool:
         """Is the episode over: by success, if the task stops there, or by its cap?"""

@@ -12,7 +12,7 @@ use super::cost::{self, Cost, Raised};
 use super::data::{Answer, Episode, Errors, Goal, Held, Plan, held};
 use super::task::Task;
 use crate::arrays::{Numbers, Worlds};
-use crate::error::{Error, OrRaise, detached};
+use crate::error::{Error, OrRaise, detached, warn};
 use crate::model::{json, overrides_of};
 
 /// Longest limit of a command, s.
@@ -24,6 +24,8 @@ const LONGEST: f64 = 1e6;
 ///
 /// A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
 /// `supervised=False` the goal itself is always planned for.
+///
+/// Bodies that overlap at the start are warned of: who, and how deep.
 ///
 /// A call releases the interpreter's lock while it plans. A controller answers one call at a time.
 #[pyclass(frozen, module = "fingertip")]
@@ -290,5 +292,6 @@ fn begin(
     if let Some(goal) = goal {
         episode.goal = goal.get().0.clone();
     }
+    warn(py, task.start_warnings(episode.number, &episode.start.q).or_raise()?.iter())?;
     Ok(episode)
 }

@@ -17,6 +17,7 @@ use super::recorded::Recorded;
 use super::results::{Row, errors, goal, report};
 use super::supervised::{self, Supervised};
 use super::{Args, sequences};
+use crate::message;
 
 /// Episodes of a task without a list of goals.
 const EPISODES: usize = 5;
@@ -84,6 +85,9 @@ pub fn run_one(
     }
     bar.set_prefix(episode.number.to_string());
     let is_quiet = args.tune;
+    if !is_quiet {
+        message::warn(&task.start_warnings(episode.number, &plant.q)?);
+    }
     if episode.number == args.first && !is_quiet {
         warn(episode.number, "start", &supervisor.controller().problem().standing(&plant.q)?);
     }
@@ -100,7 +104,7 @@ pub fn run_one(
         iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
         seconds += answer.seconds;
         worst = worst.max(answer.seconds);
-        bar.set_message(format!("{}{}", supervised::now(&supervisor), message(task, &answer, &last)));
+        bar.set_message(format!("{}{}", supervised::now(&supervisor), told(task, &answer, &last)));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -115,6 +119,7 @@ pub fn run_one(
         start_errors: errors(&start_errors),
         errors: errors(&end_errors),
         success: progress.success,
+        lost: progress.lost,
         steps: progress.step,
         iterations: iterations as f64 / steps,
         ms: 1e3 * seconds / steps,
@@ -139,7 +144,7 @@ fn warn(episode: usize, when: &str, standing: &[(&str, f64, bool)]) {
 }
 
 /// Cost, errors and the largest contact force that the plan expects.
-fn message(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
+fn told(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
     let (cost, force) = answer.plan.as_ref().map_or((f64::NAN, 0.0), |plan| {
         let first = &plan.best.force[..3 * task.simulator().model().nc()];
         let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -78,6 +78,28 @@ fn side_costs_that_win_are_said() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// A pen that nobody holds falls: the tips that begin inside it are told, and the episode ends when it is lost.
+#[test]
+fn overlaps_are_told_and_what_is_lost_ends_the_episode() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets");
+    let text = std::fs::read_to_string(format!("{root}/tasks/pen.toml")).unwrap().replace("\"..", &format!("\"{root}"));
+    let path = std::env::temp_dir().join(format!("fingertip-lost-{}.toml", std::process::id()));
+    let row = |text: String| {
+        std::fs::write(&path, format!("lost = 0.1\n{text}")).unwrap();
+        let options = ["mpc", path.to_str().unwrap(), "--episodes", "1", "--plant", "second-order", "--json"];
+        let output = fingertip(&options, "");
+        let row: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (row, String::from_utf8(output.stderr).unwrap())
+    };
+    let (row, warnings) = row(text.replace("apart = true", "").replace("= -0.1865", "= -0.2165"));
+    let expected = "warning: at the start of episode 0 \"tips/tip0\" and \"pen\" overlap by 1.500 mm";
+    assert!(warnings.contains(expected), "{warnings}");
+    assert!(row["lost"] == true && row["errors"]["lost"] == true && row["success"].is_null(), "{row}");
+    // It falls by 1.9 m in 0.6 s, 21 control periods.
+    assert!(row["steps"].as_u64().is_some_and(|steps| (15..40).contains(&steps)), "{row}");
+    std::fs::remove_file(&path).unwrap();
+}
+
 /// Goal after goal, with and without the supervisor, which says how often it did what.
 #[test]
 fn goals_in_a_row() {
