@@ -216,6 +216,35 @@ def test_goals(turn, ran):
     assert valve.errors(valve.episode().goal, valve.model.home()).joints > 0
 
 
+def test_a_controller_pickles_and_goes_on(ran):
+    """In the middle of an episode, with another goal, a cost and what was found out of the plant: the next commands are the same."""
+    task = ran.task
+    goal = mpc.Goal(position=ran.episode.goal.position, quaternion=ran.episode.goal.quaternion)
+    cost = mpc.Cost(numpy_residual, numpy_jacobian, running=0.01)
+    controller = ft.Controller(task, 1, costs=[cost])
+    controller.command(ran.q[0])
+    controller.set_parameters({"mass": {task.object: 0.2}})
+    controller.set_goal(goal)
+    controller.command(ran.q[1])
+    again = pickle.loads(pickle.dumps(controller))
+    for q in ran.q[2:4]:
+        one, other = controller.command(q), again.command(q)
+        assert np.array_equal(one.u, other.u) and one.plan.cost == other.plan.cost
+        assert (one.step, one.done, one.errors.position) == (other.step, other.done, other.errors.position)
+    assert again.episode.number == 1 and again.episode.goal == goal and again.task.title == task.title
+    # What it was told counts: a new controller's command is another.
+    fresh = ft.Controller(task, 1, goal=goal)
+    assert not np.array_equal(fresh.command(ran.q[3]).u, other.u)
+
+
+def numpy_residual(q):
+    return q[:1]
+
+
+def numpy_jacobian(q):
+    return np.eye(1, len(q))
+
+
 def test_goals_of_several_objects():
     task = ft.Task.load("two_pucks")
     others = task.episode().goal.others
