@@ -497,8 +497,8 @@ fn a_start_that_nothing_parts_is_an_error() {
     assert!(message.contains(expected), "{message}");
 }
 
-/// The tips' links and slides, in a row, are 1.712 m long, and the pen's ends are 65 mm from its middle: it is lost where
-/// all of it is farther than twice that length, or than the task says beyond the length itself.
+/// The tips' links and slides, in a row, are 1.712 m long, and the pen's ends are 65 mm from its middle: it is lost
+/// where all of it is farther than twice that length, or than the task says beyond the length itself.
 #[test]
 fn an_object_beyond_reach_is_lost_and_ends_the_episode() {
     let task = fingertip::shipped::task("pen").unwrap();

@@ -253,6 +253,20 @@ impl Task {
             && [measure.position, measure.rotation, measure.quaternion, measure.joints].iter().any(Option::is_some)
     }
 
+    /// The largest of these errors, as a multiple of what counts as success; 0 without a measure for one of them, and
+    /// NaN if one is.
+    pub fn times_success(&self, errors: &Errors) -> f64 {
+        let measure = &self.file.success;
+        let parts = [
+            (errors.position, measure.position),
+            (errors.rotation, measure.rotation),
+            (errors.quaternion, measure.quaternion),
+            (errors.joints, measure.joints),
+        ];
+        let times = parts.into_iter().filter_map(|(error, limit)| Some(error? / limit?));
+        times.fold(0.0, larger)
+    }
+
     /// Counts a period that ended with these errors.
     pub fn count(&self, progress: &mut Progress, errors: &Errors) {
         progress.step += 1;

@@ -115,8 +115,8 @@ impl Task {
         }
     }
 
-    /// Is an object at q (nq) out of every robot's reach, and as far beyond it as the task says? What is not measured is
-    /// not lost, nor what cannot move as a whole.
+    /// Is an object at q (nq) out of every robot's reach, and as far beyond it as the task says? What is not measured
+    /// is not lost, nor what cannot move as a whole.
     pub(super) fn is_lost(&self, object: &str, q: &[f64]) -> bool {
         let TaskFile { lost, .. } = &*self.file;
         let Some(c) = self.coordinate(object, "goal: object").ok().filter(|_| !self.is_robot(object)) else {
