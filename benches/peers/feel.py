@@ -154,7 +154,7 @@ def main() -> None:
     task = tomllib.loads(given.task.read_text())
     planner = Planner([given.binary, "mpc", str(given.task), "--stdio"])
     begin = planner.ask({"episode": 0, "seed": given.seed})
-    plant = Plant(given.task.parent / task["scene"], given.binary, begin["period"])
+    plant = Plant(given.task.parent / task["scene"], begin["period"])
     things = [*task["reach"]["points"], *([] if given.no_palm else ["palm"])]
     feeling = Feeling(plant, task, things, begin["q_names"], given)
     rows = []

@@ -34,6 +34,8 @@ AGREEMENT = 1e-9
 DROPPED = 0.05
 # Push-T's success: at most so much of the goal is not covered.
 COVERED = 0.05
+# What the names of an object's numbers end in.
+POSE = ("x", "y", "z", "qw", "qx", "qy", "qz", "yaw")
 # Seconds that the plant gets to come to rest at the start, before anything counts.
 REST = 0.5
 
@@ -112,22 +114,19 @@ def coverage_of(scene: dict, goal: dict) -> Coverage | None:
     return Coverage(entry, goal) if is_flat and goal.get("position") and goal.get("yaw") is not None else None
 
 
-class Measure:
-    """Errors and success as the task defines them, computed here."""
+class Part:
+    """The goal of one object or robot, and where its numbers are in q."""
 
-    def __init__(self, task: dict, names: list[str], goal: dict, coverage: Coverage | None) -> None:
-        self.coverage = coverage
-        self.limits = task.get("success", {})
-        self.held = self.limits.get("held", 1)
-        self.goal, self.run, self.success = goal, 0, False
-        object_name = goal["object"]
-        own = {name.rpartition(".")[2]: i for i, name in enumerate(names) if name.rpartition(".")[0] == object_name}
+    def __init__(self, names: list[str], name: str, goal: dict) -> None:
+        self.goal, own = goal, {part: names.index(f"{name}.{part}") for part in POSE if f"{name}.{part}" in names}
+        self.pose = [own[part] for part in ("x", "y", "yaw") if part in own]
         self.position = [own[axis] for axis in "xyz" if axis in own]
         self.quaternion = [own[part] for part in ("qw", "qx", "qy", "qz") if part in own]
         self.yaw = own.get("yaw")
+        self.joints = {names.index(f"{name}/{joint}"): at for joint, at in (goal.get("joints") or {}).items()}
 
     def errors(self, q: np.ndarray) -> dict[str, float]:
-        """Distance, angle and 1 − ⟨q, q*⟩² to the goal, as far as it has them."""
+        """Those of this part."""
         errors = {}
         if self.goal.get("position") is not None:
             wanted = self.goal["position"][: len(self.position)]
@@ -141,8 +140,27 @@ class Measure:
         elif self.goal.get("yaw") is not None:
             turned = q[self.yaw] - self.goal["yaw"]
             errors["rotation"] = float(abs(np.arctan2(np.sin(turned), np.cos(turned))))
+        if self.joints:
+            errors["joints"] = float(max(abs(q[place] - at) for place, at in self.joints.items()))
+        return errors
+
+
+class Measure:
+    """Errors and success as the task defines them, computed here: of several objects the largest."""
+
+    def __init__(self, task: dict, names: list[str], goal: dict, coverage: Coverage | None) -> None:
+        self.coverage = coverage
+        self.limits = task.get("success", {})
+        self.held = self.limits.get("held", 1)
+        self.run, self.success = 0, False
+        self.parts = [Part(names, goal["object"], goal), *(Part(names, *other) for other in (goal.get("others") or {}).items())]
+
+    def errors(self, q: np.ndarray) -> dict[str, float]:
+        """Distance, angle, 1 − ⟨q, q*⟩² and the joint farthest from the goal, as far as it has them."""
+        all_of = [part.errors(q) for part in self.parts]
+        errors = {key: max(own[key] for own in all_of if key in own) for key in dict.fromkeys(key for own in all_of for key in own)}
         if self.coverage is not None:
-            errors["uncovered"] = 1.0 - self.coverage(q[[*self.position[:2], self.yaw]])
+            errors["uncovered"] = 1.0 - self.coverage(q[self.parts[0].pose])
         return errors
 
     def take(self, q: np.ndarray) -> dict[str, float]:
@@ -154,7 +172,7 @@ class Measure:
 
     def is_near(self, errors: dict[str, float]) -> bool:
         """Are these within the limits of success?"""
-        wanted = [key for key in ("position", "rotation", "quaternion") if key in self.limits]
+        wanted = [key for key in ("position", "rotation", "quaternion", "joints") if key in self.limits]
         return bool(wanted) and all(errors[key] < self.limits[key] for key in wanted if key in errors)
 
 
@@ -204,7 +222,7 @@ def run(
         if given.latency and not given.untold:
             question["latency_ms"] = 1e3 * given.latency * plant.period
         if given.velocity:
-            question["velocity"] = perturbed.velocity(plant)
+            question["velocity"] = plant.v().tolist()
         answer = planner.ask(question)
         errors = measure.take(q)
         result.final = errors
@@ -339,7 +357,7 @@ def main() -> None:
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
         first = planner.ask({"episode": arguments.first, "seed": arguments.seed})
         contact = SOFT if arguments.soft else HARD
-        plant = Plant(scene, arguments.binary, first["period"], table=arguments.table, contact=contact, standing=arguments.standing)
+        plant = Plant(scene, first["period"], table=arguments.table, contact=contact, standing=arguments.standing)
         perturbed.change(plant, arguments)
         count = arguments.episodes or (first["episodes"] or 20) - arguments.first
         episodes = []

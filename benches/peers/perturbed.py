@@ -7,6 +7,7 @@ import argparse
 import math
 from collections import deque
 
+import fingertip as ft
 import mujoco
 import numpy as np
 
@@ -33,17 +34,20 @@ def change(plant: Plant, given: argparse.Namespace) -> None:
     for entry in plant.scene["object"]:
         if entry.get("freedom", "fixed") == "fixed":
             continue
-        body, geom = model.body(entry["name"]).id, model.geom(f"{entry['name']}#0").id
-        model.body_mass[body] *= given.mass
-        model.body_inertia[body] *= given.mass
-        for sizes in (model.geom_size, model.geom_rbound, model.geom_aabb):
-            sizes[geom] *= given.size
+        body = model.body(entry["name"])
+        body.mass *= given.mass
+        body.inertia *= given.mass
+        geoms = [geom for geom in range(body.geomadr[0], body.geomadr[0] + body.geomnum[0]) if model.geom(geom).name.startswith("shape")]
+        if given.size != 1.0 and any(model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_MESH):
+            raise ValueError(f"{entry['name']}: expected shapes without meshes, whose size is in their vertices")
+        for sizes in (model.geom_size, model.geom_rbound, model.geom_aabb, model.geom_pos):
+            sizes[geoms] *= given.size
     model.actuator_gainprm[:, 0] *= given.stiffness
     model.actuator_biasprm[:, 1] *= given.stiffness
     # Servos stay critically damped.
     model.actuator_biasprm[:, 2] *= math.sqrt(given.stiffness)
     mujoco.mj_setConst(model, plant.data)
-    plant.weigh_contacts()
+    ft.mujoco.weigh_contacts(model)
 
 
 class Sensor:
@@ -53,12 +57,13 @@ class Sensor:
         self.random = np.random.default_rng(seed)
         self.noise, self.offset = ([1e-3 * mm, math.radians(degrees)] for mm, degrees in (given.noise, given.offset))
         self.is_exact = not any([*given.noise, *given.offset])
-        (entry,) = [entry for entry in plant.contents["coordinates"] if entry["name"] == name]
-        at = plant.contents["coordinates"].index(entry)
-        sizes = {"planar: x y yaw": 3, "translation: x y z": 3, "free: x y z, quaternion w x y z": 7}
-        self.first = sum(sizes.get(entry["motion"], 1) for entry in plant.contents["coordinates"][:at])
-        self.motion = entry["motion"]
-        self.n = 2 if self.motion.startswith("planar") else 3
+        if self.is_exact:
+            return
+        place = plant.of.object(name).q
+        names = plant.of.q_names[place]
+        self.first, self.is_free = place.start, len(names) == 7
+        self.is_planar = names[-1].endswith(".yaw")
+        self.n = 2 if self.is_planar else 3
         self.towards = [self._direction(self.n), self._direction(3) if self.n == 3 else np.array([0.0, 0.0, 1.0])] if any(given.offset) else [0.0, 0.0]
 
     def _direction(self, n: int) -> np.ndarray:
@@ -68,19 +73,19 @@ class Sensor:
 
     def measure(self, q: np.ndarray) -> np.ndarray:
         """q (nq) with its errors."""
-        q, at = q.copy(), self.first
         if self.is_exact:
-            return q
+            return q.copy()
+        q, at = q.copy(), self.first
         shift = self.offset[0] * self.towards[0] + self.noise[0] * self.random.normal(size=self.n)
         turn = self.offset[1] * self.towards[1] + self.noise[1] * self.random.normal(size=3)
         q[at : at + self.n] += shift
-        if self.motion.startswith("free"):
+        if self.is_free:
             by, turned = np.zeros(4), np.zeros(4)
             angle = float(np.linalg.norm(turn))
             mujoco.mju_axisAngle2Quat(by, turn / max(angle, 1e-300), angle)
             mujoco.mju_mulQuat(turned, by, q[at + 3 : at + 7])
             q[at + 3 : at + 7] = turned
-        elif self.motion.startswith("planar"):
+        elif self.is_planar:
             q[at + 2] += turn[2]
         return q
 
@@ -103,7 +108,9 @@ class Push:
     LENGTH = 0.1  # s
 
     def __init__(self, plant: Plant, name: str, given: argparse.Namespace, seed: int) -> None:
-        self.plant, self.body = plant, plant.model.body(name).id
+        # Of an articulated object the link at its end.
+        own = [body for body in range(plant.model.nbody) if plant.model.body(body).name.split("/")[0] == name]
+        self.plant, self.body = plant, own[-1]
         weights, begin = given.push
         angle = np.random.default_rng(seed).uniform(0.0, 2.0 * math.pi)
         weight = GRAVITY * plant.model.body_mass[self.body]
@@ -114,19 +121,3 @@ class Push:
     def apply(self, period: int) -> None:
         """The force of the control period with this number."""
         self.plant.data.xfrc_applied[self.body, :3] = self.force if period in self.periods else 0.0
-
-
-def velocity(plant: Plant) -> list[float]:
-    """Velocities in our order, those of free bodies in world axes."""
-    v = []
-    for entry in plant.contents["coordinates"]:
-        for name in plant.joints(entry):
-            joint = plant.model.joint(name)
-            at = joint.dofadr[0]
-            own = plant.data.qvel[at : at + (6 if joint.type[0] == mujoco.mjtJoint.mjJNT_FREE else 1)].copy()
-            if len(own) == 6:
-                place, turned = joint.qposadr[0], np.zeros(3)
-                mujoco.mju_rotVecQuat(turned, own[3:], plant.data.qpos[place + 3 : place + 7])
-                own[3:] = turned
-            v += own.tolist()
-    return v

@@ -1,6 +1,6 @@
 """The network that `cargo run --release --example 15_policy -- FILE` has trained, with MuJoCo as what moves.
 
-    python3 benches/peers/policy.py out/policy.json [--episodes N] [--periods N] [--binary PATH]
+    python3 benches/peers/policy.py out/policy.json [--episodes N] [--periods N]
 
 Prints the mean errors of goals that the network has not seen, at the start and at the end.
 """
@@ -23,10 +23,9 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=64)
     parser.add_argument("--periods", type=int, default=25)
     parser.add_argument("--table", type=float, default=TABLE, help="friction coefficient under the disc")
-    parser.add_argument("--binary", default=str(ROOT / "target" / "release" / "fingertip"))
     arguments = parser.parse_args()
     net = {key: np.array(value) for key, value in json.loads(arguments.weights.read_text()).items()}
-    plant = Plant(SCENE, arguments.binary, float(net["period"]), table=arguments.table)
+    plant = Plant(SCENE, float(net["period"]), table=arguments.table)
     home, spread = net["home"], net["spread"]
 
     def command(q: np.ndarray, goal: np.ndarray) -> np.ndarray:

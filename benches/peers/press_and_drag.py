@@ -1,6 +1,6 @@
 """Writes assets/recorded/press_and_drag.csv: a fingertip drags a block in MuJoCo while it presses more and less.
 
-    python3 benches/peers/press_and_drag.py [--binary PATH]
+    python3 benches/peers/press_and_drag.py
 
 The scene is assets/scenes/press_and_drag.toml, but for the truth below, which is what identification has to find. With
 the measured forces of the fingertip's servos all three are to be had: stiffness from force over lag, friction and
@@ -30,19 +30,20 @@ KEYFRAMES = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default=str(ROOT / "target" / "release" / "fingertip"))
-    plant = Plant(SCENE, parser.parse_args().binary, PERIOD)
+    parser.parse_args()
+    plant = Plant(SCENE, PERIOD)
     model, data = plant.model, plant.data
     model.body_inertia[model.body("block").id] *= TRUE_MASS / model.body("block").mass[0]
     model.body("block").mass[0] = TRUE_MASS
     for pair in range(model.npair):
-        if {model.geom(model.pair_geom1[pair]).name, model.geom(model.pair_geom2[pair]).name} == {"block#0", "ground#0"}:
+        sides = [model.geom_bodyid[geom[pair]] for geom in (model.pair_geom1, model.pair_geom2)]
+        if {model.body(side).name for side in sides} == {"block", "ground"}:
             model.pair_friction[pair, :2] = TRUE_FRICTION
     damping = np.sqrt(TRUE_STIFFNESS / model.actuator_gainprm[:, 0])
     model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1] = TRUE_STIFFNESS, -TRUE_STIFFNESS
     model.actuator_biasprm[:, 2] *= damping
     mujoco.mj_setConst(model, data)
-    home = np.concatenate([entry["home"] for entry in plant.contents["coordinates"]])
+    home = plant.of.home()
     plant.reset(home, home[7:])
     for _ in range(25):
         plant.hold(home[7:])
@@ -54,9 +55,9 @@ def main() -> None:
         for step in range(plant.steps):
             time = PERIOD * (row + (step + 1) / plant.steps)
             u[[0, 2]] = home[[7, 9]] + [np.interp(time, times, x), np.interp(time, times, z)]
-            data.ctrl[plant.actuators] = u
+            data.ctrl[:] = plant.places.to_ctrl(u)
             mujoco.mj_step(model, data)
-            force += data.actuator_force[plant.actuators[:3]] / plant.steps
+            force += data.actuator_force[plant.places.ctrl[:3]] / plant.steps
         rows.append([time, *u[:3], *plant.q()[7:10], *force, *plant.q()[:7]])
     names = ["time", *(f"{kind}_{axis}0" for kind in ("u", "q", "force") for axis in "xyz")]
     names += [f"block_{part}" for part in ("x", "y", "z", "qw", "qx", "qy", "qz")]

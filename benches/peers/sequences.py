@@ -45,7 +45,7 @@ class BySampling:
             clock = time.perf_counter()
             u = self.sampler.command(plant.data, np.array(goal["position"]), np.array(goal["quaternion"]))
             spent.append(1e3 * (time.perf_counter() - clock))
-            plant.hold(u[plant.actuators], self.parts)
+            plant.hold(u[plant.places.ctrl], self.parts)
         return spent
 
 
@@ -135,7 +135,7 @@ def main() -> None:
     for path in arguments.tasks:
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
         period = planner.ask({"episode": arguments.first, "seed": arguments.seed})["period"]
-        plant = Plant(arguments.scene or path.parent / tomllib.loads(path.read_text())["scene"], arguments.binary, period)
+        plant = Plant(arguments.scene or path.parent / tomllib.loads(path.read_text())["scene"], period)
         perturbed.change(plant, arguments)
         sequences = []
         for number in range(arguments.first, arguments.first + arguments.episodes):

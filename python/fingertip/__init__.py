@@ -42,6 +42,7 @@ from ._fingertip import (
     Gradient,
     Hold,
     Linearization,
+    Live,
     Model,
     OnDevice,
     Quasidynamic,
@@ -63,7 +64,7 @@ from ._fingertip import (
 from ._contact import Contact
 from ._fit import fit
 from ._scene import Scene
-from ._show import show
+from ._show import live, show
 
 __all__ = [
     "PARAMETERS",
@@ -88,6 +89,7 @@ __all__ = [
     "Gradient",
     "Hold",
     "Linearization",
+    "Live",
     "Model",
     "OnDevice",
     "Quasidynamic",
@@ -110,6 +112,7 @@ __all__ = [
     "follow",
     "grasp",
     "inverse_kinematics",
+    "live",
     "mpc",
     "show",
 ]

@@ -39,6 +39,7 @@ __all__ = [
     "Grasp",
     "Hold",
     "Linearization",
+    "Live",
     "Model",
     "OnDevice",
     "Outcome",
@@ -850,7 +851,7 @@ class Errors:
     none."""
 
     def __new__(
-        cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None
+        cls, position: float | None, rotation: float | None, quaternion: float | None, joints: float | None, lost: bool
     ) -> Errors: ...
     @property
     def position(self) -> float | None:
@@ -864,7 +865,10 @@ class Errors:
     @property
     def joints(self) -> float | None:
         """Distance of the joint that is farthest from its goal, rad or m."""
-    def __getnewargs__(self) -> tuple[float | None, float | None, float | None, float | None]: ...
+    @property
+    def lost(self) -> bool:
+        """Is it lost: out of every robot's reach, and as far beyond it as the task says?"""
+    def __getnewargs__(self) -> tuple[float | None, float | None, float | None, float | None, bool]: ...
 
 @final
 class Goal:
@@ -1013,7 +1017,7 @@ class Answer:
         """Has the episode succeeded?"""
     @property
     def done(self) -> bool:
-        """Is it over: by success, if the task stops there, or by its cap?"""
+        """Is it over: by success, if the task stops there, by its cap, or as an object is lost (`errors.lost`)?"""
     @property
     def doing(self) -> str:
         """What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`,
@@ -1133,8 +1137,11 @@ class Progress:
     def success(self) -> int | None:
         """The period in which the episode succeeded; none before that."""
     @property
+    def lost(self) -> bool:
+        """Is an object lost?"""
+    @property
     def is_over(self) -> bool:
-        """Is the episode over: by success, if the task stops there, or by its cap?"""
+        """Is the episode over: by success, if the task stops there, by its cap, or as an object is lost?"""
 
 @final
 class Cost:
@@ -1199,7 +1206,12 @@ class Controller:
     A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
     `supervised=False` the goal itself is always planned for.
 
-    A call releases the interpreter's lock while it plans. A controller answers one call at a time."""
+    Bodies that overlap at the start are warned of: who, and how deep.
+
+    A call releases the interpreter's lock while it plans. A controller answers one call at a time.
+
+    It pickles: its task, costs and episode with the present goal, what it was told of the plant, its plan, the commands
+    given and its progress. What it estimates, filters and draws, and how long its supervisor has waited, begins anew."""
 
     def __new__(
         cls,
@@ -1260,6 +1272,18 @@ class Controller:
         """What each term of the objective would cost if the state stayed at q (nq,) over the whole horizon: its name, its
         cost, and whether it is part of the purpose. Where a term that is not costs more than all that are, a plan may
         gain more from it than from the goal."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+    @classmethod
+    def _remake(
+        cls,
+        task: Task,
+        episode: Episode,
+        costs: Sequence[Cost],
+        supervised: bool,
+        beliefs: Sequence[str],
+        going: tuple[Any, ...],
+    ) -> Controller:
+        """Makes a pickled controller again."""
 
 @final
 class Dynamics:
@@ -1430,6 +1454,27 @@ class Distance:
 
 def distance(shape_a: Shape, pose_a: ArrayLike, shape_b: Shape, pose_b: ArrayLike) -> Distance:
     """Signed distance of two shapes at poses (x, y, z, qw, qx, qy, qz) in the world, m: each (7,), or (N, 7) for N pairs."""
+@final
+class Live:
+    """The page beside a running loop that `fingertip.live` makes. It is there until `close`, or the end of a `with` block.
+
+    `show` hands a state over and returns at once, in microseconds: frames are made on a thread of their own, some 60 in
+    a second, each of the newest state. Nobody has to look."""
+
+    def __new__(cls, model: Model, address: str = "127.0.0.1:0") -> Live: ...
+    @property
+    def url(self) -> str:
+        """The page's address."""
+    def show(
+        self, q: ArrayLike, u: ArrayLike | None = None, force: ArrayLike | None = None, time: float | None = None
+    ) -> None:
+        """Shows the state q (nq,) from now on, with the commands `u` (nu,) and the contact forces `force` (nc, 3), N, if
+        they are given. `time`, s, is that since the page was made if it is left out."""
+    def close(self) -> None:
+        """Ends the page."""
+    def __enter__(self) -> Live: ...
+    def __exit__(self, *_why: Any) -> None: ...
+
 @final
 class Replay:
     """States over time as a page that plays them: `fingertip.show` makes it. A notebook shows it where it is a cell's

@@ -1,11 +1,14 @@
 """Pictures of what happened, in a notebook or as a file."""
 
+import os
+import sys
+import webbrowser
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._fingertip import DynamicRollout, Error, Model, Replay, Rollout, Step, _replay
+from ._fingertip import Dynamic, DynamicRollout, Error, Live, Model, Quasidynamic, Replay, Rollout, Step, Task, _replay
 from ._scene import Scene
 from .mpc import Run
 
@@ -76,3 +79,29 @@ def show(
     if time is None:
         time = np.arange(len(states)) * what.params["h"][0, 0]
     return _replay(what, states, time, u, force, None, size, height)
+
+
+def live(what: Quasidynamic | Dynamic | Model | Scene | Task, *, address: str = "127.0.0.1:0", browse: bool = True) -> Live:
+    """A page in the browser that shows the states of a running loop.
+
+        with fingertip.live(sim) as view:
+            for u in commands:
+                q = sim.step(q, u).q_next
+                view.show(q)
+
+    `Live.show` hands a state over and returns at once: the page shows the newest one some 60 times a second, and what comes in between is
+    passed over. In `fingertip.mpc.run` it is `each=lambda answer, q: view.show(q, answer.u)`. `what` has the model: a step, a model, a
+    scene or a task.
+
+    The page's address goes to `sys.stderr` and is `Live.url`; with `browse` it is opened where there is a screen. It is served to this
+    machine only, unless `address` says otherwise, and nobody has to look: on a machine without a screen forward its port.
+    """
+    model = what.model() if isinstance(what, Scene) else what if isinstance(what, Model) else getattr(what, "model", None)
+    if not isinstance(model, Model):
+        raise Error(f"live: expected a step, a model, a scene or a task, got {type(what).__name__}")
+    view = Live(model, address)
+    if sys.stderr is not None:
+        print(f"page       {view.url}", file=sys.stderr)
+    if browse and (sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        webbrowser.open(view.url)
+    return view

@@ -58,6 +58,8 @@ class Run:
     `"joints"` rad or m. Parts that the goal leaves free are not there."""
     success: int | None
     """The period in which the episode succeeded, from 1; None if it did not."""
+    lost: bool
+    """Was an object lost, out of every robot's reach and beyond, so that the episode ended?"""
     cost: Array
     """The cost of each period's plan (N,); NaN without a plan."""
     outcome: tuple[str, ...]
@@ -81,7 +83,7 @@ class Run:
 
     def __repr__(self) -> str:
         last = ", ".join(f"{name} {values[-1]:.3g}" for name, values in self.errors.items())
-        end = f"success at {self.success}" if self.success else "no success"
+        end = f"success at {self.success}" if self.success else "lost" if self.lost else "no success"
         return f"<fingertip.mpc.Run of \"{self.task.title}\", episode {self.episode.number}: {end}, {len(self.u)} periods, errors {last}>"
 
 
@@ -153,6 +155,7 @@ def run(
         u=np.array([answer.u for answer in answers]),
         errors={name: np.array([getattr(error, name) for error in errors]) for name in names},
         success=done.success,
+        lost=done.lost,
         cost=np.array([math.nan if plan is None else plan.cost for plan in plans]),
         outcome=tuple(answer.outcome for answer in answers),
         iterations=np.array([0 if plan is None else plan.iterations for plan in plans], np.int64),

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._fingertip import Episode, Error, Model, Task, _parts
 
-__all__ = ["Places", "Plant", "from_mujoco", "to_mjcf", "to_mujoco"]
+__all__ = ["Places", "Plant", "from_mujoco", "to_mjcf", "to_mujoco", "weigh_contacts"]
 
 _Array: TypeAlias = NDArray[np.float64]
 
@@ -317,7 +317,8 @@ def to_mujoco(
     keeps grips from creeping. Objects in the plane rub on the model's own tables, or, where gravity does not pull along the plane, on one of
     the friction `table`: dry friction by axis, each on its own. With `standing` they stand on it by eight feet on a ring of the table's
     radius, whose friction is one force against the motion. A scene without gravity has 9.81 m/s² for that.
-    What MuJoCo scales contacts by, `body_invweight0`, is set where no joint moves a body's centre of mass: `mj_setConst` undoes that.
+    What MuJoCo scales contacts by, `body_invweight0`, is set where no joint moves a body's centre of mass: `mj_setConst` undoes that, and
+    `weigh_contacts` sets it again.
     Edges are not rounded, and limits of joints act. A mesh with a distance grid is an error: MuJoCo touches hulls and parts of meshes."""
     parts, params = _parts(model), model.params
     if any(kind == "grid" for _, kind, _, _ in parts["shapes"]):
@@ -361,7 +362,7 @@ def to_mujoco(
         friction, names = [mu, mu, spin, 0.0, 0.0], {"geomname1": f"shape{a}", "geomname2": f"shape{b}"}
         spec.add_pair(condim=4 if spin > 0 else 3, friction=friction, solref=[contact, 1.0], **names)
     compiled = spec.compile()
-    _weigh_contacts(compiled)
+    weigh_contacts(compiled)
     return compiled
 
 
@@ -397,7 +398,7 @@ def _stand(spec: Any, to: Any, body: Any, table: tuple[float, float], down: floa
         )
 
 
-def _weigh_contacts(model: Any) -> None:
+def weigh_contacts(model: Any) -> None:
     """MuJoCo makes contacts as soft as the inverse inertia that it finds at bodies' centres of mass is large, at home. Where no joint moves that
     point, this is zero, and a contact of two such bodies is so hard that the solver fails. Such bodies get the inverse inertia of their shapes."""
     home = mujoco.MjData(model)

@@ -77,7 +77,7 @@ mod _fingertip {
     #[pymodule_export]
     use super::rigid::Dynamics;
     #[pymodule_export]
-    use super::show::{_replay, Replay};
+    use super::show::{_replay, Live, Replay};
     #[pymodule_export]
     use super::touch::{Taxels, Wrenches};
 

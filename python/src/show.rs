@@ -1,11 +1,14 @@
 //! Replays: recordings as pages.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use fingertip::mpc::task::Errors;
-use fingertip::show::{Expected, GoalRecord, Recording, States, write_npz};
+use fingertip::show::{Expected, GoalRecord, LiveServer, Mirrored, Recording, Shown, States, write_npz};
 use fingertip::step::Quasidynamic;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::arrays::{Numbers, Worlds, or_none};
 use crate::error::{Error, OrRaise, detached};
@@ -72,6 +75,89 @@ impl Replay {
         // Times are sums of steps, with their rounding.
         let end = (end * 1e6).round() / 1e6;
         format!("<fingertip.Replay of {} steps, {end} s>", self.of.steps.len())
+    }
+}
+
+/// The page beside a running loop that `fingertip.live` makes. It is there until `close`, or the end of a `with` block.
+///
+/// `show` hands a state over and returns at once, in microseconds: frames are made on a thread of their own, some 60 in
+/// a second, each of the newest state. Nobody has to look.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Live {
+    of: Mutex<Option<Mirrored>>,
+    url: String,
+    sizes: [usize; 3],
+    begun: Instant,
+}
+
+#[pymethods]
+impl Live {
+    #[new]
+    #[pyo3(signature = (model, address="127.0.0.1:0"))]
+    fn new(py: Python, model: &Bound<Model>, address: &str) -> PyResult<Self> {
+        let own = model.get();
+        let source = own.recorded();
+        let of = detached(py, || {
+            let step = Quasidynamic::new(&own.of, &own.parameters)?;
+            LiveServer::mirror(&source, &step, address)
+        })?;
+        let sizes = [own.of.nq(), own.of.nu(), own.of.nc()];
+        Ok(Self { url: of.server.url(), of: Mutex::new(Some(of)), sizes, begun: Instant::now() })
+    }
+
+    /// The page's address.
+    #[getter]
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Shows the state q (nq,) from now on, with the commands `u` (nu,) and the contact forces `force` (nc, 3), N, if
+    /// they are given. `time`, s, is that since the page was made if it is left out.
+    #[pyo3(signature = (q, u=None, force=None, time=None))]
+    fn show(
+        &self,
+        q: &Bound<PyAny>,
+        u: Option<&Bound<PyAny>>,
+        force: Option<&Bound<PyAny>>,
+        time: Option<f64>,
+    ) -> PyResult<()> {
+        let [nq, nu, nc] = self.sizes;
+        let q = Numbers::like("q", q, Worlds::One, &[nq])?;
+        let u = Numbers::maybe("u", u, Worlds::One, &[nu])?;
+        let force = Numbers::maybe("force", force, Worlds::One, &[nc, 3])?;
+        let time = time.unwrap_or_else(|| self.begun.elapsed().as_secs_f64());
+        let shown = Shown { time, q: q.as_slice().to_vec(), u: or_none(&u).to_vec(), force: or_none(&force).to_vec() };
+        for (name, given) in [("q", &shown.q[..]), ("u", &shown.u), ("force", &shown.force), ("time", &[time])] {
+            if let Some(x) = given.iter().find(|x| !x.is_finite()) {
+                return Err(Error::new_err(format!("{name}: expected finite numbers, got {x}")));
+            }
+        }
+        match &*self.of.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(of) => {
+                of.show(shown);
+                Ok(())
+            }
+            None => Err(Error::new_err("live: expected a page that is open, it was closed")),
+        }
+    }
+
+    /// Ends the page.
+    fn close(&self, py: Python) {
+        let of = self.of.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(of));
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_why))]
+    fn __exit__(&self, py: Python, _why: &Bound<PyTuple>) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<fingertip.Live {}>", self.url)
     }
 }
 

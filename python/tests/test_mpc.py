@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 import subprocess
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -65,6 +66,7 @@ def test_runs_are_those_of_the_command_line(options, plant):
     asked = ["mpc", "tips_air", "--first", "1", "--episodes", "1", "--cap", "25", "--seed", "3", "--json", *options]
     said = json.loads(subprocess.run([*COMMAND, *asked], capture_output=True, text=True).stdout)
     assert said["steps"] == len(run.u) and said["success"] == run.success and said["unsolved"] == run.unsolved
+    assert said["errors"].pop("lost") == said["lost"] == run.lost
     for name, last in said["errors"].items():
         assert last == (run.errors[name][-1] if name in run.errors else None)
     assert said["iterations"] == pytest.approx(run.iterations.mean())
@@ -78,6 +80,7 @@ def test_supervised_runs_are_those_of_the_command_line(supervised):
     run = mpc.run(task, episode=1, supervised=supervised)
     asked = ["mpc", "hand_turn", "--first", "1", "--episodes", "1", "--cap", "12", "--json", *([] if supervised else ["--plain"])]
     said = json.loads(subprocess.run([*COMMAND, *asked], capture_output=True, text=True).stdout)
+    assert said["errors"].pop("lost") == said["lost"] == run.lost
     for name, last in said["errors"].items():
         assert last == (run.errors[name][-1] if name in run.errors else None)
     # It begins a thing where what it does changes, or the same again.
@@ -211,6 +214,35 @@ def test_goals(turn, ran):
     joints = valve.episode().goal.joints
     assert len(joints) == 1 and valve.episode().goal.position is None
     assert valve.errors(valve.episode().goal, valve.model.home()).joints > 0
+
+
+def test_a_controller_pickles_and_goes_on(ran):
+    """In the middle of an episode, with another goal, a cost and what was found out of the plant: the next commands are the same."""
+    task = ran.task
+    goal = mpc.Goal(position=ran.episode.goal.position, quaternion=ran.episode.goal.quaternion)
+    cost = mpc.Cost(numpy_residual, numpy_jacobian, running=0.01)
+    controller = ft.Controller(task, 1, costs=[cost])
+    controller.command(ran.q[0])
+    controller.set_parameters({"mass": {task.object: 0.2}})
+    controller.set_goal(goal)
+    controller.command(ran.q[1])
+    again = pickle.loads(pickle.dumps(controller))
+    for q in ran.q[2:4]:
+        one, other = controller.command(q), again.command(q)
+        assert np.array_equal(one.u, other.u) and one.plan.cost == other.plan.cost
+        assert (one.step, one.done, one.errors.position) == (other.step, other.done, other.errors.position)
+    assert again.episode.number == 1 and again.episode.goal == goal and again.task.title == task.title
+    # What it was told counts: a new controller's command is another.
+    fresh = ft.Controller(task, 1, goal=goal)
+    assert not np.array_equal(fresh.command(ran.q[3]).u, other.u)
+
+
+def numpy_residual(q):
+    return q[:1]
+
+
+def numpy_jacobian(q):
+    return np.eye(1, len(q))
 
 
 def test_goals_of_several_objects():
@@ -541,3 +573,23 @@ def test_progress(turn, capsys, monkeypatch):
     assert told.count("\r\x1b[K") == 4 and told.endswith("\r\x1b[K") and "\n" not in told
     mpc.run(short, progress=False)
     assert capsys.readouterr().err == ""
+
+
+def test_overlaps_are_told_and_lost_objects_end_episodes():
+    """The tips that the task writes 1.5 mm inside the pen are told; a pen that falls is lost before the cap."""
+    pen = ft.Task.load("pen")
+    inside = pen.replace(start={"apart": None}, lost=0.1)
+    with pytest.warns(UserWarning, match='at the start of episode 2 "tips/tip0" and "pen" overlap by 1.500 mm'):
+        ft.Controller(inside, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ft.Controller(pen, 2)
+
+    def falls(q, u):
+        q[2] -= 0.3
+        return q
+
+    run = mpc.run(pen, falls)
+    # Twice 1.712 m and half the pen's length.
+    assert run.lost and run.success is None and len(run.u) == 13 and "lost" in repr(run)
+    assert not run.task.errors(run.episode.goal, run.q[-2]).lost and run.task.errors(run.episode.goal, run.q[-1]).lost

@@ -284,6 +284,12 @@ def test_links_that_turn_about_their_centres_of_mass_touch_in_mujoco():
     weights = compiled.body_invweight0[:, 0]
     ones, others = (weights[compiled.geom_bodyid[geoms]] for geoms in (compiled.pair_geom1, compiled.pair_geom2))
     assert (ones + others).min() > 1.0, "1/kg"
+    # MuJoCo's own constants, and the softness again.
+    before = weights.copy()
+    mujoco.mj_setConst(compiled, data)
+    assert (compiled.body_invweight0[:, 0] < 1e-6 * before)[before > 0].any()
+    ft.mujoco.weigh_contacts(compiled)
+    assert np.allclose(compiled.body_invweight0[:, 0], before)
     q = model.home()
     q[model.q_names.index("cube.x")] = 0.5
     data.qpos[:] = places.to_qpos(q)

@@ -193,3 +193,35 @@ def test_a_browser_draws_it(run, tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_page_beside_a_loop(hand, sim, capsys):
+    """The page has the newest state, as it was given; a loop is not held up; and all ends with the block."""
+    q = hand.home()
+    with ft.live(sim, browse=False) as view:
+        assert view.url in capsys.readouterr().err and view.url in repr(view)
+        begin = time.perf_counter()
+        for k in range(1000):
+            q[0] = 1e-3 * k
+            view.show(q, hand.control(0.0), time=0.01 * k)
+        # A frame takes a millisecond or so, a call some microseconds.
+        assert time.perf_counter() - begin < 1.0
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            page = urllib.request.urlopen(view.url).read().decode()
+            rows, layout = frames(page)
+            if np.isclose(rows[-1, layout["time"]], 9.99):
+                break
+        assert np.allclose(rows[-1, layout["q"] : layout["q"] + hand.nq], q, atol=1e-6)
+        assert np.allclose(rows[-1, layout["u"] : layout["u"] + hand.nu], hand.control(0.0), atol=1e-6)
+        assert header(page)["live"]["mirror"] is True and header(page)["live"]["controls"] == []
+        with pytest.raises(ft.Error, match=r"q: expected"):
+            view.show(q[1:])
+        with pytest.raises(ft.Error, match="q: expected finite numbers, got NaN"):
+            view.show(np.full(hand.nq, np.nan))
+    with pytest.raises(ft.Error, match="expected a page that is open"):
+        view.show(q)
+    with pytest.raises(OSError):
+        urllib.request.urlopen(view.url, timeout=5)
+    with pytest.raises(ft.Error, match="live: expected a step, a model, a scene or a task, got int"):
+        ft.live(3)

@@ -9,7 +9,7 @@ use crate::live_client::{Client, body, distance, get, header, host, place, pose}
 use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::Scene;
-use fingertip::show::{Entry, Gallery, LiveServer, Recording, Source, StepRecord};
+use fingertip::show::{Entry, Gallery, LiveServer, Recording, Shown, Source, StepRecord};
 use fingertip::step::Quasidynamic;
 use serde_json::json;
 use support::browser::{self, Browser};
@@ -28,6 +28,33 @@ fn serve_at(address: &str, record: Option<&Path>) -> LiveServer {
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let source = Source { name: "hand_ball".into(), text: String::new(), scene };
     LiveServer::start(source, step, address, record).unwrap()
+}
+
+/// A world that is moved elsewhere: its newest state and time are shown, and pages cannot change it.
+#[test]
+fn states_of_another_loop_are_mirrored() {
+    let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let source = Source { name: "hand_ball".into(), text: String::new(), scene };
+    let mirrored = LiveServer::mirror(&source, &step, "127.0.0.1:0").unwrap();
+    let header = header(&mirrored.server);
+    assert!(header["live"]["mirror"] == true && header["live"]["task"].is_null());
+    let mut client = Client::connect(&mirrored.server);
+    let (z, slider) = (place(&header, "q", "ball.z"), place(&header, "u", "hand/slider_z"));
+    let mut q = model.tree.home();
+    let at = model.object("ball").unwrap().q + 2;
+    client
+        .send(&json!({ "reset": true, "pause": true, "pull": { "body": 1, "at": [0, 0, 0], "to": [9.0, 0.0, 0.0] } }));
+    for k in 0..100_u32 {
+        q[at] = 0.01 * f64::from(k);
+        mirrored.show(Shown { time: 0.1 * f64::from(k), q: q.clone(), ..Shown::default() });
+    }
+    let last = client.until("the last state is there", |frame, _| frame[0] > 9.8);
+    assert!((last[z] - 0.99).abs() < 1e-6, "{}", last[z]);
+    // Without a command it is where the joints are.
+    let joint = place(&header, "q", "hand/slider_z");
+    assert_eq!(last[slider], last[joint]);
 }
 
 #[test]

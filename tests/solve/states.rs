@@ -76,7 +76,7 @@ fn fewer_steps_say_the_same() {
     let (_, step, mut recording) = hand();
     let q = [recording.start.q.clone(), recording.start.q.clone()].concat();
     let plan = |cost| Expected { q: &q, cost, outcome: "converged", iterations: 1, seconds: 0.0 };
-    let errors = Errors { position: Some(0.1), rotation: None, quaternion: None, joints: None };
+    let errors = Errors { position: Some(0.1), rotation: None, quaternion: None, joints: None, lost: false };
     let periods: Vec<_> = (0..6).map(|k| (errors, Some(plan(f64::from(k))))).collect();
     recording.add_periods(step.model(), 10, &periods).unwrap();
     assert!(recording.steps[19].plan.is_none() && recording.steps[20].plan.as_ref().unwrap().cost == 2.0);

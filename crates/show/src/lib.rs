@@ -60,7 +60,7 @@ pub use export::{write_csv, write_npz};
 #[cfg(feature = "full")]
 pub use fit::{plot_fit, read_log, write_fit};
 #[cfg(feature = "full")]
-pub use live::{Entry, Gallery, LiveServer};
+pub use live::{Entry, Gallery, LiveServer, Mirrored, Shown};
 #[cfg(feature = "full")]
 pub use load::Loaded;
 pub use plan::Expected;

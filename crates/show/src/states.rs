@@ -28,6 +28,68 @@ pub struct States<'a> {
     pub force: &'a [f64],
 }
 
+/// What states are shown by: a step whose model they are of.
+pub struct Watched {
+    step: Quasidynamic,
+    observer: Observer,
+}
+
+impl Watched {
+    pub fn new(step: &Quasidynamic) -> Result<Self> {
+        Ok(Self { step: step.clone(), observer: Observer::new(step.model())? })
+    }
+
+    /// A recording without steps that begins at q (nq).
+    pub fn begin(&self, source: &Source, q: &[f64]) -> Result<Recording> {
+        let mut recording = cast(source, self.step.model(), self.step.parameters())?;
+        recording.start = self.configurations(q)?.remove(0);
+        Ok(recording)
+    }
+
+    /// Configurations with these q (n, nq), n ≥ 1.
+    fn configurations(&self, q: &[f64]) -> Result<Vec<Configuration>> {
+        let model = self.step.model();
+        let rows: Vec<&[f64]> = q.chunks_exact(model.nq()).collect();
+        let poses = self.observer.poses(&model.tensor(&rows)?)?;
+        let each = poses.len() / rows.len();
+        let one =
+            |(k, q): (usize, &&[f64])| Configuration { q: q.to_vec(), poses: poses[k * each..(k + 1) * each].to_vec() };
+        Ok(rows.iter().enumerate().map(one).collect())
+    }
+
+    /// The steps between states whose lists have the right lengths.
+    pub fn records(&self, recording: &Recording, states: &States) -> Result<Vec<StepRecord>> {
+        let model = self.step.model();
+        let (nu, nc) = (model.nu(), model.nc());
+        let rows: Vec<&[f64]> = states.q.chunks_exact(model.nq()).collect();
+        let contacts = self.step.contacts(&model.tensor(&rows)?)?;
+        let (phi, normal, point) = (numbers(&contacts.phi)?, vectors(&contacts.normal)?, vectors(&contacts.point_b)?);
+        let joints: Vec<usize> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q).collect();
+        let reach: Vec<f64> = model.pairs.windows().map(|window| window.reach).collect();
+        let one = |(k, end): (usize, Configuration)| {
+            let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
+            let rest = |i: usize| [normal[k * nc + i], point[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis])];
+            let (contacts, gap) = StepContacts::of_all(nc, |i| reach[i], |i| phi[k * nc + i], rest);
+            let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
+            let mut record = StepRecord {
+                time: states.time[k + 1] - states.time[0],
+                u: u.unwrap_or_else(|| joints.iter().map(|&at| end.q[at]).collect()),
+                end,
+                contacts,
+                status: Status::Solved.name().to_owned(),
+                iterations: 0,
+                residual: 0.0,
+                seconds: 0.0,
+                scalars: Default::default(),
+                plan: None,
+            };
+            record.scalars = scalars(recording, &record, gap);
+            record
+        };
+        Ok(self.configurations(states.q)?.into_iter().skip(1).enumerate().map(one).collect())
+    }
+}
+
 impl Recording {
     /// The recording of a world from its states. The gaps of contacts are those of the step's model. Without commands
     /// they are where the joints are; without forces these are zero. All steps count as solved.
@@ -51,40 +113,9 @@ impl Recording {
         if !states.time.is_sorted_by(|a, b| a < b) {
             bail!("time: expected times that rise");
         }
-        let observer = Observer::new(model)?;
-        let mut recording = cast(source, model, step.parameters())?;
-        let rows: Vec<&[f64]> = states.q.chunks_exact(nq).collect();
-        let q = model.tensor(&rows)?;
-        let poses = observer.poses(&q)?;
-        let configuration = |k: usize| Configuration {
-            q: rows[k].to_vec(),
-            poses: poses[k * poses.len() / (n + 1)..(k + 1) * poses.len() / (n + 1)].to_vec(),
-        };
-        recording.start = configuration(0);
-        let contacts = step.contacts(&q)?;
-        let (phi, normal, point) = (numbers(&contacts.phi)?, vectors(&contacts.normal)?, vectors(&contacts.point_b)?);
-        let joints: Vec<usize> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q).collect();
-        let reach: Vec<f64> = model.pairs.windows().map(|window| window.reach).collect();
-        for k in 0..n {
-            let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
-            let rest = |i: usize| [normal[k * nc + i], point[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis])];
-            let (contacts, gap) = StepContacts::of_all(nc, |i| reach[i], |i| phi[k * nc + i], rest);
-            let u = states.u.get(k * nu..(k + 1) * nu).map(<[f64]>::to_vec);
-            let mut record = StepRecord {
-                time: states.time[k + 1] - states.time[0],
-                u: u.unwrap_or_else(|| joints.iter().map(|&at| rows[k + 1][at]).collect()),
-                end: configuration(k + 1),
-                contacts,
-                status: Status::Solved.name().to_owned(),
-                iterations: 0,
-                residual: 0.0,
-                seconds: 0.0,
-                scalars: Default::default(),
-                plan: None,
-            };
-            record.scalars = scalars(&recording, &record, gap);
-            recording.steps.push(record);
-        }
+        let watched = Watched::new(step)?;
+        let mut recording = watched.begin(source, &states.q[..nq])?;
+        recording.steps = watched.records(&recording, &states)?;
         Ok(recording)
     }
 

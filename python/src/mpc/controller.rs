@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use fingertip::mpc::cost::Expansion;
 use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
-use fingertip::mpc::{Estimate, Measured, Quantity, Supervisor, Task as TaskOf};
+use fingertip::mpc::{Carried, Estimate, Measured, Quantity, Supervisor, Task as TaskOf};
 use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
 
 use super::cost::{self, Cost, Raised};
 use super::data::{Answer, Episode, Errors, Goal, Held, Plan, held};
 use super::task::Task;
 use crate::arrays::{Numbers, Worlds};
-use crate::error::{Error, OrRaise, detached};
+use crate::error::{Error, OrRaise, detached, warn};
 use crate::model::{json, overrides_of};
 
 /// Longest limit of a command, s.
@@ -25,7 +26,12 @@ const LONGEST: f64 = 1e6;
 /// A task's supervisor changes what is planned for where the goal is far or nothing moves, as on the command line; with
 /// `supervised=False` the goal itself is always planned for.
 ///
+/// Bodies that overlap at the start are warned of: who, and how deep.
+///
 /// A call releases the interpreter's lock while it plans. A controller answers one call at a time.
+///
+/// It pickles: its task, costs and episode with the present goal, what it was told of the plant, its plan, the commands
+/// given and its progress. What it estimates, filters and draws, and how long its supervisor has waited, begins anew.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Controller {
     task: Py<Task>,
@@ -41,7 +47,12 @@ struct State {
     episode: EpisodeOf,
     of: Supervisor,
     progress: Progress,
+    /// What was set of the model's parameters, in JSON.
+    beliefs: Vec<String>,
 }
+
+/// The progress of an episode and what its controller has carried, as plain numbers.
+type Going = ((usize, usize, Option<usize>, bool), (Vec<f64>, Vec<f64>, Vec<Vec<f64>>, Vec<Vec<f64>>));
 
 /// The number of an episode, or the episode.
 #[derive(FromPyObject)]
@@ -167,14 +178,7 @@ impl Controller {
     /// `mass` and `size` count.
     fn set_parameters(&self, overrides: &Bound<PyAny>) -> PyResult<()> {
         let overrides = json(Some(overrides))?.unwrap_or_default();
-        let overrides = overrides_of(&overrides).or_raise()?;
-        self.with(|own| {
-            let mut task = own.task.clone();
-            task.set_parameters(&overrides).or_raise()?;
-            own.change(&self.raised, |of| of.set_task(&task))?;
-            own.task = task;
-            Ok(())
-        })
+        self.with(|own| own.believe(&self.raised, overrides))
     }
 
     /// The task.
@@ -218,6 +222,42 @@ impl Controller {
         let q = Numbers::like("q", q, Worlds::One, &[nq])?.as_slice().to_vec();
         self.raised.or(self.with(|own| own.of.controller().problem().standing(&q).or_raise()))
     }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (own, py) = (slf.get(), slf.py());
+        let costs: Vec<_> = own.costs.iter().map(|cost| cost.clone_ref(py)).collect();
+        own.with(|state| {
+            let Progress { step, held, success, lost } = state.progress;
+            let Carried { plan, rest, warm, given } = state.of.controller().carried();
+            let going: Going = ((step, held, success, lost), (plan, rest, warm, given));
+            let episode = Episode::of(py, &state.episode)?;
+            let of = (own.task.clone_ref(py), episode, costs, own.supervised, state.beliefs.clone(), going);
+            Ok((slf.get_type().getattr("_remake")?, of.into_pyobject(py)?))
+        })
+    }
+
+    /// Makes a pickled controller again.
+    #[classmethod]
+    #[pyo3(name = "_remake")]
+    #[expect(clippy::too_many_arguments, reason = "what a pickle has")]
+    fn remake(
+        cls: &Bound<PyType>,
+        task: Py<Task>,
+        episode: &Bound<Episode>,
+        costs: Vec<Py<Cost>>,
+        supervised: bool,
+        beliefs: Vec<String>,
+        going: Going,
+    ) -> PyResult<Self> {
+        let (py, raised, of) = (cls.py(), Raised::default(), task.get().of.clone());
+        let episode = episode.get().numbers(py, of.simulator())?;
+        let mut state = State::new(py, of, episode, supervised, (&costs, &raised))?;
+        beliefs.into_iter().try_for_each(|overrides| state.believe(&raised, overrides))?;
+        let ((step, held, success, lost), (plan, rest, warm, given)) = going;
+        state.progress = Progress { step, held, success, lost };
+        state.of.carry(Carried { plan, rest, warm, given }).or_raise()?;
+        Ok(Self { task, costs, supervised, raised, state: Mutex::new(state) })
+    }
 }
 
 impl Controller {
@@ -241,12 +281,22 @@ impl State {
     ) -> PyResult<Self> {
         task.supervision = task.supervision.filter(|_| supervised);
         let of = detached(py, || Supervisor::new(&task, &episode))?;
-        let mut own = Self { task, episode, of, progress: Progress::default() };
+        let mut own = Self { task, episode, of, progress: Progress::default(), beliefs: Vec::new() };
         if !costs.is_empty() {
             let terms = cost::terms(py, costs, own.task.simulator().model(), raised).or_raise()?;
             own.change(raised, |of| of.set_terms(terms))?;
         }
         Ok(own)
+    }
+
+    /// Plans with these parameters of the model from now on, in JSON.
+    fn believe(&mut self, raised: &Raised, overrides: String) -> PyResult<()> {
+        let mut task = self.task.clone();
+        task.set_parameters(&overrides_of(&overrides).or_raise()?).or_raise()?;
+        self.change(raised, |of| of.set_task(&task))?;
+        self.task = task;
+        self.beliefs.push(overrides);
+        Ok(())
     }
 
     /// Changes what is planned. After an error nothing has changed.
@@ -290,5 +340,6 @@ fn begin(
     if let Some(goal) = goal {
         episode.goal = goal.get().0.clone();
     }
+    warn(py, task.start_warnings(episode.number, &episode.start.q).or_raise()?.iter())?;
     Ok(episode)
 }

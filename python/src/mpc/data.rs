@@ -55,6 +55,8 @@ data! {
         quaternion: Option<f64>,
         /// Distance of the joint that is farthest from its goal, rad or m.
         joints: Option<f64>,
+        /// Is it lost: out of every robot's reach, and as far beyond it as the task says?
+        lost: bool,
     }
 }
 
@@ -119,7 +121,7 @@ data! {
         step: usize,
         /// Has the episode succeeded?
         success: bool,
-        /// Is it over: by success, if the task stops there, or by its cap?
+        /// Is it over: by success, if the task stops there, by its cap, or as an object is lost (`errors.lost`)?
         done: bool,
         /// What was planned for: `"goal"`, or what the task's supervisor put in its place: `"subgoal"`, `"return"`,
         /// `"nudge"`, `"sample"` or `"retreat"`.
@@ -245,14 +247,14 @@ fn unit(given: &Bound<PyAny>) -> PyResult<[f64; 4]> {
 impl Errors {
     /// Errors in Python.
     pub fn of(of: &ErrorsOf) -> Self {
-        let ErrorsOf { position, rotation, quaternion, joints } = *of;
-        Self { position, rotation, quaternion, joints }
+        let ErrorsOf { position, rotation, quaternion, joints, lost } = *of;
+        Self { position, rotation, quaternion, joints, lost }
     }
 
     /// Errors in Rust.
     pub fn numbers(&self) -> ErrorsOf {
-        let Self { position, rotation, quaternion, joints } = *self;
-        ErrorsOf { position, rotation, quaternion, joints }
+        let Self { position, rotation, quaternion, joints, lost } = *self;
+        ErrorsOf { position, rotation, quaternion, joints, lost }
     }
 }
 

@@ -391,7 +391,13 @@ impl Progress {
         self.of.success
     }
 
-    /// Is the episode over: by success, if the task stops there, or by its cap?
+    /// Is an object lost?
+    #[getter]
+    fn lost(&self) -> bool {
+        self.of.lost
+    }
+
+    /// Is the episode over: by success, if the task stops there, by its cap, or as an object is lost?
     #[getter]
     fn is_over(&self) -> bool {
         self.task.get().of.is_over(&self.of)

@@ -460,3 +460,66 @@ fn the_gripper_of_the_docs_carries_its_block() {
     }
     assert!(progress.success.is_some(), "{:?}", task.errors(&episode.goal, &plant.q).unwrap());
 }
+
+/// Two tips are written 1.5 mm inside a pen: that is told, or they begin on its surface and their springs are pulled by
+/// as much.
+#[test]
+fn starts_in_overlap_are_told_or_moved_apart() {
+    let apart = fingertip::shipped::task("pen").unwrap();
+    let told = apart.with_keys(&[("start.apart", None)]).unwrap();
+    let episode = told.episode(0, 3).unwrap();
+    let depths: Vec<_> = told.overlaps(&episode.start.q).unwrap().iter().map(|of| (of.a.clone(), of.depth)).collect();
+    assert!(depths.len() == 2 && depths.iter().all(|(_, depth)| (depth - 1.5e-3).abs() < 1e-9), "{depths:?}");
+    let lines = told.start_warnings(3, &episode.start.q).unwrap();
+    let expected = "at the start of episode 3 \"tips/tip0\" and \"pen\" overlap by 1.500 mm";
+    assert!(lines.len() == 2 && lines.iter().any(|line| line.starts_with(expected)), "{lines:?}");
+    let moved = apart.episode(0, 3).unwrap();
+    assert_eq!(apart.start_warnings(3, &moved.start.q).unwrap(), Vec::<String>::new());
+    assert_eq!(moved.start.u, episode.start.u);
+    for (k, joint) in apart.simulator().joints().iter().enumerate().filter(|(_, joint)| joint.name.contains("/y")) {
+        let pulled = if joint.name == "tips/y2" { 0.0 } else { 1.5e-3 };
+        let off = (moved.start.u[k] - moved.start.q[joint.q]).abs();
+        assert!((off - pulled).abs() < 1e-4, "{}: {off}", joint.name);
+    }
+}
+
+/// A tip deep inside a block of two boxes is pushed to both sides: no step parts them.
+#[test]
+fn a_start_that_nothing_parts_is_an_error() {
+    let task = fingertip::shipped::task("push_t").unwrap();
+    let apart = task.with_keys(&[("start.apart", Some(true.into()))]).unwrap();
+    let depth = |number| task.overlaps(&task.episode(0, number).unwrap().start.q).unwrap()[0].depth;
+    assert!(depth(12) < 5e-3 && depth(7) > 2e-2);
+    assert!(apart.overlaps(&apart.episode(0, 12).unwrap().start.q).unwrap().is_empty());
+    let message = apart.episode(0, 7).unwrap_err().to_string();
+    let expected =
+        "start: apart: expected a start that 50 steps move apart, but \"pusher/tip\" and \"block\" overlap by";
+    assert!(message.contains(expected), "{message}");
+}
+
+/// The tips' links and slides, in a row, are 1.712 m long, and the pen's ends are 65 mm from its middle: it is lost
+/// where all of it is farther than twice that length, or than the task says beyond the length itself.
+#[test]
+fn an_object_beyond_reach_is_lost_and_ends_the_episode() {
+    let task = fingertip::shipped::task("pen").unwrap();
+    let near = task.with_keys(&[("lost", Some(0.1.into()))]).unwrap();
+    let reach = 0.2_f64.hypot(0.03) + 3.0 * 0.5 + 0.01;
+    let episode = task.episode(0, 0).unwrap();
+    let errors = |task: &Task, z: f64| {
+        let mut q = episode.start.q.clone();
+        q[2] = z;
+        task.errors(&episode.goal, &q).unwrap()
+    };
+    for (task, limit) in [(&task, 2.0 * reach + 0.065), (&near, reach + 0.1 + 0.065)] {
+        assert!(!errors(task, -limit + 1e-6).lost && !errors(task, limit - 1e-6).lost, "{limit}");
+        assert!(errors(task, -limit - 1e-6).lost && errors(task, limit + 1e-6).lost, "{limit}");
+    }
+    assert!(!errors(&task, f64::NAN).lost, "what is not measured is not lost");
+    let mut progress = Progress::default();
+    task.count(&mut progress, &errors(&task, -3.0));
+    assert!(!task.is_over(&progress));
+    task.count(&mut progress, &errors(&task, -4.0));
+    assert!(task.is_over(&progress) && progress.lost && progress.success.is_none());
+    let message = task.with_keys(&[("lost", Some((-1.0).into()))]).unwrap_err().to_string();
+    assert!(message.contains("lost: expected a positive number, got -1"), "{message}");
+}

@@ -17,7 +17,11 @@ use super::recorded::Recorded;
 use super::results::{Row, errors, goal, report};
 use super::supervised::{self, Supervised};
 use super::{Args, sequences};
+use crate::message;
 
+/// Progress is an error that falls to this share of the least so far; without it for so long, s, a task stands.
+const NEARER: f64 = 0.99;
+const STANDS: f64 = 1.5;
 /// Episodes of a task without a list of goals.
 const EPISODES: usize = 5;
 
@@ -84,9 +88,13 @@ pub fn run_one(
     }
     bar.set_prefix(episode.number.to_string());
     let is_quiet = args.tune;
+    if !is_quiet {
+        message::warn(&task.start_warnings(episode.number, &plant.q)?);
+    }
     if episode.number == args.first && !is_quiet {
         warn(episode.number, "start", &supervisor.controller().problem().standing(&plant.q)?);
     }
+    let (mut least, mut idle) = (f64::INFINITY, 0.0);
     while !task.is_over(&progress) {
         let answer = supervisor.answer(&plant.measure()?, limit)?;
         match &mut recorded {
@@ -96,11 +104,19 @@ pub fn run_one(
         end_errors = measured(&plant)?;
         last = most(&end_errors);
         task.count(&mut progress, &last);
+        let left = task.times_success(&last);
+        (least, idle) = if left < NEARER * least { (left, 0.0) } else { (least, idle + task.period()) };
+        // Once, when it has stood for so long.
+        if !is_quiet && idle >= STANDS && idle - task.period() < STANDS {
+            let when = format!("standstill at {:.1} s", progress.step as f64 * task.period());
+            let standing = supervisor.controller().problem().standing(&plant.q)?;
+            bar.suspend(|| warn(episode.number, &when, &standing));
+        }
         *outcomes.entry(answer.outcome.name()).or_insert(0) += 1;
         iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
         seconds += answer.seconds;
         worst = worst.max(answer.seconds);
-        bar.set_message(format!("{}{}", supervised::now(&supervisor), message(task, &answer, &last)));
+        bar.set_message(format!("{}{}", supervised::now(&supervisor), told(task, &answer, &last)));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -115,6 +131,7 @@ pub fn run_one(
         start_errors: errors(&start_errors),
         errors: errors(&end_errors),
         success: progress.success,
+        lost: progress.lost,
         steps: progress.step,
         iterations: iterations as f64 / steps,
         ms: 1e3 * seconds / steps,
@@ -127,7 +144,7 @@ pub fn run_one(
     Ok((row, recording))
 }
 
-/// Says on stderr which terms cost more than the goal at the start or the end of an episode.
+/// Says on stderr which terms cost more than the goal at the start or the end of an episode, or while it stands.
 fn warn(episode: usize, when: &str, standing: &[(&str, f64, bool)]) {
     let goal: f64 = standing.iter().filter(|(.., purpose)| *purpose).map(|(_, cost, _)| cost).sum();
     for (name, cost, _) in standing.iter().filter(|(_, cost, purpose)| !purpose && *cost > goal) {
@@ -139,7 +156,7 @@ fn warn(episode: usize, when: &str, standing: &[(&str, f64, bool)]) {
 }
 
 /// Cost, errors and the largest contact force that the plan expects.
-fn message(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
+fn told(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
     let (cost, force) = answer.plan.as_ref().map_or((f64::NAN, 0.0), |plan| {
         let first = &plan.best.force[..3 * task.simulator().model().nc()];
         let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();

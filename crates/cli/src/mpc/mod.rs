@@ -114,11 +114,16 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "record")]
     plot: Option<PathBuf>,
 
-    /// Tries the task with one setting changed at a time (kappa, substeps, horizon, posture, bound, law, margin), on
-    /// all cores, and prints a table. --episodes is their number for each setting [default: 5]; --json prints a line
-    /// for each.
+    /// Tries other settings on all cores, each upon the best so far: method, horizon and weight of reach together, then
+    /// the weight of command, supervisor, kappa, substeps, iterations, bound, law, posture, margin. It prints a table,
+    /// the keys that are better together, and how these do on other episodes. --episodes is their number for each
+    /// setting [default: 5]; --json prints a line for each.
     #[arg(long, conflicts_with_all = ["record", "plot", "roadmap", "stdio", "native"])]
     tune: bool,
+
+    /// Time that --tune has, s.
+    #[arg(long, value_name = "S", requires = "tune", default_value_t = tune::SECONDS)]
+    seconds: f64,
 
     /// Answers lines of JSON on stdin: measured states in, commands out.
     #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot", "plant", "plant_kappa", "latency", "noise", "with"])]
@@ -167,6 +172,7 @@ impl Args {
             record: Some(record),
             plot: Some(plot),
             tune: false,
+            seconds: tune::SECONDS,
             stdio: false,
             silence: None,
         }

@@ -21,6 +21,8 @@ pub struct Row {
     pub errors: Value,
     /// The control period in which the episode succeeded; none if it never did.
     pub success: Option<usize>,
+    /// Was an object lost, and the episode over?
+    pub lost: bool,
     pub steps: usize,
     pub iterations: f64,
     pub ms: f64,
@@ -73,7 +75,7 @@ fn one_goal(of: &Goal) -> Value {
 
 /// Errors of objects as JSON: the largest, and where there are several objects, each one's.
 pub fn errors(of: &BTreeMap<String, Errors>) -> Value {
-    let one = |of: &Errors| json!({ "position": of.position, "rotation": of.rotation, "quaternion": of.quaternion, "joints": of.joints });
+    let one = |of: &Errors| json!({ "position": of.position, "rotation": of.rotation, "quaternion": of.quaternion, "joints": of.joints, "lost": of.lost });
     let mut all = one(&Errors::largest(of.values().copied()));
     if of.len() > 1 {
         all["objects"] = of.iter().map(|(name, errors)| (name.clone(), one(errors))).collect();
@@ -116,7 +118,7 @@ pub fn report(rows: &[Row]) -> String {
         let mut cells = vec![row.episode.to_string()];
         cells.extend(errors.map(|(part, end)| number((part.of)(&row.numbers[end]), part, end)));
         cells.extend([
-            row.success.map_or("never".to_owned(), |step| step.to_string()),
+            row.success.map_or(if row.lost { "lost" } else { "never" }.to_owned(), |step| step.to_string()),
             row.steps.to_string(),
             format!("{:.2}", row.ms),
             format!("{:.1}", row.worst_ms),

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::super::{Exit, Outcome};
 use super::supervised::{self, Supervised};
 use super::{Args, results};
+use crate::message;
 use crate::table::table;
 
 /// Sequences unless their number is given.
@@ -70,6 +71,7 @@ fn run_one(
     episode: &Episode,
 ) -> Result<Row, Box<dyn std::error::Error>> {
     let mut plant = Plant::new(task, options, args.seed, episode)?;
+    message::warn(&task.start_warnings(episode.number, &plant.q)?);
     let mut supervisor = super::supervisor(task, episode, guide)?;
     let mut sequence = task.sequence(args.seed, episode).ok_or("expected a task of goals in a row")?;
     sequence.most = args.goals.unwrap_or(sequence.most);

@@ -122,6 +122,7 @@ impl Session {
             "episode": episode.number,
             "episodes": self.task.n_goals(),
             "start": { "q": episode.start.q, "u": episode.start.u },
+            "warnings": self.task.start_warnings(episode.number, &episode.start.q).map_err(|error| message::plain(&error))?,
             "goal": goal(&self.task, &episode),
             "period": self.task.period(),
             "cap": self.task.cap,
@@ -264,6 +265,7 @@ fn said(task: &Task, answer: &Answer, errors_now: &BTreeMap<String, Errors>, pro
         "ms": 1e3 * answer.seconds,
         "errors": errors(errors_now),
         "success": progress.success.is_some(),
+        "lost": progress.lost,
         "done": task.is_over(progress),
         "step": progress.step - 1,
     })

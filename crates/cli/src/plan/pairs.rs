@@ -143,7 +143,7 @@ fn one(task: &Task, roadmap: &Roadmap, way: Way, mut plant: Plant, episode: &Epi
     }?;
     let mut progress = Progress::default();
     let mut end = task.errors(&episode.goal, &plant.q)?;
-    while progress.step < task.cap && progress.success.is_none() {
+    while progress.success.is_none() && !task.is_over(&progress) {
         let answer = supervisor.answer(&plant.measure()?, None)?;
         plant.advance(&answer.u)?;
         end = task.errors(&episode.goal, &plant.q)?;

@@ -73,9 +73,57 @@ fn side_costs_that_win_are_said() {
     };
     let held_off = warnings(text.replace("[weights]", "[weights]\nposture = 1.0"));
     assert!(held_off.contains("warning: at the end of episode 0 `posture` costs"), "{held_off}");
+    assert!(held_off.contains("warning: at the standstill at "), "{held_off}");
     let free = warnings(text);
     assert!(!free.contains("posture") && !free.contains("at the start"), "{free}");
     std::fs::remove_file(&path).unwrap();
+}
+
+/// A pen that nobody holds falls: the tips that begin inside it are told, and the episode ends when it is lost.
+#[test]
+fn overlaps_are_told_and_what_is_lost_ends_the_episode() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets");
+    let text = std::fs::read_to_string(format!("{root}/tasks/pen.toml")).unwrap().replace("\"..", &format!("\"{root}"));
+    let path = std::env::temp_dir().join(format!("fingertip-lost-{}.toml", std::process::id()));
+    let row = |text: String| {
+        std::fs::write(&path, format!("lost = 0.1\n{text}")).unwrap();
+        let options = ["mpc", path.to_str().unwrap(), "--episodes", "1", "--plant", "second-order", "--json"];
+        let output = fingertip(&options, "");
+        let row: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (row, String::from_utf8(output.stderr).unwrap())
+    };
+    let (row, warnings) = row(text.replace("apart = true", "").replace("= -0.1865", "= -0.2165"));
+    let expected = "warning: at the start of episode 0 \"tips/tip0\" and \"pen\" overlap by 1.500 mm";
+    assert!(warnings.contains(expected), "{warnings}");
+    assert!(row["lost"] == true && row["errors"]["lost"] == true && row["success"].is_null(), "{row}");
+    // It falls by 1.9 m in 0.6 s, 21 control periods.
+    assert!(row["steps"].as_u64().is_some_and(|steps| (15..40).contains(&steps)), "{row}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// Settings are tried in their order, what is kept is better than all that was before, and what is found is compared on
+/// other episodes; where there is no time, that is said.
+#[test]
+fn settings_are_tried_upon_the_best() {
+    let tune = |options: &[&str]| {
+        let all = [&["mpc", "tips_ground", "--tune", "--episodes", "1", "--cap", "20"], options].concat();
+        String::from_utf8(fingertip(&all, "").stdout).unwrap()
+    };
+    let rows: Vec<Value> =
+        tune(&["--json", "--seconds", "120"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let has = |row: &Value, key: &str| row["setting"].as_str().is_some_and(|setting| setting.contains(key));
+    let place = |key: &str| rows.iter().position(|row| has(row, key)).unwrap_or_else(|| panic!("{key}: {rows:?}"));
+    let keys = ["as it is", "method", "weights.command", "supervisor.on", "kappa", "command.bound"];
+    assert!(keys.map(place).is_sorted(), "{rows:?}");
+    assert!(rows.iter().any(|row| ["method", "horizon", "weights.reach"].iter().all(|key| has(row, key))), "{rows:?}");
+    let mut least = rows[0]["left"].as_f64().unwrap();
+    for row in rows.iter().filter(|row| row["kept"] == true) {
+        let left = row["left"].as_f64().unwrap();
+        assert!(left < least, "{row}");
+        least = left;
+    }
+    let short = tune(&["--seconds", "1"]);
+    assert!(short.contains("no time was left for") && short.contains("margin"), "{short}");
 }
 
 /// Goal after goal, with and without the supervisor, which says how often it did what.

@@ -148,6 +148,20 @@ pub struct Controller {
     least: Duration,
 }
 
+/// What a controller carries from one command to the next, as plain numbers: its plan and the commands given. What is
+/// estimated, filtered and drawn is not among it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    /// The decisions v (T, nu) for the coming periods.
+    pub plan: Vec<f64>,
+    /// The commands (·, nu) that the last plan has left for them.
+    pub rest: Vec<f64>,
+    /// The forces that the plan expects, in each world.
+    pub warm: Vec<Vec<f64>>,
+    /// The commands (nu) that were given, the newest last.
+    pub given: Vec<Vec<f64>>,
+}
+
 /// On-line estimation of the plant's parameters by a controller.
 #[derive(Clone, Debug)]
 struct Learning {
@@ -205,6 +219,31 @@ impl Controller {
             Some(Learning { estimator, before, .. }) => self.learn_from(estimator, before),
             None => Ok(()),
         }
+    }
+
+    /// What is carried from one command to the next.
+    pub fn carried(&self) -> Carried {
+        let given = self.under_way.given().map(<[f64]>::to_vec).collect();
+        Carried { plan: self.plan.clone(), rest: self.rest.clone(), warm: self.warm.clone(), given }
+    }
+
+    /// Goes on from what another controller of the same problem has carried.
+    ///
+    /// # Errors
+    /// If a list has a length that is not this problem's.
+    pub fn carry(&mut self, carried: Carried) -> Result<()> {
+        let Carried { plan, rest, warm, given } = carried;
+        let (n, nu, n_warm) = (self.plan.len(), self.u_before().len(), self.problem().simulator.step().n_warm());
+        let fits = plan.len() == n
+            && rest.len() <= n
+            && rest.len().is_multiple_of(nu)
+            && warm.iter().all(|one| n_warm == 0 || one.len().is_multiple_of(n_warm))
+            && given.iter().all(|u| u.len() == nu);
+        let (true, Some(under_way)) = (fits, UnderWay::of(given)) else {
+            candle_core::bail!("controller: expected a plan of {n} numbers and commands of {nu}, got others");
+        };
+        (self.plan, self.rest, self.warm, self.under_way) = (plan, rest, warm, under_way);
+        Ok(())
     }
 
     /// Another method from now on.

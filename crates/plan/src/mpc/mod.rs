@@ -33,7 +33,7 @@ mod trust;
 mod under_way;
 
 pub use command::{Command, Law};
-pub use controller::{Answer, Controller, Measured, Method, Settings};
+pub use controller::{Answer, Carried, Controller, Measured, Method, Settings};
 pub use estimate::{Estimate, Estimator, Quantity};
 pub use ilqr::Ilqr;
 pub use outcome::{Clock, LogLine, Outcome, Plan};

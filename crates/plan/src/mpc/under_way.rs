@@ -16,6 +16,16 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
+    /// Commands that were given elsewhere, the newest last; none if there is not one.
+    pub fn of(given: Vec<Vec<f64>>) -> Option<Self> {
+        (!given.is_empty()).then(|| Self { given: given.into() })
+    }
+
+    /// The commands that were given, the newest last.
+    pub fn given(&self) -> impl Iterator<Item = &[f64]> {
+        self.given.iter().map(Vec::as_slice)
+    }
+
     /// Before the first command the plant holds this one (nu).
     pub fn new(u: &[f64]) -> Self {
         Self { given: VecDeque::from([u.to_vec()]) }

@@ -14,6 +14,7 @@ mod command;
 mod controls;
 mod gallery;
 mod http;
+mod mirror;
 mod newest;
 mod pilot;
 mod planner;
@@ -24,4 +25,5 @@ mod spring;
 mod tape;
 
 pub use gallery::{Entry, Gallery};
-pub use server::LiveServer;
+pub use mirror::Shown;
+pub use server::{LiveServer, Mirrored};

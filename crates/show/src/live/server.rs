@@ -2,9 +2,9 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use data_encoding::BASE64;
 use serde_json::Value;
 
 use super::http::{Request, TEXT, answer};
+use super::mirror::{Mirror, Next, Shown};
 use super::newest::Newest;
 use super::simulator::{Order, QUEUE, Simulator};
 use super::tape::Tape;
@@ -37,6 +38,16 @@ pub struct LiveServer {
     stop: Arc<AtomicBool>,
     world: Option<JoinHandle<Result<()>>>,
     door: Option<JoinHandle<()>>,
+}
+
+/// A world that moves on a thread of its own.
+pub trait World: Send + 'static {
+    /// A line for each visual mesh that could not be read.
+    fn left_out(&self) -> &[String];
+    /// The page's data besides the frames, as JSON: the recording's header, controls, movable bodies, limbs and task.
+    fn header(&self) -> Value;
+    /// Goes on until `stop`; orders go first.
+    fn run(self, orders: &Receiver<Order>, stop: &AtomicBool) -> Result<()>;
 }
 
 /// Data that all connections share: header, port, newest frame, command queue, stop flag.
@@ -76,20 +87,31 @@ impl LiveServer {
         })
     }
 
-    fn serve(address: &str, simulator: impl FnOnce(Arc<Newest>) -> Result<Simulator>) -> Result<Self> {
+    /// Serves a page that shows the states of a world that somebody else moves: the newest that [`Mirrored::show`] was
+    /// given. `step` says their model, and the gaps at contacts.
+    ///
+    /// # Errors
+    /// If the address is not available, or a tensor operation fails.
+    pub fn mirror(source: &Source, step: &Quasidynamic, address: &str) -> Result<Mirrored> {
+        let next = Next::default();
+        let server = Self::serve(address, |newest| Mirror::new(source, step, next.clone(), newest))?;
+        Ok(Mirrored { server, next })
+    }
+
+    fn serve<W: World>(address: &str, world: impl FnOnce(Arc<Newest>) -> Result<W>) -> Result<Self> {
         let taken = |error: std::io::Error| Error::invalid(address, error.to_string());
         let listener = TcpListener::bind(address).map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
         let newest = Arc::new(Newest::default());
         let stop = Arc::new(AtomicBool::new(false));
-        let simulator = simulator(newest.clone())?;
-        let left_out = simulator.left_out().to_vec();
+        let world = world(newest.clone())?;
+        let left_out = world.left_out().to_vec();
         let (orders, queue) = sync_channel(QUEUE);
-        let (port, header, n_clients) = (address.port(), simulator.header(), AtomicUsize::new(0));
+        let (port, header, n_clients) = (address.port(), world.header(), AtomicUsize::new(0));
         let shared = Arc::new(Shared { header, port, newest, orders, stop: stop.clone(), n_clients });
         let stopped = stop.clone();
         let world = std::thread::spawn(move || {
-            let outcome = simulator.run(&queue, &stopped);
+            let outcome = world.run(&queue, &stopped);
             stopped.store(true, Ordering::Relaxed);
             outcome
         });
@@ -136,6 +158,22 @@ impl LiveServer {
             Some(Err(_)) => candle_core::bail!("the simulator has stopped unexpectedly"),
             None => Ok(()),
         }
+    }
+}
+
+/// A page that shows a world which somebody else moves. It ends when this value is dropped.
+#[derive(Debug)]
+pub struct Mirrored {
+    /// The page's server.
+    pub server: LiveServer,
+    next: Next,
+}
+
+impl Mirrored {
+    /// Shows a state, unless another comes before the next frame: a frame goes out some 60 times a second, made on a
+    /// thread of its own. Lists have the lengths that [`Shown`] says.
+    pub fn show(&self, shown: Shown) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 }
 

@@ -14,6 +14,7 @@ use super::controls::Controls;
 use super::newest::Newest;
 use super::pilot::Pilot;
 use super::reach;
+use super::server::World;
 use super::spring::Springs;
 use super::tape::Tape;
 use crate::frames::{Layout, moves};
@@ -150,53 +151,6 @@ impl Simulator {
         }
     }
 
-    /// A line for each visual mesh that could not be read.
-    pub fn left_out(&self) -> &[String] {
-        &self.recorder.recording.left_out
-    }
-
-    /// The page's data besides the frames, as JSON: the recording's header, controls, movable bodies, limbs and task.
-    pub fn header(&self) -> Value {
-        let recording = &self.recorder.recording;
-        let movable: Vec<bool> = (0..recording.bodies.len()).map(|body| moves(recording, body)).collect();
-        let mut header = self.layout.header(recording);
-        let task = self.pilot.as_ref().map(Pilot::description);
-        let limbs: Vec<bool> =
-            (0..movable.len()).map(|body| reach::is_possible(&self.step.model().tree, body)).collect();
-        let controls = self.controls.description();
-        header["live"] = json!({ "controls": controls, "movable": movable, "limbs": limbs, "task": task });
-        header
-    }
-
-    /// Steps in the time of the world until `stop`; orders go first.
-    pub fn run(mut self, orders: &Receiver<Order>, stop: &AtomicBool) -> Result<()> {
-        let mut next = Instant::now();
-        while !stop.load(Ordering::Relaxed) {
-            let wait = next.saturating_duration_since(Instant::now());
-            match orders.recv_timeout(wait) {
-                Ok(order) => {
-                    self.obey(order)?;
-                    // A client that sends without end does not stop the world.
-                    if Instant::now() < next {
-                        continue;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            for order in orders.try_iter().take(QUEUE).collect::<Vec<_>>() {
-                self.obey(order)?;
-            }
-            let goes = !self.paused || self.n_steps > 0;
-            let stepped = goes && self.advance()?;
-            self.n_steps = self.n_steps.saturating_sub(usize::from(stepped && self.paused));
-            self.tell();
-            // A world that is late does not hurry afterwards.
-            next = if goes && !stepped { Instant::now() + WAIT } else { (next + self.period()?).max(Instant::now()) };
-        }
-        Ok(self.tape.close()?)
-    }
-
     /// A step's time.
     fn period(&self) -> Result<Duration> {
         let h = self.controls.parameters(self.step.parameters())?.h;
@@ -322,5 +276,52 @@ impl Simulator {
             "recording": self.tape.is_on(), "recorded": self.n_recorded,
         }));
         (self.told, self.untold) = (Instant::now(), false);
+    }
+}
+
+impl World for Simulator {
+    fn left_out(&self) -> &[String] {
+        &self.recorder.recording.left_out
+    }
+
+    fn header(&self) -> Value {
+        let recording = &self.recorder.recording;
+        let movable: Vec<bool> = (0..recording.bodies.len()).map(|body| moves(recording, body)).collect();
+        let mut header = self.layout.header(recording);
+        let task = self.pilot.as_ref().map(Pilot::description);
+        let limbs: Vec<bool> =
+            (0..movable.len()).map(|body| reach::is_possible(&self.step.model().tree, body)).collect();
+        let controls = self.controls.description();
+        header["live"] = json!({ "controls": controls, "movable": movable, "limbs": limbs, "task": task });
+        header
+    }
+
+    /// Steps in the time of the world until `stop`; orders go first.
+    fn run(mut self, orders: &Receiver<Order>, stop: &AtomicBool) -> Result<()> {
+        let mut next = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            let wait = next.saturating_duration_since(Instant::now());
+            match orders.recv_timeout(wait) {
+                Ok(order) => {
+                    self.obey(order)?;
+                    // A client that sends without end does not stop the world.
+                    if Instant::now() < next {
+                        continue;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            for order in orders.try_iter().take(QUEUE).collect::<Vec<_>>() {
+                self.obey(order)?;
+            }
+            let goes = !self.paused || self.n_steps > 0;
+            let stepped = goes && self.advance()?;
+            self.n_steps = self.n_steps.saturating_sub(usize::from(stepped && self.paused));
+            self.tell();
+            // A world that is late does not hurry afterwards.
+            next = if goes && !stepped { Instant::now() + WAIT } else { (next + self.period()?).max(Instant::now()) };
+        }
+        Ok(self.tape.close()?)
     }
 }

@@ -102,8 +102,10 @@ class Page {
     const others = this.worlds.list.map(({ name }) => name);
     if (others.length) document.querySelector("#title p").textContent += ` · with ${others.join(", ")}`;
     for (const name of ["worlds", "apart"]) document.querySelector(`[data-show="${name}"]`).parentElement.hidden = !others.length;
-    $("reset").hidden = !this.live;
-    $("record").hidden = !this.live;
+    // A world that is moved elsewhere takes no orders.
+    const mirror = Boolean(this.header.live?.mirror);
+    for (const id of ["reset", "record"]) $(id).hidden = !this.live || mirror;
+    $("play").hidden = mirror;
     for (const id of ["speed", "loop", "film"]) $(id).hidden = Boolean(this.live);
   }
 

@@ -99,6 +99,7 @@ impl Walk {
         let off = self.off(task, q);
         let has_lasted = |seconds: f64| self.since as f64 * task.period() >= seconds;
         match (self.phase, &self.joints) {
+            _ if errors.lost => return Ok(Step::Failed),
             (Phase::Move, Some(_)) if distance < THERE * self.near => return Ok(self.turn()),
             (Phase::Move, _) if has_lasted(LONGEST) => return Ok(Step::Failed),
             (Phase::Release, _) if off < HOME => {

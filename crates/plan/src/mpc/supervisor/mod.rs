@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use candle_core::Result;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
-use super::controller::{Answer, Controller, Measured, Method};
+use super::controller::{Answer, Carried, Controller, Measured, Method};
 use super::cost::{Goal, Term, Turn};
 use super::roadmap::Guide;
 use super::sampling::Deviates;
@@ -219,6 +219,14 @@ impl Supervisor {
     pub fn set_terms(&mut self, terms: Vec<Term>) -> Result<()> {
         self.terms = terms;
         self.plan()
+    }
+
+    /// The controller goes on from what another has carried, see [`Controller::carry`].
+    ///
+    /// # Errors
+    /// As [`Controller::carry`].
+    pub fn carry(&mut self, carried: Carried) -> Result<()> {
+        self.controller.carry(carried)
     }
 
     /// The command for the coming period, see [`Controller::answer`].

@@ -13,7 +13,7 @@ use crate::mpc::simulator::Joint;
 use crate::mpc::start::Start;
 use fingertip_scene::{JointKind, ObjectBody, unknown};
 use fingertip_shapes::largest::larger;
-use fingertip_shapes::{Error, Result};
+use fingertip_shapes::{Error, Result, message};
 use fingertip_step::kinematics::Coordinate;
 
 /// Largest number of a state that an episode may start from, m or rad, as of lengths in scenes.
@@ -24,7 +24,8 @@ const FARTHEST: f64 = 1e6;
 pub struct Episode {
     /// The episode's number. Its random draws depend only on the seed and on this number.
     pub number: usize,
-    /// The initial configuration, with commands at the joints' positions.
+    /// The initial configuration, with commands at the joints' positions; those before bodies were moved apart, where
+    /// the task says so.
     pub start: Start,
     /// The goal of the object, and of others.
     pub goal: Goal,
@@ -41,10 +42,12 @@ pub struct Errors {
     pub quaternion: Option<f64>,
     /// Distance of the joint that is farthest from its goal, rad or m.
     pub joints: Option<f64>,
+    /// Is it lost: out of every robot's reach, and as far beyond it as the task says?
+    pub lost: bool,
 }
 
 impl Errors {
-    /// The largest of each kind; NaN where one of them is.
+    /// The largest of each kind; NaN where one of them is, and lost if one is.
     pub fn largest(all: impl IntoIterator<Item = Self>) -> Self {
         let of = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(a.or(b), |(a, b)| Some(larger(a, b)));
         all.into_iter().fold(Self::default(), |a, b| Self {
@@ -52,6 +55,7 @@ impl Errors {
             rotation: of(a.rotation, b.rotation),
             quaternion: of(a.quaternion, b.quaternion),
             joints: of(a.joints, b.joints),
+            lost: a.lost || b.lost,
         })
     }
 }
@@ -65,6 +69,8 @@ pub struct Progress {
     pub held: usize,
     /// The period in which the episode succeeded; none before that.
     pub success: Option<usize>,
+    /// Is an object lost?
+    pub lost: bool,
 }
 
 /// A start at a joint's limit may be off by rounding, rad or m.
@@ -109,6 +115,11 @@ impl Task {
             }
             q[joint.q] = at;
         }
+        // What is moved apart is still commanded to where it was, so that a grip presses.
+        let u = simulator.positions(&q);
+        if self.file.start.apart {
+            q = self.apart(q, &u).map_err(|error| Error::invalid("start: apart", message(&error)))?;
+        }
         let goal = match row {
             Some((goal, _)) => {
                 let mut others = self.draw_others(&mut deviates, &q);
@@ -118,7 +129,6 @@ impl Task {
             None if self.file.sequence.is_some() => self.far_goal(&mut deviates, &q)?,
             None => self.draw_goal(&mut deviates, &q)?,
         };
-        let u = simulator.positions(&q);
         Ok(Episode { number, start: Start::new(q, u), goal })
     }
 
@@ -222,7 +232,13 @@ impl Task {
         let known = |error: Option<f64>| error.map(|error| if is_known { error } else { f64::NAN });
         let (position, joints) = (known(position), known(joints));
         let rotation = known(rotation).map(|x| if has_turn { x } else { f64::NAN });
-        Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)), joints })
+        Ok(Errors {
+            position,
+            rotation,
+            quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)),
+            joints,
+            lost: self.is_lost(object, q),
+        })
     }
 
     /// Are these errors small by the task's measure of success? Errors without a measure, and measures of parts that
@@ -237,18 +253,35 @@ impl Task {
             && [measure.position, measure.rotation, measure.quaternion, measure.joints].iter().any(Option::is_some)
     }
 
+    /// The largest of these errors, as a multiple of what counts as success; 0 without a measure for one of them, and
+    /// NaN if one is.
+    pub fn times_success(&self, errors: &Errors) -> f64 {
+        let measure = &self.file.success;
+        let parts = [
+            (errors.position, measure.position),
+            (errors.rotation, measure.rotation),
+            (errors.quaternion, measure.quaternion),
+            (errors.joints, measure.joints),
+        ];
+        let times = parts.into_iter().filter_map(|(error, limit)| Some(error? / limit?));
+        times.fold(0.0, larger)
+    }
+
     /// Counts a period that ended with these errors.
     pub fn count(&self, progress: &mut Progress, errors: &Errors) {
         progress.step += 1;
+        progress.lost |= errors.lost;
         progress.held = if self.is_small(errors) { progress.held + 1 } else { 0 };
         if progress.success.is_none() && progress.held >= self.file.success.held.unwrap_or(1) {
             progress.success = Some(progress.step);
         }
     }
 
-    /// Is the episode over?
+    /// Is the episode over: by success, if the task stops there, by its cap, or as an object is lost?
     pub fn is_over(&self, progress: &Progress) -> bool {
-        progress.step >= self.cap || (progress.success.is_some() && self.file.success.stop.unwrap_or(true))
+        progress.lost
+            || progress.step >= self.cap
+            || (progress.success.is_some() && self.file.success.stop.unwrap_or(true))
     }
 }
 
@@ -307,7 +340,7 @@ fn turn_of(c: &Coordinate, q: &[f64]) -> Option<Turn> {
 }
 
 /// The pose of an object in q.
-fn pose_of(c: &Coordinate, q: &[f64]) -> Goal {
+pub(super) fn pose_of(c: &Coordinate, q: &[f64]) -> Goal {
     let own = &q[c.q..c.q + c.kind.nq()];
     let is_planar = c.kind == JointKind::Planar;
     Goal {

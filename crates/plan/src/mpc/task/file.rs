@@ -35,6 +35,7 @@ pub(super) struct TaskFile {
     pub estimate: Vec<String>,
     pub tolerance: Option<f64>,
     pub cap: Option<usize>,
+    pub lost: Option<f64>,
     pub command: CommandFile,
     #[serde(default)]
     pub start: StartFile,
@@ -74,6 +75,8 @@ pub(super) struct BoundFile {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StartFile {
+    #[serde(default)]
+    pub apart: bool,
     #[serde(default)]
     pub joints: BTreeMap<String, JointStart>,
     #[serde(default)]

@@ -9,12 +9,14 @@ mod file;
 mod goals;
 mod making;
 mod sequence;
+mod world;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::file::{PoseFile, TaskFile, Wanted};
 use self::goals::Row;
+use self::world::Reach;
 use super::controller::{Method, Settings};
 use super::cost::{Goal, object_joint, object_joints};
 use super::simulator::Simulator;
@@ -91,6 +93,7 @@ pub struct Task {
     /// The model for each κ; the plan of the last one counts.
     simulators: Vec<Simulator>,
     goals: Option<Vec<Row>>,
+    reach: Reach,
 }
 
 impl Task {
@@ -179,6 +182,7 @@ impl Task {
             settings.noise = Some([noise.position, noise.rotation]);
         }
         positive("tolerance", file.tolerance)?;
+        positive("lost", file.lost)?;
         settings.ilqr.tolerance = file.tolerance.unwrap_or(settings.ilqr.tolerance);
         if let Some(name) = &file.method {
             settings.method = name.parse().map_err(|error: Error| error.within("method"))?;
@@ -197,6 +201,7 @@ impl Task {
             scene_text,
             cap: whole("cap", file.cap, CAP, 1)?,
             settings,
+            reach: Reach::new(simulators[0].model()),
             simulators,
             goals: None,
             supervision: supervision(&file),

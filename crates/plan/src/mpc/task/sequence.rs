@@ -14,7 +14,7 @@ const GOALS: usize = 50;
 /// Why a sequence ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The object came farther from its goal than the task's `drop`.
+    /// The object came farther from its goal than the task's `drop`, or is lost.
     Drop,
     /// A goal was not reached within the task's `cap`.
     Stall,
@@ -90,7 +90,7 @@ impl Sequence {
     pub fn count(&mut self, task: &Task, errors: &Errors, q: &[f64]) -> Result<Option<Goal>> {
         let Some(file) = task.file.sequence.as_ref().filter(|_| self.ended.is_none()) else { return Ok(None) };
         task.count(&mut self.progress, errors);
-        let is_lost = file.drop.zip(errors.position).is_some_and(|(drop, far)| far > drop);
+        let is_lost = errors.lost || file.drop.zip(errors.position).is_some_and(|(drop, far)| far > drop);
         if self.progress.success.is_some() {
             self.reached.push(self.progress.step);
             if self.reached.len() >= self.most {
