@@ -85,8 +85,8 @@ const KAPPA: [f64; 2] = [1e4, 1e6];
 const WORST: [&str; 2] = ["press_and_drag", "pivot"];
 
 /// A command that no joint can follow squeezes, wedges and throws things. Far slips leave forces near the boundary of
-/// their cones: with steps whose rounding moves forces across it, half of the states of the planar hand and of [`WORST`]
-/// were left unsettled with 10 rad at κ = 10⁶.
+/// their cones: with steps whose rounding moves forces across it, half of the states of the planar hand and of
+/// [`WORST`] were left unsettled with 10 rad at κ = 10⁶.
 #[test]
 fn violent_commands_settle() {
     let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES / 100);

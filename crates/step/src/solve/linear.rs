@@ -10,8 +10,8 @@
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H
 //! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction; a table is
-//! one of three. By Coulomb's law the forces W̃ᵀ (J̃ y + M f̄) are the unknowns, see [`super::friction`], and Hᵀ takes the
-//! place of H.
+//! one of three. By Coulomb's law the forces W̃ᵀ (J̃ y + M f̄) are the unknowns, see [`super::friction`], and Hᵀ takes
+//! the place of H.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, state, when};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
