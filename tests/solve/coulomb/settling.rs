@@ -15,9 +15,11 @@ use support::{apart, largest, numbers, rows};
 const STATES: usize = 12000;
 /// Of those that the relaxed law solves.
 const UNSETTLED: f64 = 1e-3;
-/// Of those with violent commands, with friction as stiff as normal forces and ten times as stiff: three quarters are
-/// in the two worst scenes from 10 rad at κ = 10⁶ on.
-const VIOLENTLY: [(f64, f64); 2] = [(1.0, 0.065), (10.0, 0.07)];
+/// Of those with violent commands, with friction as stiff as normal forces and ten times as stiff: most are in the two
+/// worst scenes, at 100 rad.
+const VIOLENTLY: [(f64, f64); 2] = [(1.0, 0.003), (10.0, 0.006)];
+/// Of those up to 10 rad, in each of the worst scenes.
+const UP_TO_10_RAD: f64 = 0.03;
 
 #[test]
 fn random_states_settle() {
@@ -82,9 +84,9 @@ const KAPPA: [f64; 2] = [1e4, 1e6];
 /// The last scenes, in which a body goes far through what holds it.
 const WORST: [&str; 2] = ["press_and_drag", "pivot"];
 
-/// A command that no joint can follow squeezes, wedges and throws things: openings lead to an answer there too, up to
-/// 10 rad in all scenes but [`WORST`]. Without them half of the states of the planar hand were left unsettled with 10
-/// rad at κ = 10⁶.
+/// A command that no joint can follow squeezes, wedges and throws things. Far slips leave forces near the boundary of
+/// their cones: with steps whose rounding moves forces across it, half of the states of the planar hand and of
+/// [`WORST`] were left unsettled with 10 rad at κ = 10⁶.
 #[test]
 fn violent_commands_settle() {
     let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES / 100);
@@ -97,9 +99,8 @@ fn violent_commands_settle() {
                     let mut scene = with_coulomb(Scene::load(format!("assets/scenes/{name}.toml")).unwrap());
                     (scene.params.kappa, scene.params.impratio) = (kappa, impratio);
                     let open = violent(&compile(&scene), off, states);
-                    if off <= 10.0 && kappa <= 1e4 && !WORST.contains(&name) {
-                        assert_eq!(open, 0, "{name}, {off} rad off, impratio {impratio}");
-                    }
+                    let most = if WORST.contains(&name) { UP_TO_10_RAD * states as f64 } else { 0.0 };
+                    assert!(off > 10.0 || open as f64 <= most, "{name}, {off} rad off, impratio {impratio}: {open}");
                     row += &format!(" {open}");
                     (unsettled, all) = (unsettled + open, all + states);
                 }
@@ -144,16 +145,9 @@ fn violent(model: &Model, off: f64, states: usize) -> usize {
 /// s = μ² λ_n² − ‖λ_t‖².
 #[test]
 fn what_is_left_unsettled_is_told() {
-    let (kappa, mu) = (1e6, 0.5);
-    let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
-    (scene.params.kappa, scene.params.mu) = (kappa, mu);
-    let model = compile(&scene);
-    let ranges =
-        Ranges { kappa: (kappa, kappa), mu: (mu, mu), mu_also: &[], stiffness: (10.0, 1e2), mass: (5e-2, 1.0) };
-    let batch = states::batch(&model, 0.05, 600, &ranges, &mut Random::new(83));
-    let simulator = Quasidynamic::new(&model, &batch.parameters).unwrap();
-    // 10 rad off: that wedges the ball.
-    let step = simulator.step(&batch.q, &(&batch.u + 10.0).unwrap()).unwrap();
+    let (kappa, mu) = (1e6, 2.0);
+    let Batch { model, q, u, parameters, .. } = squeezed(600, (kappa, kappa), (mu, mu));
+    let step = Quasidynamic::new(&model, &parameters).unwrap().step(&q, &u).unwrap();
     let lambda = rows(&step.lambda().unwrap().flatten_from(1).unwrap());
     let weight = step.contacts.weight.as_ref().map(rows);
     let mut unsettled = 0;
@@ -181,16 +175,21 @@ fn what_is_left_unsettled_is_told() {
 /// Of derivatives: what the library promises.
 const EXACT: f64 = 1e-6;
 
-/// Worlds of three fingertips that squeeze a cube in which the law does not settle.
-fn unsettled(n: usize) -> Batch {
+/// Worlds of three fingertips that squeeze a cube, deep in each other, many of them.
+fn squeezed(n: usize, kappa: (f64, f64), mu: (f64, f64)) -> Batch {
     let model = compile(&with_coulomb(Scene::load("assets/scenes/cube_fingertips.toml").unwrap()));
-    let ranges = Ranges { kappa: (1e4, 1e7), mu: (0.5, 2.0), mu_also: &[], stiffness: (1.0, 1e3), mass: (1e-2, 1.0) };
     let mut random = Random::new(82);
-    // Deep in each other, many of them.
-    let q: Vec<Vec<f64>> = (0..100 * n).map(|_| states::configuration(&model, 0.02, &mut random)).collect();
+    let q: Vec<Vec<f64>> = (0..n).map(|_| states::configuration(&model, 0.02, &mut random)).collect();
     let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(&model, q, &mut random)).collect();
+    let ranges = Ranges { kappa, mu, mu_also: &[], stiffness: (1.0, 1e3), mass: (1e-2, 1.0) };
+    let parameters = states::parameters(&model, n, &ranges, &mut random);
     let (q, u) = (states::tensor(&model, &q), states::tensor(&model, &u));
-    let parameters = states::parameters(&model, 100 * n, &ranges, &mut random);
+    Batch { q, u, parameters, nearest: Vec::new(), model }
+}
+
+/// Some of these in which the law does not settle.
+fn unsettled(n: usize) -> Batch {
+    let Batch { model, q, u, parameters, .. } = squeezed(100 * n, (1e4, 1e7), (0.5, 2.0));
     let step = Quasidynamic::new(&model, &parameters).unwrap().step(&q, &u).unwrap();
     let open = (0_u32..).zip(&step.reports).filter(|(_, report)| report.status == Status::Unsettled);
     let open: Vec<u32> = open.map(|(world, _)| world).take(n).collect();

@@ -21,8 +21,11 @@
 //! slip does not change the normal force. With q = −∂η_n/∂z_n, and S symmetric and across n,
 //!
 //! ```text
-//! W̃ = q (n + k) nᵀ + S = G (1 + b nᵀ) G,   G = √q n nᵀ + √S,   b = √q S^(−1/2) k
+//! W̃ = q (n + k) nᵀ + S = F² + x yᵀ,   F = √S,   x = n + k,   y = q n
 //! ```
+//!
+//! Far slips put a force so near to the boundary of its cone that 1 − ‖k‖ is 10⁻⁹. The force that a change of the gap
+//! leaves has to keep to n + k by so much: so this stands on its own, and not in factors of W̃ with √q.
 
 use fingertip_lanes::lane::{Mask, Real, state};
 use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
@@ -34,14 +37,14 @@ use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ)
-/// G.
+/// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, W̃ = F² + x yᵀ.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<R> {
-    /// The symmetric factor G of W̃ = G (1 + b nᵀ) G.
+    /// The symmetric F.
     pub(super) root: Symmetric<R>,
-    /// The vector b of W̃ = G (1 + b nᵀ) G; 0 in the relaxed law, where G = W^½.
-    pub(super) tilt: Vec3<R>,
+    /// x and y; 0 in the relaxed law, where F = W^½.
+    pub(super) up: Vec3<R>,
+    pub(super) down: Vec3<R>,
 }
 
 /// The scaling of Nesterov and Todd between forces and slacks of Coulomb's law: q, and of S and k the v with ρ(v) = 1
@@ -49,35 +52,38 @@ pub(super) struct Answer<R> {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Scaling<R> {
-    pub(super) sqrt_q: R,
+    pub(super) q: R,
     pub(super) v: Vec3<R>,
     pub(super) t: R,
 }
 
-state!(Scaling { numbers: [sqrt_q, t], flags: [], states: [v] });
+state!(Scaling { numbers: [q, t], flags: [], states: [v] });
 
 impl<R: Real> Scaling<R> {
     /// The scaling at forces η and the slacks that belong to them, for this contact's own κ.
     #[inline(always)]
     pub(super) fn of_forces(cone: &FrictionCone<R>, kappa: R, eta: Vec3<R>) -> Self {
-        let (h, root) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt());
-        Self { sqrt_q: kappa.sqrt() * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
+        let (h, root, along) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt(), dot(cone.n, eta));
+        Self { q: kappa * along * along, v: scale(R::one() / root, eta), t: h * root }
     }
 
-    /// W̃ = q (n + k) nᵀ + c S in the factors of [`Answer`], with friction stiffer by the ratio c.
+    /// W̃ = q (n + k) nᵀ + c S as an [`Answer`], with friction stiffer by the ratio c.
     ///
     /// With N = 1 + 2‖v_t‖²: S = t² (1 − 2 v_t v_tᵀ/N) across n, k = 2 v_n v_t/N.
     #[inline(always)]
     pub(super) fn answer(&self, n: Vec3<R>, impratio: R) -> Answer<R> {
-        let Self { sqrt_q, v, t } = *self;
+        let Self { q, v, t } = *self;
         let t = t * impratio.sqrt();
         let along = dot(n, v);
         let across = axpy(-along, n, v);
         let root = dot(across, across).mul_add(R::splat(2.0), R::one()).sqrt();
         let inverse = R::one() / root;
         let bent = -(t * inverse / (root + R::one())).scale(2.0);
-        let root = Symmetric::diagonal(t).plus(sqrt_q - t, n).plus(bent, across);
-        Answer { root, tilt: scale((sqrt_q * along * inverse / t).scale(2.0), across) }
+        Answer {
+            root: Symmetric::diagonal(t).plus(-t, n).plus(bent, across),
+            up: axpy((along * inverse * inverse).scale(2.0), across, n),
+            down: scale(q, n),
+        }
     }
 
     /// Q⁻¹ x along n, Q = t² (2 v vᵀ − R) being the scaling of the whole cone.
@@ -103,23 +109,35 @@ impl Structure {
     ) -> Answer<R> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
         match self.friction {
-            Friction::Relaxed => Answer { root, tilt: zero() },
+            Friction::Relaxed => Answer { root, up: zero(), down: zero() },
             Friction::Coulomb => {
                 let there = kappa.gt(R::zero()).and(relaxed.not());
-                let Answer { root: own, tilt } =
-                    Scaling::of_forces(cone, kappa, eta).answer(cone.n, R::splat(self.impratio));
-                Answer { root: Symmetric::select(there, own, root), tilt: select(there, tilt, zero()) }
+                let own = Scaling::of_forces(cone, kappa, eta).answer(cone.n, R::splat(self.impratio));
+                Answer {
+                    root: Symmetric::select(there, own.root, root),
+                    up: select(there, own.up, zero()),
+                    down: select(there, own.down, zero()),
+                }
             }
         }
     }
 
-    /// (1 + n bᵀ) G x: the product with W̃ᵀ except for the last factor G.
+    /// The unknowns w that stand for the force W̃ᵀ x: F x by the relaxed law, else the force itself.
     #[inline(always)]
-    pub(super) fn gather<R: Real>(&self, n: Vec3<R>, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
-        let x = answer.root.times(x);
+    pub(super) fn gather<R: Real>(&self, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
+        let half = answer.root.times(x);
         match self.friction {
-            Friction::Relaxed => x,
-            Friction::Coulomb => axpy(dot(answer.tilt, x), n, x),
+            Friction::Relaxed => half,
+            Friction::Coulomb => axpy(dot(answer.up, x), answer.down, answer.root.times(half)),
+        }
+    }
+
+    /// The force that the unknowns w of [`Structure::gather`] stand for.
+    #[inline(always)]
+    pub(super) fn gathered<R: Real>(&self, answer: &Answer<R>, w: Vec3<R>) -> Vec3<R> {
+        match self.friction {
+            Friction::Relaxed => answer.root.times(w),
+            Friction::Coulomb => w,
         }
     }
 
@@ -164,8 +182,7 @@ impl Structure {
             Friction::Relaxed => cone.rates(kappa, eta, d),
             Friction::Coulomb => {
                 let relaxed = is_relaxed(status);
-                let Answer { root, tilt } = self.answer(cone, kappa, eta, relaxed);
-                let (up, down) = (root.times(tilt), root.times(cone.n));
+                let Answer { root, up, down } = self.answer(cone, kappa, eta, relaxed);
                 let mut w = product(&root.rows(), &root.rows());
                 for (row, &up) in w.iter_mut().zip(&up) {
                     *row = axpy(up, down, *row);

@@ -10,8 +10,8 @@
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H
 //! (iterative refinement), until nothing is. A limit is a contact of one dimension, and so is dry friction; a table is
-//! one of three. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see [`super::friction`], and Hᵀ that of
-//! H.
+//! one of three. By Coulomb's law the forces W̃ᵀ (J̃ y + M f̄) are the unknowns, see [`super::friction`], and Hᵀ takes
+//! the place of H.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, state, when};
 use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
@@ -82,7 +82,7 @@ impl<R: Real> System<'_, R> {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             let cone = self.contact(i);
             when!(cone.is_there(), x, |x| {
-                let force = self.answer(&cone, i).root.times(triple(w.contacts, i));
+                let force = self.s.gathered(&self.answer(&cone, i), triple(w.contacts, i));
                 add_force(contact, self.columns, scale(-R::one(), force), x);
             });
         }
@@ -97,7 +97,7 @@ impl<R: Real> System<'_, R> {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             let cone = self.contact(i);
             when!(cone.is_there(), &mut w.contacts[3 * i..3 * (i + 1)], |w| {
-                let moved = self.s.gather(cone.n, &self.answer(&cone, i), along(contact, self.columns, y));
+                let moved = self.s.gather(&self.answer(&cone, i), along(contact, self.columns, y));
                 put_triple(w, 0, add(triple(w, 0), moved));
             });
         }
@@ -115,7 +115,7 @@ impl<R: Real> System<'_, R> {
             let cone = self.contact(i);
             when!(cone.is_there(), &mut to.contacts[3 * i..3 * (i + 1)], |to| {
                 let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
-                let gathered = self.s.gather(cone.n, &self.answer(&cone, i), moved);
+                let gathered = self.s.gather(&self.answer(&cone, i), moved);
                 put_triple(to, 0, sub(gathered, triple(w.contacts, i)));
             });
         }
@@ -212,7 +212,7 @@ pub(super) fn solve<R: Real>(
     for i in listed(work.list, 0..s.nc()) {
         let cone = system.contact(i);
         when!(cone.is_there(), &mut w.contacts[3 * i..3 * (i + 1)], |w| {
-            put_triple(w, 0, system.answer(&cone, i).root.times(triple(w, 0)));
+            put_triple(w, 0, s.gathered(&system.answer(&cone, i), triple(w, 0)));
         });
     }
     cones!(s, problem.gaps, cone => { cone.put(w.limits, system.root(&cone).times(cone.own(w.limits))) });

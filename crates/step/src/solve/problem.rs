@@ -210,9 +210,7 @@ pub(super) fn fill_pair<R: Real>(
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
         let cone = FrictionCone::read(problem.contacts, i);
         when!(cone.is_there(), &mut (&mut *lower, &mut *upper), |(lower, upper)| {
-            let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
-            // W̃ = G² + (G b)(G n)ᵀ
-            let (up, down) = (root.times(tilt), root.times(cone.n));
+            let Answer { root, up, down } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
             let columns = contact.part(columns);
             let mut entries = contact.entries.iter();
             for (a, &column) in columns.iter().enumerate() {

@@ -11,10 +11,10 @@
 //!
 //! in the scaling of Nesterov and Todd between slacks and forces, as in [`super::approach`]. It solves the unsymmetric
 //! system once, in the degrees of freedom that contacts share. A contact's private ones are eliminated as in
-//! [`super::newton`]: with K = 1 + G D G
+//! [`super::newton`]: with W̃ = F² + x yᵀ and A = (F⁻² + D)⁻¹
 //!
 //! ```text
-//! (W̃⁻¹ + D)⁻¹ = G (K − b nᵀ)⁻¹ G = G K⁻¹ G + x yᵀ,   x = G K⁻¹ b,  y = G K⁻¹ n / (1 − nᵀK⁻¹b)
+//! (W̃⁻¹ + D)⁻¹ = A + (x − A D x) zᵀ / (1 + zᵀD x),   z = y − A D y
 //! ```
 //!
 //! τ falls to 1 as steps get longer. Near the answer the slacks are computed from the forces, and the steps are

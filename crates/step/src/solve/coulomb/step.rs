@@ -1,6 +1,6 @@
 //! One step of the primal-dual iteration for Coulomb's law: its linear system, its length, and taking it.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, clear, when};
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, inlined, when};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
 
 use super::super::approach::{Approach, advance, limit_products};
@@ -127,13 +127,13 @@ fn eliminate<R: Real>(
             *to = R::select(here, v, *to);
         }
         scaling.t = R::select(here, t, scaling.t);
-        scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
+        scaling.q = R::select(here, dot(cone.n, eta) / gap, scaling.q);
     });
     // A contact of no weight: finite, and without an answer. That is zero: the products of a small number are
     // subnormal, which are slow.
     let none = there.not();
     scaling.v = select(none, cone.n, scaling.v);
-    (scaling.t, scaling.sqrt_q) = (R::select(none, R::one(), scaling.t), R::select(none, R::one(), scaling.sqrt_q));
+    (scaling.t, scaling.q) = (R::select(none, R::one(), scaling.t), R::select(none, R::one(), scaling.q));
     slide.scaling = scaling;
     let mut law = scaling.answer(cone.n, ratio);
     law.root = Symmetric::select(none, Symmetric::diagonal(R::zero()), law.root);
@@ -143,7 +143,7 @@ fn eliminate<R: Real>(
     state.error = select(none, zero(), error);
     if contact.private.is_empty() {
         state.response = Response::rigid(&law.root);
-        (slide.up, slide.down) = (law.root.times(law.tilt), law.root.times(cone.n));
+        (slide.up, slide.down) = (law.up, law.down);
     } else {
         let private = contact.private_part(columns);
         for ((&column, r), &pivot) in
@@ -156,10 +156,14 @@ fn eliminate<R: Real>(
             state.compliance = newton::compliance(contact, private, pivot);
         }
         let response = Response::compliant(&law.root, &state.compliance);
-        let (b, n) = (response.down(law.tilt), response.down(cone.n));
-        let (b, n) = (response.weighed(b), (n, response.weighed(n)));
-        let inverse = R::one() / (R::one() - dot(n.0, b));
-        (slide.up, slide.down) = (response.force(b), scale(inverse, response.force(n.1)));
+        let own = inlined(
+            #[inline(always)]
+            |x| response.force(response.weighed(response.along(x))),
+        );
+        let (moved, along) = (state.compliance.times(law.up), state.compliance.times(law.down));
+        let down = sub(law.down, own(along));
+        slide.up = sub(law.up, own(moved));
+        slide.down = scale(R::one() / (R::one() + dot(down, moved)), down);
         state.response = response;
     }
     for k in 0..3 {
