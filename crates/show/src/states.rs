@@ -8,6 +8,7 @@ use super::observe::{Observer, vectors};
 use super::plan::{COST, Expected, PLANNING, note_errors};
 use super::record::scalars;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
+use super::skin::Skin;
 use super::source::Source;
 use fingertip_plan::mpc::task::Errors;
 use fingertip_step::model::Model;
@@ -51,7 +52,7 @@ impl Recording {
         if !states.time.is_sorted_by(|a, b| a < b) {
             bail!("time: expected times that rise");
         }
-        let observer = Observer::new(model)?;
+        let (observer, skin) = (Observer::new(model)?, Skin::new(model, step.parameters())?);
         let mut recording = cast(source, model, step.parameters())?;
         let rows: Vec<&[f64]> = states.q.chunks_exact(nq).collect();
         let q = model.tensor(&rows)?;
@@ -74,6 +75,7 @@ impl Recording {
                 time: states.time[k + 1] - states.time[0],
                 u: u.unwrap_or_else(|| joints.iter().map(|&at| rows[k + 1][at]).collect()),
                 end: configuration(k + 1),
+                pressed: skin.felt(&configuration(k).poses, &contacts),
                 contacts,
                 status: Status::Solved.name().to_owned(),
                 iterations: 0,
