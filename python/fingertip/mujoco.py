@@ -40,7 +40,7 @@ _HELD = 1e-6
 # How many feet a body in the plane stands on, and their radius, m.
 _FEET, _FOOT = 8, 0.002
 # What has no place in a scene, by MuJoCo's count and its element: the reader's notes say that it was left out.
-_OTHERS = {"nsensor": "sensor", "nflex": "deformable", "nskin": "deformable", "nplugin": "extension", "ntuple": "custom"}
+_OTHERS = {"nflex": "deformable", "nskin": "deformable", "nplugin": "extension", "ntuple": "custom"}
 
 
 def from_mujoco(model: Any, overrides: dict[str, Any] | str | None = None) -> Model:
@@ -100,6 +100,7 @@ class _Writer:
             key = names.index("home") if "home" in names else 0
             keyframe = self.add(self.root, "keyframe")
             self.add(keyframe, "key", name=names[key], qpos=model.key_qpos[key], ctrl=model.key_ctrl[key])
+        self.sensors()
         for count, element in _OTHERS.items():
             for _ in range(getattr(model, count, 0)):
                 self.add(self.root, element)
@@ -109,6 +110,17 @@ class _Writer:
         given = {name: value for name, value in attributes.items() if value is not None}
         texts = {name: value if isinstance(value, str) else _numbers(value) for name, value in given.items()}
         return ElementTree.SubElement(to, tag, texts)
+
+    def sensors(self) -> None:
+        """Touch sensors with their sites; of the others what the reader's notes name."""
+        model = self.model
+        section = self.add(self.root, "sensor") if model.nsensor else None
+        for sensor in range(model.nsensor):
+            kind = mujoco.mjtSensor(model.sensor_type[sensor]).name.removeprefix("mjSENS_").lower()
+            name, site = _name(model, "sensor", sensor), None
+            if kind == "touch":
+                site = _name(model, "site", model.sensor_objid[sensor])
+            self.add(section, kind, name=name, site=site)
 
     def body(self, parent: Any, body: int) -> Any:
         model = self.model
@@ -133,7 +145,8 @@ class _Writer:
         for site in range(model.nsite):
             if model.site_bodyid[site] == body:
                 name, pose = _name(model, "site", site), {"pos": model.site_pos[site], "quat": model.site_quat[site]}
-                self.add(element, "site", name=name, **pose)
+                kind = mujoco.mjtGeom(model.site_type[site]).name.removeprefix("mjGEOM_").lower()
+                self.add(element, "site", name=name, type=kind, size=model.site_size[site], **pose)
 
     def touches(self, geom: int) -> bool:
         model = self.model

@@ -112,6 +112,69 @@ def test_observation(env):
     assert np.array_equal(infos["status"], made.status.max(1))
 
 
+def with_pads(tmp_path):
+    """The scene with a pad all around the thumb's tip, and one on the middle finger's that is too far inside to feel anything."""
+    normals = np.random.default_rng(0).standard_normal((60, 3))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    np.savetxt(tmp_path / "tip.csv", np.hstack([0.012 * normals, normals]), delimiter=",")
+    pad = '[[taxels]]\nname = "{0}"\nlink = "hand/{0}_tip"\nfile = "tip.csv"\nreach = {1}\n'
+    text = SCENE.read_text().replace("../robots", str(SCENE.parent.parent / "robots"))
+    return ft.Model.from_toml(text + pad.format("thumb", 0.01) + pad.format("middle", 1e-6), tmp_path)
+
+
+def test_touch(tmp_path):
+    """Forces by hand, from the contacts of a rollout; the thumb's pad feels all of its tip's normal force."""
+    model = with_pads(tmp_path)
+    env = ft.gym.CubeReorient(model, 4, touch=True)
+    bare = ft.gym.CubeReorient(model, 4)
+    observation, _ = env.reset(seed=3)
+    bare.reset(seed=3)
+    tips = [f"hand/{name}_tip" for name in ("index", "middle", "ring", "thumb")]
+    assert sorted(env.touched) == tips and list(env.skin.pads) == ["thumb", "middle"]
+    assert {name: rows.shape for name, rows in observation.items()} == {
+        "observation": (4, 72), "force": (4, 4, 3), "taxels": (4, 120)
+    }
+    assert not observation["force"].any() and not observation["taxels"].any() and observation in env.observation_space
+    names, most = model.contact_names, 0.0
+    for k in range(12):
+        before, told = env.q.copy(), env.u.copy()
+        action = np.full((4, 16), 0.4 + 0.05 * k, np.float32)
+        observation, *_ = env.step(action)
+        assert np.array_equal(observation["observation"], bare.step(action)[0]) and observation in env.observation_space
+        change = env.lower + 0.5 * (action.astype(float) + 1) * (env.upper - env.lower) - told
+        made = env.sim.rollout(before, np.stack([told + np.clip(change, -7 * i / 120, 7 * i / 120) for i in range(1, 5)], 1))
+        force, start = made.force[:, -1], made.q[:, -2]
+        axes = model.body_poses(start, env.touched)[1]
+        for at, tip in enumerate(env.touched):
+            signs = np.array([(b == tip) - float(a == tip) for a, b in names])
+            own = np.einsum("c,bck,bkl->bl", signs, force, axes[:, at])
+            assert np.allclose(observation["force"][:, at], own, rtol=1e-5, atol=1e-5)
+        pads = observation["taxels"].reshape(4, 2, 60)
+        step = env.sim.step(start, env.u)
+        pressed = np.abs((step.force * step.normal).sum(-1))[:, ["hand/thumb_tip" in pair for pair in names]].sum(1)
+        assert np.allclose(pads[:, 0].sum(1), pressed, rtol=1e-5, atol=1e-5) and not pads[:, 1].any()
+        most = max(most, pressed.max())
+    assert most > 0.1
+
+
+def test_touch_by_name():
+    env = short(2, "SameStep", touch=["hand", "hand/thumb_tip"])
+    assert env.touched == ["hand", "hand/thumb_tip"] and env.skin is None
+    observation, _ = env.reset(seed=1)
+    assert set(observation) == {"observation", "force"}
+    for _ in range(3):
+        observation, *_, infos = env.step(np.ones((2, 16), np.float32))
+    # Of the episode that has ended; the next one has felt nothing yet.
+    assert not observation["force"].any()
+    final = infos["final_obs"][1]
+    assert final["force"].shape == (2, 3) and final["force"].any() and final in env.single_observation_space
+    one = gymnasium.make("fingertip.gym:FingertipAllegroCube-v0", touch=True)
+    observation, _ = one.reset(seed=0)
+    assert observation["force"].shape == (4, 3) and observation in one.observation_space
+    with pytest.raises(ft.Error, match='"hand/thum"'):
+        short(touch=["hand/thum"])
+
+
 def test_starts_do_not_overlap(env):
     env = ft.gym.CubeReorient(SCENE, 200)
     env.reset(seed=0)

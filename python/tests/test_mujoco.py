@@ -405,3 +405,63 @@ def test_tables_lie_where_gravity_does_not_pull_along_the_plane():
     assert losses[1].max() == pytest.approx(0.3 * 5.0 * 9.81)
     assert sorted(losses[2])[-2:] == pytest.approx([0.3 * 0.3 * 9.81] * 2)
     assert np.any(np.isclose(losses[2], 0.3 * 0.3 * 9.81 * 0.039905, rtol=1e-4))
+
+
+TOUCH = """
+<mujoco model="lean">
+  <option gravity="0 0 -9.81"/>
+  <worldbody>
+    <body name="left" pos="-0.02 0 0" euler="0 60 0">
+      <geom type="box" size="0.03 0.03 0.003" condim="1" friction="0 0 0"/>
+      <site name="left" type="box" size="0.03 0.03 0.01"/>
+      <site name="edge" type="sphere" size="0.004" pos="0.03 0 0.003"/>
+    </body>
+    <body name="right" pos="0.02 0 0" euler="0 -30 0">
+      <geom type="box" size="0.03 0.03 0.003" condim="1" friction="0 0 0"/>
+      <site name="right" type="ellipsoid" size="0.04 0.04 0.01"/>
+      <site name="behind" type="sphere" size="0.004" pos="0 0.02 -0.003"/>
+    </body>
+    <body name="ball" pos="-0.0045 0 0.0032">
+      <freejoint/>
+      <geom type="sphere" size="0.012" mass="0.1" condim="1" friction="0 0 0"/>
+      <site name="around" type="sphere" size="0.02"/>
+    </body>
+  </worldbody>
+  <sensor>
+    <touch name="left" site="left"/>
+    <touch name="edge" site="edge"/>
+    <touch name="right" site="right"/>
+    <touch name="behind" site="behind"/>
+    <touch name="all" site="around"/>
+    <framepos objtype="body" objname="ball"/>
+  </sensor>
+</mujoco>
+"""
+
+
+def test_touch_sensors():
+    """A ball between two plates that lean, at rest in MuJoCo: each sensor is the sum of the pad that it becomes, at MuJoCo's pose."""
+    theirs = mujoco.MjModel.from_xml_string(TOUCH)
+    data = mujoco.MjData(theirs)
+    for _ in range(4000):
+        mujoco.mj_step(theirs, data)
+    expected = dict(zip(("left", "edge", "right", "behind", "all"), data.sensordata[:5], strict=True))
+    weight = 0.981
+    # By hand: the ball presses each plate with its weight's part across the other one's slope, for they are at right angles.
+    assert expected["left"] == pytest.approx(weight * np.sin(np.pi / 6), rel=1e-6)
+    assert expected["right"] == pytest.approx(weight * np.cos(np.pi / 6), rel=1e-6)
+    assert expected["edge"] == expected["behind"] == 0.0
+    both = [ft.Model.from_mjcf(TOUCH, ".", {"params": {"kappa": 1e6}}), ft.mujoco.from_mujoco(theirs, {"params": {"kappa": 1e6}})]
+    for model in both:
+        skin = ft.Taxels(model)
+        assert list(skin.pads) == list(expected)
+        assert "<sensor/framepos>: 1 left out" in model.notes
+        sim = ft.Quasidynamic(model)
+        q, u = model.home(), model.control(0.0)
+        for _ in range(300):
+            q = sim.step(q, u).q_next
+        # MuJoCo's contacts give way by 0.4 mm by default.
+        assert np.allclose(q[:3], data.qpos[:3], atol=5e-4)
+        felt = skin.at(q, sim.step(q, u))
+        for name, pad in skin.pads.items():
+            assert felt[pad].sum() == pytest.approx(expected[name], rel=1e-4, abs=1e-9), name

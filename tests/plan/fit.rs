@@ -227,6 +227,17 @@ dry_friction = 0.0
         }
         assert!(fit.correlation.abs() < 0.2, "{window:?}: {}", fit.correlation);
     }
+    // Joints move by some rad/s, of which a tenth of a second makes 0.1 rad. A start's velocity is guessed by the first
+    // rows to a tenth of that, even where the search begins with what made the log.
+    parameters.stiffness = (&parameters.stiffness * (true_stiffness / 3.0)).unwrap();
+    let noise = [(Kind::Joint, NOISE)].into();
+    let options = Options { second_order: true, window: Some(0.1), max_iterations: 1, noise, ..Options::default() };
+    let mut one = unknowns(&model, &parameters, &["latency"]).unwrap();
+    one[0].value = late;
+    let fit = fit(&model, &parameters, &logs, &one, &options).unwrap();
+    let (n, ..) = fit.noise[&Kind::Joint];
+    let size = NOISE * (2.0 * fit.cost[0] / n as f64).sqrt();
+    assert!(size < 0.02, "{size} rad, then {:?}", fit.noise);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
-use fingertip::description::{Freedom, Object, ObjectBody, Params, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Object, ObjectBody, Params, Robot, Scene, Shape, Taxels};
 use fingertip::kinematics::Kinematics;
 use fingertip::step::Quasidynamic;
+use nalgebra::Vector3;
 use serde_json::Value;
 
 /// Sums and products of some tens of numbers of order one.
@@ -408,12 +409,11 @@ fn what_is_left_out_is_said_once() {
         "<geom>: solimp, solref left out",
         "<option>: integrator, timestep left out",
         "<position>: kv left out",
-        "<sensor>: 1 left out",
+        "<sensor/jointpos>: 1 left out",
         "<tendon/spatial>: 1 left out",
         "<connect>: solref left out",
         "<tendon>: name, tendon1, tendon2 left out",
         "<worldbody/light>: 1 left out",
-        "<site>: size left out",
         "<flag>: energy left out",
         "sites of the world left out: w",
         "commanded joints carry these links without their weight, as with gravcomp: a, c",
@@ -531,6 +531,65 @@ fn what_moves_otherwise_is_a_warning() {
          <sensor><jointpos joint=\"j\"/></sensor><actuator><position joint=\"j\" kp=\"1\" kv=\"0.1\" user=\"1\"/></actuator>",
     );
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// A `touch` sensor is a pad that fills its site; what has none here is named.
+#[test]
+fn touch_sensors_are_pads() {
+    let text = "<mujoco model=\"m\"><default><site size=\"0.02\"/></default>\
+        <worldbody><site name=\"ground\"/><geom name=\"floor\" type=\"plane\" size=\"1 1 1\"/>\
+        <body name=\"p\"><joint name=\"j\"/><geom name=\"tip\" size=\".1\"/>\
+        <site name=\"ball\" pos=\"0.1 0 0\"/><site name=\"rod\" type=\"capsule\" fromto=\"0 0 0 0.3 0 0\" size=\"0.01\"/>\
+        <site name=\"sheet\" type=\"box\" pos=\"0 0.1 0\" size=\"0.05 0.02 0.01\"/></body>\
+        <body name=\"q\" pos=\"0 0 1\"><freejoint/><geom size=\".02\"/><site name=\"own\" quat=\"0 1 0 0\" pos=\"0 0 0.01\"/></body>\
+        </worldbody><sensor><touch name=\"a\" site=\"ball\" cutoff=\"9\"/><touch site=\"rod\"/><touch name=\"c\" site=\"sheet\"/>\
+        <touch name=\"d\" site=\"own\"/><touch name=\"e\" site=\"ground\"/><tactile name=\"skin\" geom=\"tip\" mesh=\"m\"/>\
+        <jointpos joint=\"j\"/></sensor><actuator><position joint=\"j\" kp=\"1\"/></actuator></mujoco>";
+    let scene = Scene::from_mjcf_text(text, ".").unwrap();
+    let pads: Vec<_> =
+        scene.taxels.iter().map(|pad| (pad.name.as_str(), pad.link.as_str(), pad.points.len())).collect();
+    assert_eq!(pads, [("a", "m/p", 6), ("rod", "m/p", 6 * 32), ("c", "m/p", 6 * 4 * 4 * 2), ("d", "q", 6)]);
+    for note in [
+        "touch sensors left out: e",
+        "tactile sensors left out: skin",
+        "<sensor/tactile>: 1 left out",
+        "<touch>: cutoff left out",
+        "<sensor/jointpos>: 1 left out",
+    ] {
+        assert!(scene.notes.iter().any(|own| own == note), "{note}: {:?}", scene.notes);
+    }
+    assert_eq!(scene.warnings, Vec::<String>::new());
+    // In a site contacts count in full wherever they are and however they press, and a little beyond it not at all.
+    let [ball, rod, sheet, own] = &scene.taxels[..] else { panic!() };
+    let sum = |pad: &Taxels, p: [f64; 3], m: Vector3<f64>| -> f64 {
+        let taxels = pad.points.iter().zip(&pad.normals);
+        let weight = |(x, n): (&[f64; 3], &[f64; 3])| {
+            let near = 1.0 - (Vector3::from(p) - Vector3::from(*x)).norm_squared() / pad.reach.powi(2);
+            near.max(0.0).powi(3) * m.dot(&Vector3::from(*n)).max(0.0)
+        };
+        taxels.map(weight).sum()
+    };
+    let within: [(_, [f64; 3], f64, Vec<[f64; 3]>); 4] = [
+        (ball, [0.1, 0.0, 0.0], 0.0232, vec![[0.02, 0.0, 0.0], [0.0, -0.0115, 0.0115]]),
+        (rod, [0.15, 0.0, 0.0], 0.19, vec![[0.15, 0.01, 0.0], [-0.155, 0.0, 0.0], [0.0, 0.0, 0.01]]),
+        (sheet, [0.0, 0.1, 0.0], 0.08, vec![[0.05, 0.02, 0.01], [-0.05, 0.02, -0.01], [0.0, 0.0, 0.01]]),
+        (own, [0.0, 0.0, 0.01], 0.0232, vec![[0.0, 0.0, 0.0199]]),
+    ];
+    for (pad, middle, out, places) in within {
+        for m in [Vector3::x(), -Vector3::y(), Vector3::new(1.0, 1.0, 1.0).normalize()] {
+            let at = |p: [f64; 3]| [0, 1, 2].map(|k| middle[k] + p[k]);
+            assert!(places.iter().all(|&p| sum(pad, at(p), m) >= 0.0156), "{}: {m}", pad.name);
+            assert_eq!(sum(pad, at([out, 0.0, 0.0]), m), 0.0, "{}", pad.name);
+        }
+    }
+    let file = std::env::temp_dir().join(format!("fingertip-touch-{}.xml", std::process::id()));
+    std::fs::write(&file, text).unwrap();
+    let robot = Robot::from_mjcf("hand", &file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let note = "touch sensors left out: a, rod, c, d, e";
+    assert!(robot.articulation.notes.iter().any(|own| own == note), "{:?}", robot.articulation.notes);
+    let missing = Scene::from_mjcf_text(&text.replace("site=\"own\"", "site=\"on\""), ".").unwrap_err().to_string();
+    assert!(missing.contains("touch \"d\"") && missing.contains("\"on\"") && missing.contains("own"), "{missing}");
 }
 
 /// A pair of geoms of two things holds between them, even against `contype`.

@@ -5,7 +5,7 @@ use fingertip::description::{Freedom, Scene, Taxels as Pad};
 use fingertip::kinematics::Kinematics;
 use fingertip::math::tensor::numbers;
 use fingertip::step::Quasidynamic;
-use fingertip::touch::{Axes, Sensor, Taxels, Wrenches};
+use fingertip::touch::{Axes, Sensor, Taxels, Touching, Wrenches};
 use fingertip::{Model, Parameters};
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 
@@ -125,6 +125,42 @@ fn hand_with_pads() -> Model {
 fn gradients_are_those_of_differences() {
     let model = hand_with_pads();
     agree(&model, |parameters| Taxels::new(&model, parameters, &[]).unwrap());
+}
+
+/// Of single contacts: what all of them press in the row of a step, at any pose.
+#[test]
+fn pressed_by_contacts_that_are_near() {
+    let model = hand_with_pads();
+    let batch = batch(&model, 0.03, 6, &RANGES, &mut Random::new(8));
+    let taxels = Taxels::new(&model, &model.parameters, &[]).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let names: Vec<&str> = model.tree.bodies.iter().map(|body| body.name.as_str()).collect();
+    let kinematics = Kinematics::of_bodies(&model.tree, &names, DType::F64, &Device::Cpu).unwrap();
+    let mut most = 0;
+    for (q, u) in rows(&batch.q).iter().zip(rows(&batch.u)) {
+        let result = step.step_numbers(q, &u, &[]).unwrap();
+        let three = |of: &[f64], i: usize| [of[3 * i], of[3 * i + 1], of[3 * i + 2]];
+        let touching = (0..model.nc()).map(|contact| Touching {
+            contact,
+            normal: three(&result.normal, contact),
+            points: [three(&result.point_a, contact), three(&result.point_b, contact)],
+            force: three(&result.force, contact),
+        });
+        let poses = numbers(&kinematics.at(&model.tensor(&[q]).unwrap()).unwrap().poses).unwrap();
+        let pose = |body: usize| {
+            let [p, x, y, z] = [0, 1, 2, 3].map(|k| Vector3::from(three(&poses[12 * body..], k)));
+            let axes = nalgebra::Matrix3::from_columns(&[x, y, z]);
+            Isometry3::from_parts(p.into(), UnitQuaternion::from_matrix(&axes))
+        };
+        let pressed = taxels.pressed(pose, &touching.collect::<Vec<_>>());
+        let mut all = vec![0.0; taxels.count()];
+        pressed.iter().for_each(|&(taxel, force)| all[taxel] = force);
+        assert!(pressed.is_sorted_by(|a, b| a.0 < b.0) && pressed.iter().all(|(_, force)| *force != 0.0));
+        // Rotations go through quaternions.
+        near(&all, &taxels.numbers(q, &result).unwrap(), 1e-12, "pressed");
+        most = most.max(pressed.len());
+    }
+    assert!(most > 6, "{most}");
 }
 
 /// Distances of points from balls and from a plane, and their gradient by q, sizes and offsets.

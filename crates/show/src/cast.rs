@@ -9,6 +9,7 @@ use super::observe::{quaternion, vectors};
 use super::recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
 };
+use super::skin::pads;
 use super::source::Source;
 use fingertip_scene::{JointKind, Look, ObjectBody, Partners, Scene, Shape, Triangles};
 use fingertip_step::kinematics::{Body, Coordinate, Tree};
@@ -71,6 +72,7 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         left_out,
         objects: objects.collect(),
         contacts: contacts.collect(),
+        taxels: pads(model)?,
         goals: Vec::new(),
         start: Configuration { q: Vec::new(), poses: Vec::new() },
         steps: Vec::new(),

@@ -20,6 +20,7 @@ pub const TF: usize = 8;
 pub const SHAPES: usize = 9;
 pub const MARKERS: usize = 10;
 pub const PLAN: usize = 11;
+pub const TAXELS: usize = 12;
 
 /// All channels, each at its place.
 pub fn channels() -> Vec<Channel> {
@@ -39,6 +40,7 @@ pub fn channels() -> Vec<Channel> {
         theirs("/shapes", "foxglove.SceneUpdate"),
         theirs("/contact_markers", "foxglove.SceneUpdate"),
         ours("/plan", "fingertip.Plan", include_str!("schemas/plan.json")),
+        ours("/taxels", "fingertip.Taxels", include_str!("schemas/taxels.json")),
     ]
 }
 
@@ -66,6 +68,13 @@ pub struct ContactsMessage {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ForcesMessage {
     pub force: Vec<[f64; 3]>,
+}
+
+/// Message on `/taxels`: the taxels that feel something, and the normal force on each.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct TaxelsMessage {
+    pub taxel: Vec<usize>,
+    pub force: Vec<f64>,
 }
 
 /// Message on `/status`: the report of the solve, the last message of a step.

@@ -1,9 +1,10 @@
 //! A recording in the schemas that other tools draw: transforms of frames, shapes, arrows
 //! ([docs.foxglove.dev](https://docs.foxglove.dev/docs/sdk/schemas)).
 
-use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
+use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 
 use super::contacts::ContactRecord;
+use super::observe::isometry;
 use super::protobuf::{Message, Value, fields};
 use super::recording::{BodyRecord, Configuration, Recording, Role, ShapeRecord, StepRecord};
 
@@ -17,12 +18,6 @@ pub const ARROW: f64 = 0.02;
 pub const LEAST_FORCE: f64 = 1e-3;
 /// Colour of the contacts' points and arrows: red, green, blue, opacity.
 pub const RED: [f64; 4] = [0.86, 0.22, 0.18, 1.0];
-
-/// The pose of a body's frame: position, then quaternion (w, x, y, z).
-pub fn isometry(pose: &[f64; 7]) -> Isometry3<f64> {
-    let [x, y, z, w, i, j, k] = *pose;
-    Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::new_normalize(Quaternion::new(w, i, j, k)))
-}
 
 /// The pose of each body in its parent's frame; the world is left out.
 pub fn relative(recording: &Recording, configuration: &Configuration) -> Vec<Isometry3<f64>> {

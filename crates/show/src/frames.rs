@@ -11,6 +11,10 @@ const HEAD: usize = 5;
 const POSE: usize = 7;
 /// Numbers of a contact as the page draws it: gap (1), normal (3), point (3), force (3).
 const DRAWN_CONTACT: usize = 10;
+/// Numbers of a taxel that is pressed: its place among all, and its force.
+const DRAWN_TAXEL: usize = 2;
+/// The most taxels that a live page shows pressed at once.
+const MOST_PRESSED: usize = 512;
 
 /// The places of all parts of a row.
 #[derive(Clone, Debug)]
@@ -22,6 +26,9 @@ pub struct Layout {
     contacts: usize,
     plan: usize,
     plan_size: PlanSize,
+    taxels: usize,
+    /// The number of taxels that a row has room for.
+    n_pressed: usize,
 }
 
 /// The part of a plan that each row has: the number of poses, and the bodies.
@@ -33,27 +40,35 @@ pub struct PlanSize {
 }
 
 impl Layout {
-    /// The layout of a recording's frames, with all its scalars and room for a plan like its first one.
+    /// The layout of a recording's frames, with all its scalars and room for a plan like its first one and for all
+    /// taxels that are pressed at once.
     pub fn new(recording: &Recording) -> Self {
         let first = recording.steps.iter().find_map(|step| step.plan.as_ref());
         let size = first.map(|plan| PlanSize { n_poses: plan.poses.len(), bodies: plan.bodies.clone() });
-        Self::with_plans(recording, size.unwrap_or_default())
+        let n_pressed = recording.steps.iter().map(|step| step.pressed.len()).max();
+        Self::with(recording, size.unwrap_or_default(), n_pressed.unwrap_or(0))
     }
 
-    /// The layout of rows that also hold a plan of a given size.
-    pub fn with_plans(recording: &Recording, plan_size: PlanSize) -> Self {
+    /// The layout of a live page's rows, which also hold a plan of a given size. Where more taxels are pressed than a
+    /// row has room for, it has those that feel most.
+    pub fn live(recording: &Recording, plan_size: PlanSize) -> Self {
+        Self::with(recording, plan_size, recording.n_taxels().min(MOST_PRESSED))
+    }
+
+    fn with(recording: &Recording, plan_size: PlanSize, n_pressed: usize) -> Self {
         let scalars: Vec<String> = recording.scalar_names().into_iter().map(str::to_owned).collect();
         let q = HEAD + scalars.len();
         let u = q + recording.q_names.len();
         let poses = u + recording.u_names.len();
         let contacts = poses + POSE * recording.bodies.len();
         let plan = contacts + DRAWN_CONTACT * recording.contacts.len();
-        Self { scalars, q, u, poses, contacts, plan, plan_size }
+        let taxels = plan + POSE * plan_size.n_poses * plan_size.bodies.len();
+        Self { scalars, q, u, poses, contacts, plan, plan_size, taxels, n_pressed }
     }
 
     /// The number of numbers in a row.
     pub fn stride(&self) -> usize {
-        self.plan + POSE * self.plan_size.n_poses * self.plan_size.bodies.len()
+        self.taxels + DRAWN_TAXEL * self.n_pressed
     }
 
     /// The page's data besides the rows, as JSON: the recording, the scalars' names, the bodies that touch, and the
@@ -71,7 +86,7 @@ impl Layout {
             "layout": {
                 "stride": self.stride(), "time": 0, "status": 1, "iterations": 2, "residual": 3, "seconds": 4,
                 "scalars": HEAD, "q": self.q, "u": self.u, "poses": self.poses, "contacts": self.contacts,
-                "plan": self.plan,
+                "plan": self.plan, "taxels": self.taxels,
             },
             "plan": { "n_poses": self.plan_size.n_poses, "bodies": self.plan_size.bodies },
         })
@@ -96,7 +111,7 @@ impl Layout {
         let first = recording.steps.first().map_or(&[][..], |step| &step.u);
         copy(&mut row[self.u..], first);
         row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).for_each(|contact| contact[0] = f32::NAN);
-        row[self.plan..].fill(f32::NAN);
+        row[self.plan..self.taxels].fill(f32::NAN);
         row
     }
 
@@ -116,10 +131,15 @@ impl Layout {
             copy(to, &[one.phi]);
             copy(&mut to[1..], &[one.normal, one.point, one.force].concat());
         }
-        row[self.plan..].fill(f32::NAN);
+        row[self.plan..self.taxels].fill(f32::NAN);
         let fits = |plan: &&PlanRecord| plan.bodies == self.plan_size.bodies;
         let poses = plan.filter(fits).map(|plan| plan.poses.concat().concat());
         copy(&mut row[self.plan..], &poses.unwrap_or_default());
+        let mut pressed = step.pressed.clone();
+        pressed.sort_unstable_by(|a, b| b.force.total_cmp(&a.force));
+        for (to, one) in row[self.taxels..].chunks_exact_mut(DRAWN_TAXEL).zip(&pressed) {
+            copy(to, &[one.taxel as f64, one.force]);
+        }
         row
     }
 

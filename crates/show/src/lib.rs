@@ -47,6 +47,7 @@ mod rrd;
 mod save;
 #[cfg(feature = "full")]
 mod schema;
+mod skin;
 mod source;
 mod states;
 mod unrest;
@@ -68,8 +69,8 @@ pub use plan::Expected;
 pub use plot::plot;
 pub use record::{Recorder, StepResult, record};
 pub use recording::{
-    BodyRecord, Configuration, GoalRecord, ObjectRecord, PairRecord, ParamsRecord, PlanRecord, Recording, Role,
-    ShapeRecord, StepRecord,
+    BodyRecord, Configuration, GoalRecord, ObjectRecord, PadRecord, PairRecord, ParamsRecord, PlanRecord, Recording,
+    Role, ShapeRecord, StepRecord, TaxelRecord,
 };
 #[cfg(feature = "rerun")]
 pub use rrd::write_rrd;

@@ -6,11 +6,14 @@ use nalgebra::Isometry3;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::channels::{ContactsMessage, ForcesMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
+use super::channels::{
+    ContactsMessage, ForcesMessage, QMessage, ScalarsMessage, StatusMessage, TaxelsMessage, UMessage,
+};
 use super::contacts::StepContacts;
-use super::foxglove::{isometry, read_transforms, relative};
+use super::foxglove::{read_transforms, relative};
 use super::mcap;
-use super::recording::{Configuration, PlanRecord, Recording, StepRecord, VERSION};
+use super::observe::isometry;
+use super::recording::{Configuration, PlanRecord, Recording, StepRecord, TaxelRecord, VERSION};
 use fingertip_shapes::{Error, Result};
 
 /// A recording from a file.
@@ -69,6 +72,7 @@ struct Reader {
     u: Vec<f64>,
     contacts: Option<ContactsMessage>,
     forces: Option<ForcesMessage>,
+    taxels: TaxelsMessage,
     scalars: ScalarsMessage,
     plan: Option<PlanRecord>,
 }
@@ -98,6 +102,7 @@ impl Reader {
             "/u" => self.u = parse::<UMessage>(topic, data)?.u,
             "/contacts" => self.contacts = Some(parse(topic, data)?),
             "/forces" => self.forces = Some(parse(topic, data)?),
+            "/taxels" => self.taxels = parse(topic, data)?,
             "/scalars" => self.scalars = parse(topic, data)?,
             "/plan" => self.plan = Some(parse(topic, data)?),
             "/status" => self.finish(parse(topic, data)?)?,
@@ -130,6 +135,10 @@ impl Reader {
                 return Err(format!("step {n}: {name}: expected {nc} entries, got {}", list.len()));
             }
         }
+        let TaxelsMessage { taxel, force } = std::mem::take(&mut self.taxels);
+        if force.len() != taxel.len() {
+            return Err(format!("step {n}: force of taxels: expected {} entries, got {}", taxel.len(), force.len()));
+        }
         let mut poses = vec![scene.start.poses[0]];
         for (body, relative) in scene.bodies.iter().skip(1).zip(&self.relative) {
             let Isometry3 { rotation: r, translation: t } = isometry(&poses[body.parent]) * relative;
@@ -146,6 +155,7 @@ impl Reader {
                 |i| [contacts.normal[i], contacts.point[i], forces.force[i]],
             )
             .0,
+            pressed: taxel.into_iter().zip(force).map(|(taxel, force)| TaxelRecord { taxel, force }).collect(),
             status: status.status,
             iterations: status.iterations,
             residual: status.residual,

@@ -1,7 +1,7 @@
 //! Computes the poses of all bodies at a configuration, as plain numbers.
 
 use candle_core::{DType, Device, Result, Tensor};
-use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
+use nalgebra::{Isometry3, Matrix3, Quaternion, Rotation3, Translation3, UnitQuaternion};
 
 use super::recording::Configuration;
 use fingertip_step::kinematics::{FrameSpec, Kinematics, POSE};
@@ -33,6 +33,12 @@ impl Observer {
         };
         Ok(poses.chunks_exact(POSE).map(pose).collect())
     }
+}
+
+/// The pose of a body's frame: position, then quaternion (w, x, y, z).
+pub(super) fn isometry(pose: &[f64; 7]) -> Isometry3<f64> {
+    let [x, y, z, w, i, j, k] = *pose;
+    Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::new_normalize(Quaternion::new(w, i, j, k)))
 }
 
 pub(super) fn quaternion(rotation: &Matrix3<f64>) -> [f64; 4] {

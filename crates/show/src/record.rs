@@ -11,6 +11,7 @@ use super::energy::energy;
 use super::observe::Observer;
 use super::plan::{self, COST, Expected, PLANNING};
 use super::recording::{PlanRecord, Recording, StepRecord};
+use super::skin::Skin;
 use super::source::Source;
 use super::unrest::ENERGY;
 use fingertip_plan::mpc::Answer;
@@ -53,6 +54,7 @@ pub struct Recorder {
     /// Everything but the steps, unless the caller adds them.
     pub recording: Recording,
     observer: Observer,
+    skin: Skin,
     /// How far each contact reaches, m.
     reach: Vec<f64>,
     /// The present configuration of the world (1, nq).
@@ -93,6 +95,7 @@ impl Recorder {
         Ok(Self {
             recording,
             observer,
+            skin: Skin::new(model, parameters)?,
             reach: model.pairs.windows().map(|window| window.reach).collect(),
             q,
             poses,
@@ -267,6 +270,7 @@ impl Recorder {
             u,
             end: self.observer.configuration(q)?,
             contacts: contacts.clone(),
+            pressed: self.skin.felt(&self.poses, contacts),
             status: report.status.name().to_owned(),
             iterations: report.iterations,
             residual: report.residual,

@@ -52,6 +52,9 @@ pub struct Recording {
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
+    /// The pads of taxels, if the scene has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taxels: Vec<PadRecord>,
     /// The goals of objects, if a task has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<GoalRecord>,
@@ -168,6 +171,30 @@ pub struct PairRecord {
     pub mu: f64,
 }
 
+/// A pad of taxels, see [`fingertip_scene::Taxels`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PadRecord {
+    /// The pad's name.
+    pub name: String,
+    /// The body that it is on.
+    pub body: usize,
+    /// Where each taxel is in the body's frame, m.
+    pub points: Vec<[f64; 3]>,
+    /// The outward unit normal of each, in the body's frame.
+    pub normals: Vec<[f64; 3]>,
+    /// How far from a contact a taxel still feels it, m.
+    pub reach: f64,
+}
+
+/// What a taxel feels during a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TaxelRecord {
+    /// Its place among those of all pads, which follow each other.
+    pub taxel: usize,
+    /// The normal force on it, N.
+    pub force: f64,
+}
+
 /// The goal of an object. A field that is `None` is free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoalRecord {
@@ -220,6 +247,8 @@ pub struct StepRecord {
     pub end: Configuration,
     /// The contacts that take part.
     pub contacts: StepContacts,
+    /// The taxels that feel something, in ascending order.
+    pub pressed: Vec<TaxelRecord>,
     /// Outcome of the step's contact solve: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"frictionless"`,
     /// `"infeasible"` or `"bad_input"`.
     pub status: String,
@@ -255,6 +284,26 @@ impl Recording {
         [a, b].map(|body| self.bodies[body].name.as_str())
     }
 
+    /// The number of taxels of all pads.
+    pub fn n_taxels(&self) -> usize {
+        self.taxels.iter().map(|pad| pad.points.len()).sum()
+    }
+
+    /// The name of a taxel by its place among all: `"index pad[5]"`.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn taxel_name(&self, taxel: usize) -> String {
+        let mut at = taxel;
+        for PadRecord { name, points, .. } in &self.taxels {
+            if at < points.len() {
+                return format!("{name}[{at}]");
+            }
+            at -= points.len();
+        }
+        panic!("expected a taxel below {}, got {taxel}", self.n_taxels())
+    }
+
     /// Is a body this one, or joined to it further out?
     pub(super) fn hangs(&self, body: usize, on: usize) -> bool {
         let parents = std::iter::successors(Some(body), |&at| (at > 0).then(|| self.bodies[at].parent));
@@ -279,7 +328,9 @@ impl Recording {
         let objects = self.objects.iter().map(|object| object.body).chain(self.goals.iter().map(|goal| goal.body));
         let planned =
             self.steps.iter().filter_map(|step| step.plan.as_ref()).flat_map(|plan| plan.bodies.iter().copied());
-        if let Some(body) = shapes.chain(sides).chain(objects).chain(planned).find(|&body| body >= n_bodies) {
+        let pads = self.taxels.iter().map(|pad| pad.body);
+        if let Some(body) = shapes.chain(sides).chain(objects).chain(planned).chain(pads).find(|&body| body >= n_bodies)
+        {
             return Err(Error::invalid("bodies", format!("expected more than {body}, got {n_bodies}")));
         }
         if let Some((i, body)) = self.bodies.iter().enumerate().find(|(i, body)| body.parent > i.saturating_sub(1)) {
@@ -292,6 +343,10 @@ impl Recording {
                 return Err(Error::invalid(format!("shape {i}"), message));
             }
         }
+        for PadRecord { name, points, normals, .. } in &self.taxels {
+            count(format!("pad \"{name}\": normals"), points.len(), normals.len())?;
+        }
+        let n_taxels = self.n_taxels();
         let configuration = |place: &str, c: &Configuration| {
             count(format!("{place}: q"), nq, c.q.len())?;
             count(format!("{place}: poses"), n_bodies, c.poses.len())
@@ -302,6 +357,10 @@ impl Recording {
             configuration(&place, &step.end)?;
             count(format!("{place}: u"), nu, step.u.len())?;
             count(format!("{place}: contacts"), nc, step.contacts.nc())?;
+            if let Some(one) = step.pressed.iter().find(|one| one.taxel >= n_taxels) {
+                let message = format!("expected places below {n_taxels}, got {}", one.taxel);
+                return Err(Error::invalid(format!("{place}: taxel"), message));
+            }
             if let Some(plan) = &step.plan {
                 let place = format!("{place}: plan");
                 count(format!("{place}: poses"), plan.q.len(), plan.poses.len())?;

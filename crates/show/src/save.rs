@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::channels::{
     CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, PLAN, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
-    StatusMessage, TF, TF_STATIC, U, UMessage, channels,
+    StatusMessage, TAXELS, TF, TF_STATIC, TaxelsMessage, U, UMessage, channels,
 };
 use super::contacts::ContactRecord;
 use super::foxglove;
@@ -91,6 +91,10 @@ impl<W: Write> RecordingWriter<W> {
         let (normal, point) = (vectors(|one| one.normal), vectors(|one| one.point));
         self.send(CONTACTS, time, &ContactsMessage { phi, normal, point })?;
         self.send(FORCES, time, &ForcesMessage { force: vectors(|one| one.force) })?;
+        if !self.scene.taxels.is_empty() {
+            let (taxel, force) = step.pressed.iter().map(|one| (one.taxel, brief(one.force))).unzip();
+            self.send(TAXELS, time, &TaxelsMessage { taxel, force })?;
+        }
         self.send(SCALARS, time, &step.scalars)?;
         if let Some(plan) = &step.plan {
             self.send(PLAN, time, &brief_plan(plan))?;

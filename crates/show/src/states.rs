@@ -8,6 +8,7 @@ use super::observe::{Observer, vectors};
 use super::plan::{COST, Expected, PLANNING, note_errors};
 use super::record::scalars;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
+use super::skin::Skin;
 use super::source::Source;
 use fingertip_plan::mpc::task::Errors;
 use fingertip_step::model::Model;
@@ -32,11 +33,14 @@ pub struct States<'a> {
 pub struct Watched {
     step: Quasidynamic,
     observer: Observer,
+    skin: Skin,
 }
 
 impl Watched {
     pub fn new(step: &Quasidynamic) -> Result<Self> {
-        Ok(Self { step: step.clone(), observer: Observer::new(step.model())? })
+        let model = step.model();
+        let (observer, skin) = (Observer::new(model)?, Skin::new(model, step.parameters())?);
+        Ok(Self { step: step.clone(), observer, skin })
     }
 
     /// A recording without steps that begins at q (nq).
@@ -66,7 +70,8 @@ impl Watched {
         let (phi, normal, point) = (numbers(&contacts.phi)?, vectors(&contacts.normal)?, vectors(&contacts.point_b)?);
         let joints: Vec<usize> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q).collect();
         let reach: Vec<f64> = model.pairs.windows().map(|window| window.reach).collect();
-        let one = |(k, end): (usize, Configuration)| {
+        let configurations = self.configurations(states.q)?;
+        let one = |(k, [begin, end]): (usize, &[Configuration; 2])| {
             let force = |i: usize| states.force.get(3 * (k * nc + i)..3 * (k * nc + i + 1)).unwrap_or(&[0.0; 3]);
             let rest = |i: usize| [normal[k * nc + i], point[k * nc + i], [0, 1, 2].map(|axis| force(i)[axis])];
             let (contacts, gap) = StepContacts::of_all(nc, |i| reach[i], |i| phi[k * nc + i], rest);
@@ -74,7 +79,8 @@ impl Watched {
             let mut record = StepRecord {
                 time: states.time[k + 1] - states.time[0],
                 u: u.unwrap_or_else(|| joints.iter().map(|&at| end.q[at]).collect()),
-                end,
+                end: end.clone(),
+                pressed: self.skin.felt(&begin.poses, &contacts),
                 contacts,
                 status: Status::Solved.name().to_owned(),
                 iterations: 0,
@@ -86,7 +92,7 @@ impl Watched {
             record.scalars = scalars(recording, &record, gap);
             record
         };
-        Ok(self.configurations(states.q)?.into_iter().skip(1).enumerate().map(one).collect())
+        Ok(configurations.array_windows().enumerate().map(one).collect())
     }
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -102,6 +103,8 @@ class CubeReorient(Worlds):
     ended must be reset by `reset(options={"reset_mask": ended})` before the next step. World i of this environment is world
     `first_world` + i of the seed: parts of a large batch may be computed apart, with the same bits.
 
+    With `touch`, observations have what the hand feels besides, as `Worlds` says: net contact forces, and taxels where the scene has them.
+
     With `render_mode="replay"`, `render` gives the first world's episode so far as `fingertip.show` does: a notebook's cell plays
     it, and `.save` writes it.
     """
@@ -117,6 +120,7 @@ class CubeReorient(Worlds):
         threads: int | None = None,
         first_world: int = 0,
         render_mode: str | None = None,
+        touch: bool | Sequence[str] = False,
         **params: ArrayLike,
     ) -> None:
         super().__init__(
@@ -130,6 +134,7 @@ class CubeReorient(Worlds):
             threads=threads,
             first_world=first_world,
             render_mode=render_mode,
+            touch=touch,
             params=params,
         )
         self.settings = settings

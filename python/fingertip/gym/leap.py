@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -123,7 +124,7 @@ class LeapCubeReorient(Worlds):
     cube in the air sinks by g h² in each step. There are no pushes, no histories longer than one, and no observations of a cube elsewhere
     (`random_ori_injection_prob`).
 
-    Infos `success`, `successes` and `status`, autoreset modes, `first_world` and `render_mode` are as in `CubeReorient`.
+    Infos `success`, `successes` and `status`, autoreset modes, `first_world`, `render_mode` and `touch` are as in `CubeReorient`.
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class LeapCubeReorient(Worlds):
         threads: int | None = None,
         first_world: int = 0,
         render_mode: str | None = None,
+        touch: bool | Sequence[str] = False,
         **params: ArrayLike,
     ) -> None:
         super().__init__(
@@ -149,6 +151,7 @@ class LeapCubeReorient(Worlds):
             threads=threads,
             first_world=first_world,
             render_mode=render_mode,
+            touch=touch,
             params=params,
         )
         model = self.sim.model

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -105,7 +106,7 @@ class RotateInHand(Worlds):
     (q₊ − q)/h of the last simulation step; the cube starts on or above the palm, not up to 10 mm inside it. There are no cubes of other
     sizes (level 1) and no other objects or axes (levels 2 and 3).
 
-    Infos `success`, `successes` and `status`, autoreset modes, `first_world` and `render_mode` are as in `CubeReorient`; `turned` is the sum
+    Infos `success`, `successes` and `status`, autoreset modes, `first_world`, `render_mode` and `touch` are as in `CubeReorient`; `turned` is the sum
     of the angles, rad.
     """
 
@@ -119,6 +120,7 @@ class RotateInHand(Worlds):
         threads: int | None = None,
         first_world: int = 0,
         render_mode: str | None = None,
+        touch: bool | Sequence[str] = False,
         **params: ArrayLike,
     ) -> None:
         super().__init__(
@@ -132,6 +134,7 @@ class RotateInHand(Worlds):
             threads=threads,
             first_world=first_world,
             render_mode=render_mode,
+            touch=touch,
             params=params,
         )
         model = self.sim.model

@@ -6,15 +6,13 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from .._fingertip import Error, Model
@@ -105,7 +103,7 @@ class ShadowBlock(Worlds):
     What differs is the step, not the task: it has no inertia but the commands' lag, by the joints' damping over their stiffness; velocities are (q₊ − q)/h of the last simulation step; the last joints of the
     four fingers, which tendons couple to those before, have their commands here; and h is 10 ms, not 2.
 
-    Infos `success`, `successes`, `is_success` and `status`, autoreset modes, `first_world` and `render_mode` are as in `CubeReorient`.
+    Infos `success`, `successes`, `is_success` and `status`, autoreset modes, `first_world`, `render_mode` and `touch` are as in `CubeReorient`.
     """
 
     def __init__(
@@ -118,6 +116,7 @@ class ShadowBlock(Worlds):
         threads: int | None = None,
         first_world: int = 0,
         render_mode: str | None = None,
+        touch: bool | Sequence[str] = False,
         **params: ArrayLike,
     ) -> None:
         if settings.reward not in ("sparse", "dense"):
@@ -133,6 +132,7 @@ class ShadowBlock(Worlds):
             threads=threads,
             first_world=first_world,
             render_mode=render_mode,
+            touch=touch,
             params=params,
         )
         names = [name.rsplit(":")[-1] for name in self.sim.model.u_names]
@@ -147,14 +147,7 @@ class ShadowBlock(Worlds):
         """The goals' poses (B, 7), m, and w first."""
         self._action = np.zeros((num_envs, len(acted)))
         self._info["is_success"] = np.zeros(num_envs, np.float32)
-        self._spaces(75, len(acted))
-        boxes: dict[str, gymnasium.spaces.Space[Any]] = {}
-        for name, n in self._parts:
-            boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, (n,), np.float32)
-        self.single_observation_space = gymnasium.spaces.Dict(boxes)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-
-    _parts = (("observation", 61), ("achieved_goal", 7), ("desired_goal", 7))
+        self._spaces({"observation": 61, "achieved_goal": 7, "desired_goal": 7}, len(acted))
 
     def compute_reward(self, achieved: ArrayLike, desired: ArrayLike, info: Any = None) -> _Floats:
         """Rewards (…,) of achieved poses (…, 7) for desired ones (…, 7)."""
@@ -165,13 +158,6 @@ class ShadowBlock(Worlds):
 
     def _is_reached(self, away: _Floats, turn: _Floats) -> _Bools:
         return (away < self.settings.distance) & (turn < self.settings.angle)
-
-    def _shown(self, seen: NDArray[np.float32]) -> Mapping[str, NDArray[np.float32]]:
-        shown, start = {}, 0
-        for name, n in self._parts:
-            shown[name] = seen[..., start : start + n].copy()
-            start += n
-        return shown
 
     def _begin(self, worlds: _Bools) -> None:
         left = worlds.copy()

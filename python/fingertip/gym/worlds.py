@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -12,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from .._fingertip import Error, Model, Quasidynamic
+from .._fingertip import Error, Model, Quasidynamic, Taxels, Wrenches
 from .._show import show
 from .rotations import angular_velocity
 
@@ -26,6 +27,12 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
 
     An environment says how it begins (`_start`), what an action commands (`_commands`), what a period is worth (`_rate`) and what is
     seen (`_observe`). Actions from −1 to 1 and observations are arrays in single precision.
+
+    With `touch`, an observation is a dictionary: `observation`, what it is without, and what the hand felt in the last simulation step:
+    `force` (B, L, 3), the net contact force on each thing of `touched`, N, along the axes of its link; and, where the scene has pads,
+    `taxels` (B, N), the normal force on each taxel, N, in the order of `skin.pads`. After a reset nothing has been felt. `touch` is
+    True for all bodies that may touch something but the cube, or names of things as `Wrenches` takes them. It costs a simulation step
+    more in each period; `gymnasium.wrappers.vector.FlattenObservation` makes one array of it.
     """
 
     def __init__(
@@ -41,6 +48,7 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
         threads: int | None,
         first_world: int,
         render_mode: str | None,
+        touch: bool | Sequence[str],
         params: dict[str, ArrayLike],
     ) -> None:
         if num_envs < 1:
@@ -73,6 +81,18 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
         self._home = model.home()
         self._substeps, self._periods = substeps, periods
 
+        own = {name: params[name] for name in ("offsets", "sizes") if name in params}
+        self.touched: list[str] = [] if touch is True else list(touch or ())
+        """The things whose net contact forces are observed: none without `touch`."""
+        if touch is True:
+            self.touched = [on for on, by in Wrenches(model).names if by is None and on != cube]
+        self._net = Wrenches(model, self.touched, axes="link", **own)
+        skin = Taxels(model, **own) if touch else None
+        self.skin = skin if skin and skin.count else None
+        """The taxels that are observed, of all pads of the scene: None without `touch` or pads."""
+        self._force = np.zeros((num_envs, len(self.touched), 3), np.float32)
+        self._pressed = np.zeros((num_envs, self.skin.count if self.skin else 0), np.float32)
+
         n = len(joints)
         self.q = np.tile(self._home, (num_envs, 1))
         """Configurations (B, nq), m and rad."""
@@ -95,13 +115,24 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
         self._path: list[tuple[_Floats, _Floats, _Floats]] = []
         self._path_before: list[tuple[_Floats, _Floats, _Floats]] = []
 
-    def _spaces(self, numbers: int, actions: int | None = None) -> None:
-        """The spaces, of observations and actions with so many numbers; without `actions`, one for each command."""
+    def _spaces(self, parts: int | dict[str, int], actions: int | None = None) -> None:
+        """The spaces, of observations and actions with so many numbers, where observations may have parts by name; without `actions`, one
+        for each command."""
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (actions or len(self._joints),), np.float32)
-        self.single_observation_space: gymnasium.spaces.Space[Any] = gymnasium.spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
+        self._parts = {"observation": parts} if isinstance(parts, int) else parts
+        boxes: dict[str, gymnasium.spaces.Space[Any]] = {}
+        for name, n in self._parts.items():
+            boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, (n,), np.float32)
+        if self.touched:
+            boxes["force"] = gymnasium.spaces.Box(-np.inf, np.inf, self._force.shape[1:], np.float32)
+        if self.skin:
+            boxes["taxels"] = gymnasium.spaces.Box(0.0, np.inf, self._pressed.shape[1:], np.float32)
+        self.single_observation_space: gymnasium.spaces.Space[Any] = gymnasium.spaces.Dict(boxes)
+        if len(boxes) == 1:
+            self.single_observation_space = boxes["observation"]
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self._seen = np.zeros((self.num_envs, numbers), np.float32)
+        self._seen = np.zeros((self.num_envs, sum(self._parts.values())), np.float32)
 
     @abc.abstractmethod
     def _start(self, world: int) -> None:
@@ -119,9 +150,14 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
     def _observe(self, worlds: _Bools) -> None:
         """Writes what some worlds show to `_seen`."""
 
-    def _shown(self, seen: NDArray[np.float32]) -> Any:
-        """What an environment shows of rows of `_seen` (…, n): a copy."""
-        return seen.copy()
+    def _shown(self, worlds: int | slice = slice(None)) -> Any:
+        """What an environment shows of worlds: copies."""
+        if not isinstance(self.single_observation_space, gymnasium.spaces.Dict):
+            return self._seen[worlds].copy()
+        cuts = np.cumsum(list(self._parts.values()))[:-1]
+        shown = dict(zip(self._parts, np.split(self._seen[worlds], cuts, axis=-1), strict=True))
+        shown |= {"force": self._force[worlds], "taxels": self._pressed[worlds]}
+        return {name: shown[name].copy() for name in self.single_observation_space}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -135,7 +171,7 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
             kept = self._streams or fresh
             self._streams = [new if again else old for new, old, again in zip(fresh, kept, mask, strict=True)]
         self._begin(mask)
-        return self._shown(self._seen), self._infos(mask)
+        return self._shown(), self._infos(mask)
 
     def step(
         self, actions: NDArray[np.float32]
@@ -163,15 +199,15 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
         self._ended = terminated | truncated
 
         every = np.ones(self.num_envs, np.bool_)
-        observation, infos = self._shown(self._seen), self._infos(every)
+        observation, infos = self._shown(), self._infos(every)
         if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any():
             ended = self._ended
             final = np.full(self.num_envs, None, object)
             for world in np.flatnonzero(ended):
-                final[world] = self._shown(self._seen[world])
+                final[world] = self._shown(int(world))
             final_info = self._infos(ended)
             self._begin(ended)
-            observation, infos = self._shown(self._seen), self._infos(every)
+            observation, infos = self._shown(), self._infos(every)
             infos |= {"final_obs": final, "_final_obs": ended.copy(), "final_info": final_info, "_final_info": ended.copy()}
         return observation, rewards, terminated, truncated, infos
 
@@ -196,6 +232,11 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
         cube, was = after[:, self._cube], before[:, self._cube]
         turn = angular_velocity(was[:, 3:], cube[:, 3:], self.h)
         v[:, self._cube_v] = np.concatenate([(cube - was)[:, :3] / self.h, turn], axis=1)
+        if self.touched or self.skin:
+            step = self.sim.step(before, u[:, -1])
+            self._force[moved] = self._net.at(before, step)[moved, :, :3]
+            if self.skin:
+                self._pressed[moved] = self.skin.at(before, step)[moved]
         self.q[moved], self.v[moved], self.u[moved] = after[moved], v[moved], u[moved, -1]
         self._steps[moved] += 1
         self._info["status"][moved] = made.status.max(axis=1)[moved]
@@ -212,7 +253,7 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
             self._start(world)
         if worlds[0]:
             self._path, self._path_before = [], self._path or self._path_before
-        self.v[worlds] = 0.0
+        self.v[worlds], self._force[worlds], self._pressed[worlds] = 0.0, 0.0, 0.0
         self.u[worlds] = self.q[worlds][:, self._joints]
         self._steps[worlds] = 0
         self._ended = self._ended & ~worlds

@@ -7,9 +7,11 @@ use std::process::Command;
 
 use candle_core::{DType, Device};
 use fingertip::Model;
-use fingertip::description::{Friction, Object, Scene, Shape};
-use fingertip::show::{self, ContactRecord, Loaded, Recording, RecordingWriter, Source};
+use fingertip::description::{Friction, Object, Scene, Shape, Taxels};
+use fingertip::show::{self, ContactRecord, Loaded, Recording, RecordingWriter, Source, TaxelRecord};
 use fingertip::step::Quasidynamic;
+use fingertip::touch::Sensor;
+use nalgebra::Isometry3;
 use serde_json::{Map, Value, json};
 
 /// Files keep contacts' numbers to 1e-9, and half of that is lost by rounding.
@@ -92,6 +94,76 @@ fn contacts_that_are_near_are_kept() {
         }
     }
     assert!(kept > 0 && left_out > 0, "{kept} kept, {left_out} left out");
+}
+
+/// A hand that turns a ball with two pads on it.
+fn pads(n_steps: usize) -> (Recording, Model) {
+    let mut scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
+    for (name, down) in [("top", false), ("bottom", true)] {
+        let turned = if down { std::f64::consts::PI } else { 0.0 };
+        let pose = Isometry3::rotation([turned, 0.0, 0.0].into()) * Isometry3::translation(0.0, 0.0, 0.03);
+        let mut pad = Taxels { reach: 0.05, ..Taxels::grid(name, "ball", &pose, [4, 6], [0.05, 0.04]) };
+        pad.normals = pad.points.iter().map(|&p| nalgebra::Vector3::from(p).normalize().into()).collect();
+        scene.taxels.push(pad);
+    }
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    (roll_out(scene, n_steps), model)
+}
+
+/// What taxels feel is recorded as a step from the state before has it, and comes back from all kinds of files.
+#[test]
+fn taxels_come_back() {
+    let (recording, model) = pads(120);
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let taxels = fingertip::touch::Taxels::new(&model, &model.parameters, &[]).unwrap();
+    let dense = |pressed: &[TaxelRecord]| {
+        let mut all = vec![0.0; 48];
+        pressed.iter().for_each(|one| all[one.taxel] = one.force);
+        all
+    };
+    let starts = std::iter::once(&recording.start).chain(recording.steps.iter().map(|step| &step.end));
+    let mut most = 0;
+    for (start, own) in starts.zip(&recording.steps) {
+        let felt = taxels.numbers(&start.q, &step.step_numbers(&start.q, &own.u, &[]).unwrap()).unwrap();
+        // The recording's solve starts from the forces of the step before.
+        assert!(worst(felt, dense(&own.pressed)) < 1e-5, "{}", own.time);
+        most = most.max(own.pressed.len());
+    }
+    assert!(most > 8, "{most}");
+
+    let path = scratch("pads.mcap");
+    recording.write(&path).unwrap();
+    let back = Recording::read(&path).unwrap();
+    assert_eq!(back.taxels, recording.taxels);
+    for (a, b) in back.steps.iter().zip(&recording.steps) {
+        assert!(worst(dense(&a.pressed), dense(&b.pressed)) < CONTACTS);
+    }
+    let mut more = recording.clone();
+    more.steps[7].pressed.push(TaxelRecord { taxel: 48, force: 1.0 });
+    more.write(&path).unwrap();
+    let text = Recording::read(&path).unwrap_err().to_string();
+    assert!(text.contains("step 8: taxel: expected places below 48, got 48"), "{text}");
+
+    let [csv, npz] = ["pads.csv", "pads.npz"].map(scratch);
+    show::write_csv(&recording, &csv).unwrap();
+    show::write_npz(&recording, &npz).unwrap();
+    let ever: BTreeSet<usize> = recording.steps.iter().flat_map(|s| &s.pressed).map(|one| one.taxel).collect();
+    let name = |taxel: usize| format!("{}[{}]", ["top", "bottom"][taxel / 24], taxel % 24);
+    let names: Vec<String> = ever.iter().map(|&taxel| name(taxel)).collect();
+    assert!(names.len() > 8 && names.len() < 48, "{names:?}");
+    if let Some(rows) = read_in_python(&csv) {
+        for (k, step) in recording.steps.iter().enumerate() {
+            let all = dense(&step.pressed);
+            assert!(ever.iter().zip(&names).all(|(&taxel, name)| is_cell(&rows[k + 1][name], all[taxel])));
+        }
+    }
+    if let Some(arrays) = read_in_python(&npz) {
+        assert_eq!(arrays["taxel_names"], json!(names));
+        for (k, step) in recording.steps.iter().enumerate() {
+            let all = dense(&step.pressed);
+            assert_eq!(arrays["taxels"][k + 1], json!(ever.iter().map(|&taxel| all[taxel]).collect::<Vec<_>>()));
+        }
+    }
 }
 
 #[test]
@@ -197,14 +269,14 @@ fn the_crate_mcap_reads_it() {
     let bytes = std::fs::read(&path).unwrap();
     let summary = mcap::Summary::read(&bytes).unwrap().expect("a summary");
     let statistics = summary.stats.as_ref().unwrap();
-    assert_eq!((statistics.channel_count, statistics.schema_count), (12, 10));
+    assert_eq!((statistics.channel_count, statistics.schema_count), (13, 11));
     assert!(statistics.chunk_count > 1 && statistics.message_end_time == 1_200_000_000);
     let counts: BTreeMap<&str, u64> = summary
         .channels
         .values()
         .filter_map(|c| Some((c.topic.as_str(), *statistics.channel_message_counts.get(&c.id)?)))
         .collect();
-    assert!(!counts.contains_key("/plan"));
+    assert!(!counts.contains_key("/plan") && !counts.contains_key("/taxels"));
     assert_eq!((counts["/q"], counts["/status"], counts["/scene"], counts["/tf"]), (121, 120, 1, 121));
     assert_eq!(summary.chunk_indexes.len() as u32, statistics.chunk_count);
     let indexed = summary.chunk_indexes.iter().flat_map(|chunk| summary.read_message_indexes(&bytes, chunk).unwrap());

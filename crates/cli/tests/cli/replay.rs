@@ -106,6 +106,66 @@ fn hand_and_ball_are_where_the_camera_projects_them() {
     assert_eq!(loaded, 0, "nothing is loaded from elsewhere");
 }
 
+/// A ball on a pad of 4 × 4: patches have the colours of the scale, and go with a button.
+#[test]
+fn taxels_are_a_heat_map() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    let text = "[params]\nkappa = 1e4\n[[object]]\nname = \"plate\"\nbox = [0.03, 0.03, 0.005]\nfreedom = \"fixed\"\n\
+        position = [0.0, 0.0, 0.1]\n\
+        [[object]]\nname = \"ball\"\nsphere = 0.01\nmass = 0.1\nfreedom = \"free\"\nposition = [0.002, 0.002, 0.1152]\n\
+        [[taxels]]\nname = \"pad\"\nlink = \"plate\"\nat = [0.0, 0.0, 0.005]\nrows = 4\ncolumns = 4\nsize = [0.016, 0.016]\n";
+    let scene = Scene::from_toml(text, "").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let source = Source { name: "pad".into(), text: String::new(), scene };
+    let recording = show::record(&source, &step, 20, |_, _| Vec::new(), |_| Ok(())).unwrap();
+    open(&browser, "taxels", &recording);
+    browser.run(
+        "for (const name of ['forces', 'trails', 'distances']) fingertip.show[name] = false;
+         for (const part of fingertip.stage.parts) if (part.body === 2) part.look = 'none';
+         fingertip.camera.preset('top'); fingertip.camera.now = { ...fingertip.camera.goal }; fingertip.seek(20)",
+    );
+    browser.settle();
+    // The ball's middle is above taxel 10, which is at (2, 2) mm; number 0 is in the corner, out of reach.
+    let felt = |taxel: usize| {
+        let pressed = &recording.steps[19].pressed;
+        pressed.iter().find(|one| one.taxel == taxel).map_or(0.0, |one| one.force)
+    };
+    let place = |taxel: usize| [-0.006 + 0.004 * (taxel % 4) as f64, -0.006 + 0.004 * (taxel / 4) as f64, 0.105];
+    let most = (0..16).map(felt).max_by(f64::total_cmp).unwrap();
+    assert!(felt(10) == most && felt(0) == 0.0 && felt(9) > 0.1 * most && felt(9) < 0.9 * most);
+    // The scale ends at what a few moments exceed.
+    let end = number(&browser.run("return fingertip.view.skin.most"));
+    assert!((end - most).abs() < 0.05 * most, "{end} N, {most} N");
+    let colours = [[13, 8, 41], [86, 16, 110], [187, 55, 84], [249, 140, 10], [252, 255, 164]];
+    let heat = |part: f64| {
+        let at = 4.0 * part.min(1.0);
+        let i = (at as usize).min(3);
+        let mixed = |k: usize| colours[i][k] as f64 + (at - i as f64) * f64::from(colours[i + 1][k] - colours[i][k]);
+        [0, 1, 2].map(|k| mixed(k).round() as i64)
+    };
+    for taxel in [10, 9, 0] {
+        let (own, expected) = (pixel(&browser, &place(taxel)), heat(felt(taxel) / end));
+        assert!((0..3).all(|k| (own[k] - expected[k]).abs() <= 2), "{taxel}: {own:?}, expected {expected:?}");
+    }
+    let shown = "return document.querySelector('#skin').innerText";
+    let scale = browser.run(shown).as_str().unwrap().to_owned();
+    assert!(scale.contains(&format!("{:.0} mN", 1e3 * end)), "{scale}, expected {end} N");
+    // Plotted with the pad's sum, which is the ball's weight.
+    let sum = "return fingertip.series.find(({ id }) => id === 'Taxels:pad').at(20)";
+    assert!((number(&browser.run(sum)) - 0.981).abs() < 0.02, "{}", browser.run(sum));
+    browser.key("h");
+    browser.settle();
+    let plate = pixel(&browser, &place(0));
+    assert!(plate.iter().all(|&c| c > 90), "{plate:?} where the pad was");
+    assert_eq!(browser.run("return document.querySelector('#skin').hidden"), true);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Without pads there is neither a scale nor a button.
+    open(&browser, "no_taxels", &HAND);
+    assert_eq!(browser.run("return document.querySelector('#skin').hidden"), true);
+    assert_eq!(browser.run("return document.querySelector('[data-show=taxels]').parentElement.hidden"), true);
+}
+
 #[test]
 fn the_scrubber_moves_frame_and_cursor() {
     let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };

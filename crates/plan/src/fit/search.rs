@@ -18,6 +18,8 @@ use crate::mpc::box_qp;
 
 /// The least damping, that of the first step, and the most.
 const DAMPING: [f64; 3] = [1e-9, 1e-3, 1e9];
+/// The most damping of a part's start: one that cannot move now still counts as having something to gain.
+const MOST_OF_START: f64 = 1e4;
 /// Numbers change at most e-fold, or by as much as counts as much, in a step.
 const MOST: f64 = 1.0;
 /// A step that promises to lower half the sum of squares by less, or by less than this part, ends the search.
@@ -48,8 +50,9 @@ pub(super) struct Problem<'a> {
 pub(super) struct Found {
     /// Coordinates of the numbers.
     pub(super) x: DVector<f64>,
-    /// The parts' starts.
+    /// The parts' starts, and the damping of each.
     starts: Vec<DVector<f64>>,
+    damping: Vec<f64>,
     pub(super) noise: [f64; Kind::ALL.len()],
     /// Each part's residuals, and its steps without a solution.
     pub(super) residuals: Vec<(Vec<Residual>, usize)>,
@@ -67,12 +70,12 @@ pub(super) struct Equations {
 }
 
 impl Equations {
-    /// Eliminates starts; damped, as their diagonals grow by that part of them.
-    pub(super) fn new(parts: &[Normal], damping: f64) -> Self {
+    /// Eliminates starts; damped, as the diagonal of each part's grows by that part of it.
+    pub(super) fn new(parts: &[Normal], damping: &[f64]) -> Self {
         let n = parts.first().map_or(0, |part| part.p.len());
         let (mut h, mut g, mut inverses) = (DMatrix::zeros(n, n), DVector::zeros(n), Vec::new());
-        for Normal { ss, sp, pp, s, p } in parts {
-            let inverse = inverse(&(ss + DMatrix::from_diagonal(&(ss.diagonal() * damping))));
+        for (Normal { ss, sp, pp, s, p }, damping) in parts.iter().zip(damping) {
+            let inverse = inverse(&(ss + DMatrix::from_diagonal(&(ss.diagonal() * *damping))));
             let kept = sp.transpose() * &inverse;
             h += pp - &kept * sp;
             g += p - &kept * s;
@@ -134,8 +137,9 @@ impl<'a> Problem<'a> {
         (row, directions)
     }
 
-    /// The residuals at coordinates and starts, and half the sum of their squares over the noise.
-    fn simulate(&self, found: &mut Found) -> Result<()> {
+    /// The residuals at coordinates and starts, and half the sum of their squares over the noise. A part whose start
+    /// fits better where it was before, `kept`, has that one, and is damped more from then on.
+    fn simulate(&self, found: &mut Found, kept: &[DVector<f64>]) -> Result<()> {
         let values = self.values(&found.x);
         let (row, directions) = self.row_at(&values);
         let world = self.world.with_parameters(&parameters_of(&row, self.parameters)?)?;
@@ -146,17 +150,38 @@ impl<'a> Problem<'a> {
             directions: &directions,
             noise: found.noise,
         };
-        let all = self.segments.par_iter().zip(&found.starts);
-        found.residuals = all.map(|(part, s)| part.simulate(&self.logs[part.log], &now, s)).collect::<Result<_>>()?;
+        let all = self.segments.par_iter().zip(found.starts.par_iter_mut().zip(&mut found.damping).zip(kept));
+        let simulate =
+            |(part, ((start, damping), kept)): (&Segment, ((&mut DVector<f64>, &mut f64), &DVector<f64>))| {
+                let at = |s: &DVector<f64>| part.simulate(&self.logs[part.log], &now, s);
+                let moved = at(start)?;
+                if start == kept {
+                    return Ok(moved);
+                }
+                let still = at(kept)?;
+                let [new, old] = [&moved, &still].map(|(residuals, _)| self.squares(part, residuals, &now.noise));
+                if new <= old || !old.is_finite() {
+                    *damping = (0.1 * *damping).max(DAMPING[0]);
+                    return Ok(moved);
+                }
+                *damping = (10.0 * *damping).min(MOST_OF_START);
+                start.copy_from(kept);
+                Ok(still)
+            };
+        found.residuals = all.map(simulate).collect::<Result<_>>()?;
         found.cost = self.cost(found);
         Ok(())
     }
 
+    /// The sum of the squares of a part's residuals over the noise.
+    fn squares(&self, part: &Segment, residuals: &[Residual], noise: &[f64]) -> f64 {
+        let noise = |one: &Residual| noise[self.logs[part.log].channels[one.channel].kind as usize];
+        residuals.iter().map(|one| (one.value / noise(one)).powi(2)).sum()
+    }
+
     fn cost(&self, found: &Found) -> f64 {
-        let of_part = |(part, (residuals, _)): (&Segment, &(Vec<Residual>, usize))| {
-            let noise = |one: &Residual| found.noise[self.logs[part.log].channels[one.channel].kind as usize];
-            residuals.iter().map(|one| (one.value / noise(one)).powi(2)).sum::<f64>()
-        };
+        let of_part =
+            |(part, (residuals, _)): (&Segment, &(Vec<Residual>, usize))| self.squares(part, residuals, &found.noise);
         let priors = self.unknowns.iter().zip(found.x.iter()).filter_map(|(unknown, x)| {
             let (mean, deviation) = unknown.prior_coordinates()?;
             Some(((x - mean) / deviation).powi(2))
@@ -203,13 +228,16 @@ impl<'a> Problem<'a> {
         let starts: Vec<DVector<f64>> = self.segments.iter().map(|part| DVector::zeros(part.n_start())).collect();
         let x = DVector::from_iterator(self.unknowns.len(), self.unknowns.iter().map(|one| one.coordinate(one.value)));
         let noise = Kind::ALL.map(|kind| self.noise[kind as usize].unwrap_or(kind.noise()));
-        let mut found = Found { x, starts, noise, residuals: Vec::new(), cost: 0.0, iterations: 0, converged: false };
-        self.simulate(&mut found)?;
+        let (kept, damping) = (starts.clone(), vec![DAMPING[1]; starts.len()]);
+        let (residuals, cost) = (Vec::new(), 0.0);
+        let mut found = Found { x, starts, damping, noise, residuals, cost, iterations: 0, converged: false };
+        self.simulate(&mut found, &kept)?;
         if !found.cost.is_finite() {
             let message = "expected a rollout of finite numbers from the start; a smaller step (`h`) may help";
             return Err(Error::invalid("fit", message).into());
         }
-        let mut first = Found { residuals: found.residuals.clone(), starts: Vec::new(), x: found.x.clone(), ..found };
+        let (residuals, x) = (found.residuals.clone(), found.x.clone());
+        let mut first = Found { residuals, starts: Vec::new(), damping: Vec::new(), x, ..found };
         for _ in 0..ROUNDS {
             self.descend(&mut found, options.max_iterations)?;
             let before = found.noise;
@@ -258,7 +286,8 @@ impl<'a> Problem<'a> {
             found.iterations += 1;
             let mut first = None;
             loop {
-                let equations = Equations::new(&normals, damping);
+                let of_parts: Vec<f64> = found.damping.iter().map(|own| own.max(damping)).collect();
+                let equations = Equations::new(&normals, &of_parts);
                 let (h, g) = self.with_priors(&found.x, &equations.h, &equations.g);
                 let largest = h.diagonal().max().max(f64::MIN_POSITIVE);
                 let more = h.diagonal().map(|x| damping * x.max(UNSEEN * largest) + UNSEEN * largest);
@@ -280,8 +309,9 @@ impl<'a> Problem<'a> {
                 }
                 let starts = parts().zip(&found.starts);
                 let starts = starts.map(|((part, inverse), s)| s + inverse * (&part.s - &part.sp * &step)).collect();
-                let mut next = Found { x: &found.x + &step, starts, residuals: Vec::new(), ..*found };
-                self.simulate(&mut next)?;
+                let own = found.damping.clone();
+                let mut next = Found { x: &found.x + &step, starts, damping: own, residuals: Vec::new(), ..*found };
+                self.simulate(&mut next, &found.starts)?;
                 if next.cost < found.cost {
                     let gain = (found.cost - next.cost) / promised;
                     damping *= if gain > 0.75 {
@@ -295,6 +325,7 @@ impl<'a> Problem<'a> {
                     *found = next;
                     break;
                 }
+                found.damping = next.damping;
                 damping *= 10.0;
             }
         }

@@ -12,6 +12,8 @@ use super::world::{Run, TOGETHER, World};
 
 /// Rows of the Jacobian that are multiplied at a time.
 const ROWS: usize = 1024;
+/// Rows from whose measurements the velocities at a start are guessed.
+const FIRST: usize = 3;
 /// Part of a step by which times may be off without being between steps.
 const ON_TIME: f64 = 1e-6;
 
@@ -27,6 +29,8 @@ pub(super) struct Segment {
     free: Vec<usize>,
     /// The start as described or measured.
     q: Vec<f64>,
+    /// Velocities there, by the first measurements; empty where the step has none.
+    v: Vec<f64>,
 }
 
 /// What belongs to all parts: the numbers that are looked for, as they are now.
@@ -132,12 +136,19 @@ impl Segment {
                 q[c.q] = of.commands[rows.start * model.nu() + u];
             }
         }
-        let mut free = Vec::new();
+        let (mut free, mut v) = (Vec::new(), vec![0.0; world.nx() - world.nv]);
+        let first = rows.start..rows.end.min(rows.start + FIRST);
         for channel in &of.channels {
             let measured = |width: usize| channel.values[rows.start * width..(rows.start + 1) * width].to_vec();
+            let mut guess = |dof: usize, value: &dyn Fn(usize) -> f64| {
+                if let Some(v) = v.get_mut(dof) {
+                    *v = slope(first.clone().map(|row| (of.time[row], value(row))));
+                }
+            };
             match channel.of {
                 Of::Coordinate { q: at, v } => {
                     free.push(v);
+                    guess(v, &|row| channel.values[row]);
                     q[at] = if measured(1)[0].is_nan() { q[at] } else { measured(1)[0] };
                 }
                 Of::Rotation { q: at, v } => {
@@ -146,6 +157,8 @@ impl Segment {
                     let length = turn.iter().map(|x| x * x).sum::<f64>().sqrt();
                     if length > 0.0 {
                         q[at..at + 4].iter_mut().zip(&turn).for_each(|(q, x)| *q = x / length);
+                        let own = |row: usize| rotation(&channel.values[4 * row..4 * row + 4], &q[at..at + 4]);
+                        (0..3).for_each(|axis| guess(v + axis, &|row| own(row)[axis]));
                     }
                 }
                 Of::Force(_) => {}
@@ -154,7 +167,7 @@ impl Segment {
         if world.has_velocities() {
             free.extend(free.clone().into_iter().map(|dof| world.nv + dof));
         }
-        Self { log, at: rows.clone().map(at).collect(), rows, n_steps, free, q }
+        Self { log, at: rows.clone().map(at).collect(), rows, n_steps, free, q, v }
     }
 
     /// The number of steps.
@@ -194,8 +207,8 @@ impl Segment {
     /// Rolls out from the start s, changes of what was described or measured.
     fn run(&self, now: &Now, s: &DVector<f64>, u: &[f64]) -> Result<Run> {
         let nv = now.world.nv;
-        let mut x = vec![0.0; now.world.nx()];
-        self.free.iter().zip(s.iter()).for_each(|(&at, s)| x[at] = *s);
+        let mut x = [&vec![0.0; nv][..], &self.v].concat();
+        self.free.iter().zip(s.iter()).for_each(|(&at, s)| x[at] += *s);
         now.world.run(now.world.manifold.plus(&self.q, &x[..nv])?, x[nv..].to_vec(), u, self.n_steps)
     }
 
@@ -377,6 +390,15 @@ impl Sum {
         self.residuals.fill(0.0);
         self.filled = 0;
     }
+}
+
+/// The slope of a line through points (x, y), of those that are numbers; 0 of fewer than two.
+fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let points: Vec<(f64, f64)> = points.filter(|(_, y)| y.is_finite()).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+    if points.len() < 2 { 0.0 } else { sum(&|x, y| x * y) / sum(&|x, _| x * x) }
 }
 
 /// The rotation vector from a quaternion to one that was measured, w first.

@@ -44,7 +44,8 @@ pub struct Blind {
 
 /// The numbers with their standard errors, and what the logs do not tell.
 pub(super) fn sure(problem: &Problem, found: &Found) -> Result<(Vec<Fitted>, Vec<Blind>)> {
-    let seen = Equations::new(&problem.normals(found)?, 0.0).h;
+    let parts = problem.normals(found)?;
+    let seen = Equations::new(&parts, &vec![0.0; parts.len()]).h;
     let (values, bounds) = (problem.values(&found.x), problem.bounds());
     let n = values.len();
     let at_bound = |k: &usize| found.x[*k] <= bounds[*k].0 || found.x[*k] >= bounds[*k].1;

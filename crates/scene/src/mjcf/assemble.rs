@@ -53,8 +53,13 @@ impl Mjcf<'_> {
         for (b, body) in bodies.iter().enumerate().skip(1) {
             if roots.contains(&self.tree.root_of(b)) {
                 let link = self.link(body, &mut assembly.articulation, &mut missing)?;
-                let sites = body.sites.iter().map(|(name, pose)| (name.clone(), *pose));
-                assembly.sites.extend(sites.map(|(name, pose)| Site { name, link: Some(body.name.clone()), pose }));
+                let link_of = || Some(body.name.clone());
+                let sites = body.sites.iter();
+                assembly.sites.extend(sites.map(|site| Site {
+                    name: site.name.clone(),
+                    link: link_of(),
+                    pose: site.pose,
+                }));
                 let keeps = assembly.links.contains_key(&0);
                 assembly
                     .articulation

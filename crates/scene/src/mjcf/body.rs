@@ -7,7 +7,7 @@ use nalgebra::{Isometry3, Matrix3, Vector3};
 use super::compiler::Compiler;
 use super::defaults::Defaults;
 use super::document::Document;
-use super::geom::{Geom, between};
+use super::geom::{Geom, between, stretched};
 use super::mesh::Meshes;
 use super::node::Node;
 use crate::{Inertia, JointKind, Limits, Spring};
@@ -38,6 +38,15 @@ pub(super) struct Joint {
     pub(super) armature: f64,
 }
 
+pub(super) struct Site {
+    pub(super) name: String,
+    /// In its body's frame.
+    pub(super) pose: Isometry3<f64>,
+    /// The kind of shape, and its sizes as those of a geom, m.
+    pub(super) kind: &'static str,
+    pub(super) size: [f64; 3],
+}
+
 pub(super) struct Body {
     pub(super) name: String,
     /// Index in [`Tree::bodies`].
@@ -46,8 +55,7 @@ pub(super) struct Body {
     pub(super) pose: Isometry3<f64>,
     pub(super) joints: Vec<Joint>,
     pub(super) geoms: Vec<Geom>,
-    /// Name, and pose in its frame, of those that have a name.
-    pub(super) sites: Vec<(String, Isometry3<f64>)>,
+    pub(super) sites: Vec<Site>,
     pub(super) inertia: Option<Inertia>,
     /// Is its mass that of its geoms?
     pub(super) by_geoms: bool,
@@ -252,9 +260,16 @@ impl<'a> Reader<'a, '_> {
         let node = self.defaults.apply(node, around.childclass)?;
         let body = &self.bodies[around.body];
         let name = unique(&node, around, &mut self.sites, &format!("{}:site", body.name))?;
-        let along = node.numbers::<6>("fromto")?.map(|ends| between(&node, &ends)).transpose()?;
-        let pose = around.frame * along.map_or_else(|| self.compiler.pose(&node), |(pose, _)| Ok(pose))?;
-        self.bodies[around.body].sites.push((name, pose));
+        let kind = node.word("type", &["sphere", "capsule", "ellipsoid", "cylinder", "box"])?.unwrap_or("sphere");
+        let size = node.filled("size", [0.005; 3])?;
+        let (pose, size) = match node.numbers::<6>("fromto")? {
+            Some(ends) => {
+                let (pose, half) = between(&node, &ends)?;
+                (pose, stretched(kind, size, half).unwrap_or(size))
+            }
+            None => (self.compiler.pose(&node)?, size),
+        };
+        self.bodies[around.body].sites.push(Site { name, pose: around.frame * pose, kind, size });
         Ok(())
     }
 

@@ -17,12 +17,13 @@ const DEEPEST: usize = 200;
 type Unread<'a> = BTreeMap<(String, bool), (usize, BTreeSet<&'a str>)>;
 
 /// Sections and elements that move nothing, or are said to be left out where something uses them.
-const IDLE: [&str; 16] = [
+const IDLE: [&str; 17] = [
     "visual",
     "statistic",
     "size",
     "custom",
     "sensor",
+    "touch",
     "light",
     "camera",
     "material",

@@ -58,11 +58,8 @@ impl Geom {
         if let Some(ends) = node.numbers::<6>("fromto")? {
             let half;
             (pose, half) = between(node, &ends)?;
-            size = match kind {
-                "capsule" | "cylinder" => [size[0], half, 0.0],
-                "box" | "ellipsoid" => [size[0], size[0], half],
-                _ => return Err(node.invalid("fromto", format!("expected with a long shape, got a {kind}"))),
-            };
+            size = stretched(kind, size, half)
+                .ok_or_else(|| node.invalid("fromto", format!("expected with a long shape, got a {kind}")))?;
         }
         let form = match (kind, mesh) {
             ("mesh", Some(mesh)) => Form::Mesh(mesh),
@@ -148,6 +145,15 @@ pub(super) fn between(node: &Node, ends: &[f64; 6]) -> Result<(Isometry3<f64>, f
     let along = Unit::try_new(from - to, f64::MIN_POSITIVE)
         .ok_or_else(|| node.invalid("fromto", "expected two points, got one twice"))?;
     Ok((Isometry3::from_parts(((from + to) / 2.0).into(), z_to(&along)), (from - to).norm() / 2.0))
+}
+
+/// The sizes of a long shape between two points that are twice `half` apart; none of other kinds.
+pub(super) fn stretched(kind: &str, size: [f64; 3], half: f64) -> Option<[f64; 3]> {
+    match kind {
+        "capsule" | "cylinder" => Some([size[0], half, 0.0]),
+        "box" | "ellipsoid" => Some([size[0], size[0], half]),
+        _ => None,
+    }
 }
 
 /// A shape with about the inertia of a solid of density 1, and its pose: MuJoCo's fit of primitives to meshes, by the

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use nalgebra::{Isometry3, Point3};
 
 use super::Mjcf;
+use super::body::Site;
 use super::relation::Joining;
 use crate::{Articulation, Connection};
 use fingertip_shapes::{Error, Result, unknown};
@@ -97,13 +98,13 @@ impl Mjcf<'_> {
         for (k, body) in found.iter_mut().enumerate() {
             let (kind, name, place) = match (&joining.bodies, &joining.sites) {
                 (Some(names), _) => ("body", &names[k], bodies.iter().position(|body| body.name == names[k])),
-                (None, Some(names)) => ("site", &names[k], self.site(&names[k]).map(|(body, _)| body)),
+                (None, Some(names)) => ("site", &names[k], self.find_site(&names[k]).map(|(body, _)| body)),
                 (None, None) => continue,
             };
             *body = place.ok_or_else(|| {
                 let names: Vec<&str> = match kind {
                     "body" => bodies.iter().map(|body| body.name.as_str()).collect(),
-                    _ => bodies.iter().flat_map(|body| body.sites.iter().map(|(name, _)| name.as_str())).collect(),
+                    _ => bodies.iter().flat_map(|body| body.sites.iter().map(|site| site.name.as_str())).collect(),
                 };
                 let place = format!("equality {}", joining.title());
                 Error::invalid(place, unknown(kind, name, names.into_iter()))
@@ -112,11 +113,10 @@ impl Mjcf<'_> {
         Ok(found)
     }
 
-    fn site(&self, name: &str) -> Option<(usize, Isometry3<f64>)> {
-        let named = |(body, of): (usize, &super::body::Body)| {
-            of.sites.iter().find(|(site, _)| site == name).map(|(_, pose)| (body, *pose))
-        };
-        self.tree.bodies.iter().enumerate().find_map(named)
+    /// The site with this name, and its body.
+    pub(super) fn find_site(&self, name: &str) -> Option<(usize, &Site)> {
+        let mut bodies = self.tree.bodies.iter().enumerate();
+        bodies.find_map(|(body, of)| Some((body, of.sites.iter().find(|site| site.name == name)?)))
     }
 
     /// The points that are held together, in both bodies' frames: one of `connect`, three of `weld`.
@@ -127,7 +127,8 @@ impl Mjcf<'_> {
             false => vec![Point3::origin()],
         };
         if let Some(names) = &joining.sites {
-            let sites = names.each_ref().map(|name| self.site(name).map_or_else(Isometry3::identity, |(_, pose)| pose));
+            let pose = |name: &String| self.find_site(name).map_or_else(Isometry3::identity, |(_, site)| site.pose);
+            let sites = names.each_ref().map(pose);
             return arms.iter().map(|arm| [(a, sites[0] * arm), (b, sites[1] * arm)]).collect();
         }
         // Of the second body in the first one's frame.

@@ -15,6 +15,7 @@ mod lost;
 mod mesh;
 mod node;
 mod relation;
+mod sensor;
 mod springs;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +30,7 @@ use self::document::Document;
 use self::geom::Geom;
 use self::mesh::Meshes;
 use self::relation::{Coupling, Equalities, Exclusion, GeomPair, Joining, Key};
+use self::sensor::TouchSensor;
 use crate::left_out::Said;
 use crate::{Articulation, Freedom, JointKind, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};
 use fingertip_shapes::{Error, Result, unknown};
@@ -47,6 +49,7 @@ struct Mjcf<'a> {
     things: Vec<Vec<usize>>,
     exclusions: Vec<Exclusion>,
     geom_pairs: Vec<GeomPair>,
+    sensors: Vec<TouchSensor>,
     key: Option<Key>,
     gravity: Option<[f64; 3]>,
     /// Of elliptic friction cones; MuJoCo's pyramids have none.
@@ -77,6 +80,7 @@ impl Robot {
         let mut robot = file.robot(&name.into(), &roots)?;
         robot.articulation.notes.splice(0..0, file.said.notes.iter().cloned());
         robot.articulation.warnings.splice(0..0, file.said.warnings.iter().cloned());
+        robot.articulation.notes.extend(file.pads(&HashMap::new()).1);
         let others: Vec<&str> = file
             .tree
             .roots()
@@ -109,6 +113,7 @@ impl Object {
         let file = Mjcf::read(&document)?;
         let roots: Vec<usize> = file.tree.roots().collect();
         let mut said = file.said.clone();
+        said.notes.extend(file.pads(&HashMap::new()).1);
         let object = file.object(name, &roots, collide, &mut said).map_err(|error| error.within(path.display()))?;
         Ok((object, said))
     }
@@ -160,6 +165,7 @@ impl<'a> Mjcf<'a> {
         let Equalities { couplings, joinings, said: Said { mut notes, mut warnings } } =
             relation::equalities(document)?;
         let (exclusions, geom_pairs) = relation::contacts(document, &defaults)?;
+        let (sensors, tactile) = sensor::touch(document)?;
         let key = relation::key(document)?;
         let (mut gravity, mut impratio, mut cone) = (None, None, None);
         for option in document.sections("option") {
@@ -191,10 +197,11 @@ impl<'a> Mjcf<'a> {
                 .push(format!("key \"{name}\": home left out: it has {} numbers, the joints have {nq}", qpos.len()));
         }
         warnings.extend(lost::of_tree(&tree, key.as_ref()));
-        let sites: Vec<&str> = tree.bodies[0].sites.iter().map(|(name, _)| name.as_str()).collect();
+        let sites: Vec<&str> = tree.bodies[0].sites.iter().map(|site| site.name.as_str()).collect();
         if !sites.is_empty() {
             notes.push(format!("sites of the world left out: {}", sites.join(", ")));
         }
+        notes.extend(tactile);
         warnings.extend(meshes.warnings());
         let unread = document.left_out();
         notes.extend(unread.notes);
@@ -211,6 +218,7 @@ impl<'a> Mjcf<'a> {
             things: Vec::new(),
             exclusions,
             geom_pairs,
+            sensors,
             key,
             gravity,
             impratio,
@@ -223,6 +231,7 @@ impl<'a> Mjcf<'a> {
     /// Are exclusions, pairs and couplings between things that are there? Finds what is one thing.
     fn check_names(&mut self) -> Result<()> {
         self.find_joinings()?;
+        self.check_sensors()?;
         let bodies = &self.tree.bodies;
         let place = |kind: &str, [a, b]: &[String; 2], name: &str, known: Vec<&str>| {
             Error::invalid(format!("{kind} of \"{a}\" and \"{b}\""), unknown(kind, name, known.into_iter()))
@@ -336,6 +345,9 @@ impl<'a> Mjcf<'a> {
             scene.objects.push(object);
         }
         self.rules(&mut scene, &called, &still);
+        let (pads, note) = self.pads(&called);
+        scene.taxels = pads;
+        scene.notes.extend(note);
         Ok(scene)
     }
 

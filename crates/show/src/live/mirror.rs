@@ -54,7 +54,7 @@ impl Mirror {
         // The names of the scalars are those of a step.
         recording.steps =
             watched.records(&recording, &States { q: &home.repeat(2), time: &[0.0; 2], ..States::default() })?;
-        let layout = Layout::with_plans(&recording, PlanSize::default());
+        let layout = Layout::live(&recording, PlanSize::default());
         recording.steps.clear();
         newest.set_frame(&layout.start(&recording));
         newest.set_state(&json!({ "paused": false, "recording": false }));

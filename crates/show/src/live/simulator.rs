@@ -78,7 +78,7 @@ impl Simulator {
         first.scalars.extend(noted.map(|name| (name.to_owned(), f64::NAN)));
         recorder.recording.steps.push(first);
         let plan_size = pilot.as_ref().map(|pilot| pilot.plan_size(&recorder.recording)).transpose()?;
-        let layout = Layout::with_plans(&recorder.recording, plan_size.unwrap_or_default());
+        let layout = Layout::live(&recorder.recording, plan_size.unwrap_or_default());
         recorder.recording.steps.clear();
         let springs = Springs::new(step.model())?;
         let pulls = BTreeMap::new();

@@ -52,7 +52,7 @@ class Page {
     this.unit = this.view.marks.scale;
     // Where nobody acts, what counts is how near things are to each other.
     const robots = header.scene.bodies.some(({ role }) => role === "robot");
-    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true, worlds: true, apart: false };
+    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true, taxels: true, worlds: true, apart: false };
     /** What is shown unless somebody says otherwise. */
     this.shown = { ...this.show };
     this.selected = 0;
@@ -102,6 +102,7 @@ class Page {
     const others = this.worlds.list.map(({ name }) => name);
     if (others.length) document.querySelector("#title p").textContent += ` · with ${others.join(", ")}`;
     for (const name of ["worlds", "apart"]) document.querySelector(`[data-show="${name}"]`).parentElement.hidden = !others.length;
+    document.querySelector('[data-show="taxels"]').parentElement.hidden = !scene.taxels?.length;
     // A world that is moved elsewhere takes no orders.
     const mirror = Boolean(this.header.live?.mirror);
     for (const id of ["reset", "record"]) $(id).hidden = !this.live || mirror;

@@ -27,16 +27,10 @@ export class Marks {
 
   /** A large force of this recording, N; a few moments may have larger ones. */
   large() {
-    const { length } = this.track;
-    const most = [];
-    for (let frame = 1; frame < length; frame += Math.max(1, Math.floor(length / 300))) {
-      most.push(Math.max(0, ...this.contacts.map((_, i) => this.track.force(frame, i) || 0)));
-    }
-    most.sort((a, b) => a - b);
-    const large = most[Math.floor(0.95 * (most.length - 1))];
+    const large = this.track.large((frame) => this.contacts.map((_, i) => this.track.force(frame, i) || 0));
     // Where nothing has touched yet, the weights say how large forces may be.
     const weights = this.objects.map(({ mass }) => 9.81 * mass);
-    return length > 1 && large > 0 ? large : 2 * Math.max(0, ...weights) || 1;
+    return large > 0 ? large : 2 * Math.max(0, ...weights) || 1;
   }
 
   /** Arrows are to be seen: forces below a hundredth of what fills the scene are not drawn. */
@@ -44,7 +38,10 @@ export class Marks {
     return (0.004 * this.radius) / this.scale;
   }
 
-  /** Things to draw at a frame: { mesh, matrix, stretch, colour, flat, see }. */
+  /**
+   * Things to draw at a frame: { mesh, matrix, stretch, colour, exact, see }. `see` is how much of it is seen behind something, null for
+   * nothing; 0 is for what lets light through and nothing hides. An `exact` colour is displayed as it is.
+   */
   at(frame, show, zoom) {
     const things = [];
     const thick = 0.011 * this.radius * Math.min(1, Math.max(0.35, zoom));

@@ -37,6 +37,7 @@ const MODULES: &[(&str, &str)] = modules![
     "pointer",
     "series",
     "shaders",
+    "skin",
     "stage",
     "task",
     "theme",

@@ -31,6 +31,13 @@ export function allSeries(header, track, names) {
       column("One contact's distance", of, "mm", layout.contacts + 10 * i, 1e3);
     }
   }
+  let first = 0;
+  for (const { name, points } of scene.taxels ?? []) {
+    const [begin, end] = [first, (first += points.length)];
+    const on = ({ taxel }) => taxel >= begin && taxel < end;
+    const sum = (frame) => track.pressed(frame).filter(on).reduce((sum, { force }) => sum + force, 0);
+    list.push({ id: `Taxels:${name}`, name, group: "Taxels", unit: "N", at: sum });
+  }
   scene.bodies.forEach((body, i) => {
     if (body.role !== "object" && !header.tips.includes(i)) return;
     const object = body.role === "object";

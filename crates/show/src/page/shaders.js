@@ -92,6 +92,11 @@ uniform vec4 colour;
 uniform float gloss, glow, flat_;
 out vec4 pixel;
 void main() {
+  // A colour that means a number is what the scale shows.
+  if (flat_ > 1.5) {
+    pixel = vec4(colour.rgb * colour.a, colour.a);
+    return;
+  }
   vec3 normal = normalize(gl_FrontFacing ? n : -n);
   vec3 c = flat_ > 0.5 ? colour.rgb * 1.6 : shade(colour.rgb, at, q, normal, gloss);
   float rim = squared(1.0 - abs(dot(normal, normalize(eye - at))));

@@ -19,6 +19,17 @@ export const PAINT = {
   measure: linear("#e0218a"),
 };
 
+/** Colours of what is felt, from nothing to much. */
+export const HEAT = ["#0d0829", "#56106e", "#bb3754", "#f98c0a", "#fcffa4"];
+
+/** The colour of a part from 0 to 1, as it is displayed. */
+export function heat(part) {
+  const at = Math.min(1, Math.max(0, part)) * (HEAT.length - 1);
+  const i = Math.min(Math.floor(at), HEAT.length - 2);
+  const [low, high] = [display(HEAT[i]), display(HEAT[i + 1])];
+  return low.map((c, k) => c + (at - i) * (high[k] - c));
+}
+
 const LIGHT = {
   name: "light",
   low: display("#d5dae2"),

@@ -92,6 +92,25 @@ export class Track {
     });
   }
 
+  /** The taxels that feel something: [{ taxel, force }], N. */
+  pressed(frame) {
+    const list = [];
+    for (let at = frame * this.stride + this.layout.taxels; at < (frame + 1) * this.stride; at += 2) {
+      if (this.rows[at + 1] !== 0) list.push({ taxel: this.rows[at], force: this.rows[at + 1] });
+    }
+    return list;
+  }
+
+  /** What is large of numbers that frames have, lists; a few moments may have larger ones. 0 where there are none. */
+  large(of) {
+    const most = [];
+    for (let frame = 1; frame < this.length; frame += Math.max(1, Math.floor(this.length / 300))) {
+      most.push(Math.max(0, ...of(frame)));
+    }
+    most.sort((a, b) => a - b);
+    return most[Math.floor(0.95 * (most.length - 1))] ?? 0;
+  }
+
   /** Of contacts together: the force on b, and the least gap, NaN where none takes part. */
   together(frame, contacts) {
     const force = [0, 0, 0];

@@ -4,6 +4,7 @@ import { buffers, drawsInSoftware, program, segments, shadowMap } from "fingerti
 import { Ghosts } from "fingertip/ghosts";
 import { Marks } from "fingertip/marks";
 import { shaders } from "fingertip/shaders";
+import { Skin } from "fingertip/skin";
 import { placed } from "fingertip/stage";
 import { PAINT } from "fingertip/theme";
 import { lookAt, add, orthographic, pose, scale, times, unit } from "fingertip/vec";
@@ -46,6 +47,7 @@ export class View {
     this.lines = segments(gl);
     this.shadows = (this.soft ? [1024, 512] : [2048]).map((size) => shadowMap(gl, size));
     this.marks = new Marks(header, track, ball.radius, (mesh) => buffers(gl, mesh));
+    this.skin = new Skin(header, track, document.getElementById("skin"), (mesh) => buffers(gl, mesh));
     this.setLevel(this.soft ? 2 : 0);
     this.trailed = header.scene.objects.map((object) => object.body);
     this.ghosts = new Ghosts(header, track, ball.radius);
@@ -104,7 +106,8 @@ export class View {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     this.common = this.light(camera);
     this.drawBackdrop();
-    const things = this.track.length ? this.marks.at(state.frame, state.show, camera.now.distance / (4 * this.ball.radius)) : [];
+    const marks = this.track.length ? this.marks.at(state.frame, state.show, camera.now.distance / (4 * this.ball.radius)) : [];
+    const things = [...this.skin.at(state.frame, state.show), ...marks];
     this.drawSolids(state, things);
     gl.enable(gl.BLEND);
     gl.depthMask(false);
@@ -190,8 +193,8 @@ export class View {
       part.buffers.draw();
     }
     set({ glow: 0, gloss: 0.15 });
-    for (const { mesh, matrix, stretch, colour } of things.filter((thing) => thing.see > 0)) {
-      set({ model: matrix, stretch, colour });
+    for (const { mesh, matrix, stretch, colour, exact } of things.filter((thing) => thing.see !== 0)) {
+      set({ model: matrix, stretch, colour, flat_: exact ? 2 : 0 });
       mesh.draw();
     }
   }
@@ -280,9 +283,8 @@ export class View {
     gl.enable(gl.DEPTH_TEST);
     // Once more what is behind something.
     gl.depthFunc(gl.GREATER);
-    set({ flat_: 1 });
-    for (const { mesh, matrix, stretch, colour, see } of things.filter((thing) => thing.see > 0)) {
-      set({ model: matrix, stretch, colour: [...colour.slice(0, 3), see] });
+    for (const { mesh, matrix, stretch, colour, see, exact } of things.filter((thing) => thing.see > 0)) {
+      set({ model: matrix, stretch, colour: [...colour.slice(0, 3), see], flat_: exact ? 2 : 1 });
       mesh.draw();
     }
     gl.depthFunc(gl.LESS);

@@ -13,8 +13,9 @@ use nalgebra::{Isometry3, Translation3, Vector3};
 
 use self::stream::{Column, Stream, fixed, single, vectors};
 use super::file;
-use super::foxglove::{ARROW, GROUND, LEAST_FORCE, RED, colour, corners, isometry};
+use super::foxglove::{ARROW, GROUND, LEAST_FORCE, RED, colour, corners};
 use super::frames::moves;
+use super::observe::isometry;
 use super::recording::{Configuration, Recording, ShapeRecord, StepRecord};
 use fingertip_shapes::{Error, Result};
 

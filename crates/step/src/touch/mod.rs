@@ -29,5 +29,5 @@ mod taxels;
 mod wrench;
 
 pub use sensor::{Cotangent, Felt, Sensor};
-pub use taxels::Taxels;
+pub use taxels::{Taxels, Touching};
 pub use wrench::{Axes, Wrenches};

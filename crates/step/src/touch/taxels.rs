@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor, Var, bail};
+use nalgebra::Isometry3;
 
 use super::distance::Distances;
 use super::sensor::{Cotangent, Felt, Places, Sensor, pulled};
@@ -14,7 +15,7 @@ use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::tensor::numbers;
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
-use fingertip_lanes::lane::{Lane, Real, clear};
+use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear};
 use fingertip_lanes::vector::{
     Mat3, Vec3, add_vec3, axpy, dot, rotate, rotate_back, scale, signed, splat, sub, vec3_at,
 };
@@ -26,10 +27,33 @@ const FULL: f64 = 1.0 / 64.0;
 /// A contact so much farther from a pad than its taxels reach is left out, as a share of that length.
 const MARGIN: f64 = 1e-6;
 
+/// A contact of one world on plain numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Touching {
+    /// Its index among all contacts of the scene.
+    pub contact: usize,
+    /// Unit normal from A to B.
+    pub normal: [f64; 3],
+    /// The points on A and on B, m, in world axes.
+    pub points: [[f64; 3]; 2],
+    /// Force on B, N, in world axes.
+    pub force: [f64; 3],
+}
+
+/// A number of one world.
+type Plain = Single<f64, false>;
+
+fn plain(pose: &Isometry3<f64>) -> Pose<Plain> {
+    let axes = pose.rotation.to_rotation_matrix();
+    let axis = |k: usize| splat(axes.matrix().column(k).into());
+    Pose { p: splat(pose.translation.vector.into()), axes: [axis(0), axis(1), axis(2)] }
+}
+
 /// A pad: its taxels in the body's frame, and the contacts that press it.
 #[derive(Clone, Debug)]
 struct Pad {
     name: String,
+    body: usize,
     /// The places of its taxels among all.
     at: Range<usize>,
     taxels: Vec<Taxel>,
@@ -75,19 +99,17 @@ impl Taxels {
     pub fn new(model: &Model, parameters: &Parameters, names: &[&str]) -> Result<Self> {
         let known = || model.taxels.iter().map(|pad| pad.name.as_str());
         let all: Vec<&str> = if names.is_empty() { known().collect() } else { names.to_vec() };
-        let (mut pads, mut bodies) = (Vec::new(), Vec::new());
+        let mut pads = Vec::new();
         for name in all {
             let Some(own) = model.taxels.iter().find(|pad| pad.name == name) else {
                 return Err(Error::invalid("touch", unknown("pad of taxels", name, known())).into());
             };
             let body = model.tree.find(&own.link)?;
             let first = pads.last().map_or(0, |pad: &Pad| pad.at.end);
-            pads.push(Pad::new(own, first, Touch::all(model, |own, _| own == body)));
-            bodies.push(body);
+            pads.push(Pad::new(own, body, first, Touch::all(model, |own, _| own == body)));
         }
-        let frames: Vec<FrameSpec> = bodies.iter().map(|&body| FrameSpec::of_body(body)).collect();
-        let points = pads.iter().zip(&bodies);
-        let points = points.flat_map(|(pad, &body)| pad.taxels.iter().map(move |taxel| (body, taxel.point)));
+        let frames: Vec<FrameSpec> = pads.iter().map(|pad| FrameSpec::of_body(pad.body)).collect();
+        let points = pads.iter().flat_map(|pad| pad.taxels.iter().map(|taxel| (pad.body, taxel.point)));
         let distances = Distances::new(model, parameters, &points.collect::<Vec<_>>())?;
         let places = Places::new(model, parameters, &frames)?;
         let pads = Pads { all: pads, nc: model.nc(), n_torques: model.pairs.torsional.len() };
@@ -102,6 +124,32 @@ impl Taxels {
     /// The number N of taxels of all pads.
     pub fn count(&self) -> usize {
         self.pads.count()
+    }
+
+    /// The normal forces, N, of the taxels that contacts press, each with its place among all: [`Sensor::at`] where
+    /// only the contacts that are near are known. `pose` says where a body's frame is in the world.
+    pub fn pressed(&self, pose: impl Fn(usize) -> Isometry3<f64>, contacts: &[Touching]) -> Vec<(usize, f64)> {
+        let mut pressed = Vec::new();
+        for pad in &self.pads.all {
+            let place = |of: &Touching| pad.touches.binary_search_by_key(&of.contact, |touch| touch.contact).ok();
+            let near: Vec<_> = contacts.iter().filter_map(|of| Some((of, &pad.touches[place(of)?]))).collect();
+            if near.is_empty() {
+                continue;
+            }
+            let pose = plain(&pose(pad.body));
+            let mut forces = vec![Plain::zero(); pad.taxels.len()];
+            let mut weights = forces.clone();
+            for (Touching { normal, points: [a, b], force, .. }, touch) in near {
+                let contact = [*normal, *a, *b].map(splat).concat();
+                let press = Press::of(&Touch { contact: 0, ..*touch }, &pose, &contact, &splat(*force));
+                if press.is_near(pad) {
+                    press.spread(pad, &mut weights, &mut forces);
+                }
+            }
+            let felt = forces.iter().enumerate().map(|(i, force)| (pad.at.start + i, force.get(0)));
+            pressed.extend(felt.filter(|&(_, force)| force != 0.0));
+        }
+        pressed
     }
 
     /// The signed distance (B, N), m, of each taxel from the nearest shape that its body may touch, at q (B, nq):
@@ -162,7 +210,7 @@ impl Sensor for Taxels {
 }
 
 impl Pad {
-    fn new(of: &fingertip_scene::Taxels, first: usize, touches: Vec<Touch>) -> Self {
+    fn new(of: &fingertip_scene::Taxels, body: usize, first: usize, touches: Vec<Touch>) -> Self {
         let pairs = of.points.iter().zip(&of.normals);
         let taxels: Vec<Taxel> = pairs.map(|(&point, &normal)| Taxel { point, normal }).collect();
         let sum = |k: usize| taxels.iter().map(|taxel| taxel.point[k]).sum::<f64>();
@@ -171,7 +219,7 @@ impl Pad {
         let radius = taxels.iter().map(away).fold(0.0, f64::max);
         let at = first..first + taxels.len();
         let far = (radius + of.reach) * (1.0 + MARGIN);
-        Self { name: of.name.clone(), at, taxels, reach: of.reach, middle, far, touches }
+        Self { name: of.name.clone(), body, at, taxels, reach: of.reach, middle, far, touches }
     }
 }
 
@@ -231,6 +279,20 @@ impl<R: Real> Press<R> {
         let near = (R::one() - dot(apart, apart).scale(1.0 / (reach * reach))).max(R::zero());
         Share { apart, near, faces: dot(self.outwards, splat(taxel.normal)).max(R::zero()) }
     }
+
+    /// Adds what each of a pad's taxels feels of this; the weights are only kept for that.
+    #[inline(always)]
+    fn spread(&self, pad: &Pad, weights: &mut [R], out: &mut [R]) {
+        let mut sum = R::zero();
+        for i in 0..pad.taxels.len() {
+            weights[i] = self.share(&pad.taxels[i], pad.reach).weight();
+            sum += weights[i];
+        }
+        let each = self.size * gain(sum)[0];
+        for i in 0..pad.taxels.len() {
+            out[i] += each * weights[i];
+        }
+    }
 }
 
 impl<R: Real> Share<R> {
@@ -277,17 +339,7 @@ impl Function<3> for Feel {
                     press.is_near(pad),
                     &mut (&mut *out, &mut *scratch),
                     #[inline(always)]
-                    |(out, weights)| {
-                        let mut sum = R::zero();
-                        for i in 0..pad.taxels.len() {
-                            weights[i] = press.share(&pad.taxels[i], pad.reach).weight();
-                            sum += weights[i];
-                        }
-                        let each = press.size * gain(sum)[0];
-                        for i in 0..pad.taxels.len() {
-                            out[i] += each * weights[i];
-                        }
-                    },
+                    |(out, weights)| press.spread(pad, weights, out),
                 );
             }
         }

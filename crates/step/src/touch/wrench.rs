@@ -45,7 +45,7 @@ struct Net {
 pub(super) struct Touch {
     pub(super) contact: usize,
     pub(super) side: usize,
-    torque: Option<usize>,
+    pub(super) torque: Option<usize>,
 }
 
 /// Net contact wrenches of things that have names.
