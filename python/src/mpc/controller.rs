@@ -239,7 +239,6 @@ impl Controller {
     /// Makes a pickled controller again.
     #[classmethod]
     #[pyo3(name = "_remake")]
-    #[expect(clippy::too_many_arguments, reason = "what a pickle has")]
     fn remake(
         cls: &Bound<PyType>,
         task: Py<Task>,
