@@ -110,7 +110,7 @@ fn settings_are_tried_upon_the_best() {
         String::from_utf8(fingertip(&all, "").stdout).unwrap()
     };
     let rows: Vec<Value> =
-        tune(&["--json", "--seconds", "120"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        tune(&["--json", "--seconds", "1000"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let has = |row: &Value, key: &str| row["setting"].as_str().is_some_and(|setting| setting.contains(key));
     let place = |key: &str| rows.iter().position(|row| has(row, key)).unwrap_or_else(|| panic!("{key}: {rows:?}"));
     let keys = ["as it is", "method", "weights.command", "supervisor.on", "kappa", "command.bound"];
