@@ -231,7 +231,7 @@ dry_friction = 0.0
     // rows to a tenth of that, even where the search begins with what made the log.
     parameters.stiffness = (&parameters.stiffness * (true_stiffness / 3.0)).unwrap();
     let noise = [(Kind::Joint, NOISE)].into();
-    let options = Options { second_order: true, window: Some(0.1), max_iterations: 1, noise, ..Options::default() };
+    let options = Options { second_order: true, window: Some(0.1), max_iterations: 1, noise };
     let mut one = unknowns(&model, &parameters, &["latency"]).unwrap();
     one[0].value = late;
     let fit = fit(&model, &parameters, &logs, &one, &options).unwrap();

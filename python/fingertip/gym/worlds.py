@@ -81,7 +81,7 @@ class Worlds(VectorEnv[Any, NDArray[np.float32], NDArray[Any]]):
         self._home = model.home()
         self._substeps, self._periods = substeps, periods
 
-        own = {name: params[name] for name in ("offsets", "sizes") if name in params}
+        own: dict[str, Any] = {name: params[name] for name in ("offsets", "sizes") if name in params}
         self.touched: list[str] = [] if touch is True else list(touch or ())
         """The things whose net contact forces are observed: none without `touch`."""
         if touch is True:

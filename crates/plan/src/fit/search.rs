@@ -151,24 +151,23 @@ impl<'a> Problem<'a> {
             noise: found.noise,
         };
         let all = self.segments.par_iter().zip(found.starts.par_iter_mut().zip(&mut found.damping).zip(kept));
-        let simulate =
-            |(part, ((start, damping), kept)): (&Segment, ((&mut DVector<f64>, &mut f64), &DVector<f64>))| {
-                let at = |s: &DVector<f64>| part.simulate(&self.logs[part.log], &now, s);
-                let moved = at(start)?;
-                if start == kept {
-                    return Ok(moved);
-                }
-                let still = at(kept)?;
-                let [new, old] = [&moved, &still].map(|(residuals, _)| self.squares(part, residuals, &now.noise));
-                if new <= old || !old.is_finite() {
-                    *damping = (0.1 * *damping).max(DAMPING[0]);
-                    return Ok(moved);
-                }
-                *damping = (10.0 * *damping).min(MOST_OF_START);
-                start.copy_from(kept);
-                Ok(still)
-            };
-        found.residuals = all.map(simulate).collect::<Result<_>>()?;
+        let simulated = all.map(|(part, ((start, damping), kept))| {
+            let at = |s: &DVector<f64>| part.simulate(&self.logs[part.log], &now, s);
+            let moved = at(start)?;
+            if start == kept {
+                return Ok(moved);
+            }
+            let still = at(kept)?;
+            let [new, old] = [&moved, &still].map(|(residuals, _)| self.squares(part, residuals, &now.noise));
+            if new <= old || !old.is_finite() {
+                *damping = (0.1 * *damping).max(DAMPING[0]);
+                return Ok(moved);
+            }
+            *damping = (10.0 * *damping).min(MOST_OF_START);
+            start.copy_from(kept);
+            Ok(still)
+        });
+        found.residuals = simulated.collect::<Result<_>>()?;
         found.cost = self.cost(found);
         Ok(())
     }

@@ -50,7 +50,9 @@ const amount = (force) => (force < 1 ? `${digits(1e3 * force, 3)} mN` : `${digit
 class Pad {
   constructor({ body, points, normals, reach }, upload) {
     Object.assign(this, { body, points, normals });
-    const apart = (i) => points.reduce((least, point, k) => (k === i ? least : Math.min(least, norm(sub(point, points[i])))), reach);
+    // Taxels of a touch sensor share their places.
+    const next = (i) => points.map((point) => norm(sub(point, points[i]))).filter((distance) => distance > 0);
+    const apart = (i) => next(i).reduce((least, distance) => Math.min(least, distance), reach);
     const every = Math.ceil(points.length / SAMPLES);
     const near = points.map((_, i) => i).filter((i) => i % every === 0).map(apart).sort((a, b) => a - b);
     this.side = near[near.length >> 1];
