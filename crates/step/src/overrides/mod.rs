@@ -30,6 +30,7 @@ use fingertip_shapes::{Error, Result, message};
 ///  "size": {"ball": 0.05, "box": [0.02, 0.02, 0.04]}}   m, as in scene files; the thing or body has one shape
 /// ```
 ///
+/// `params.contact_distance` is "inf" for none, and `null` for the default, by weight.
 /// `params.mu` and `params.torsion` apply to pairs without a rule in the scene; `mu` applies to all pairs.
 /// `params.hover` instead of `params.kappa` sets κ for the masses and the gravity given here: see [`Rest::kappa`].
 #[derive(Clone, Debug, Default, PartialEq)]
