@@ -1,6 +1,7 @@
 //! How far contacts reach where the scene says nothing of it: what is left out is a hundredth of a weight.
 
 use candle_core::{Result, Tensor};
+use fingertip::Overrides;
 use fingertip::description::{Freedom, Object, Params, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::{Dynamic, DynamicParams, Quasidynamic};
@@ -36,6 +37,8 @@ fn a_hundredth_of_the_weight_is_left_out() {
     let usual = Params::default();
     let (kappa, mass) = (usual.kappa, 1e-3);
     let by_weight = 2.0 / (kappa * 0.01 * mass * GRAVITY);
+    let named = Overrides::from_json(r#"{"params": {"contact_distance": "inf"}}"#).unwrap();
+    let named = named.params(&Params { contact_distance: Some(0.03), ..usual.clone() }).unwrap();
     let falling = Object::rigid("cube", Shape::cuboid([HALF; 3]), 0.05).at([0.0, 0.0, 1.0]);
     let ball = |radius: f64, height: f64| Object::rigid("ball", Shape::sphere(radius), mass).at([0.0, 0.0, height]);
     let [balls, ground] = [Scene::new(), Scene::new().object(Object::ground("ground", 0.0))];
@@ -47,6 +50,7 @@ fn a_hundredth_of_the_weight_is_left_out() {
         ("hard", cube(mass, 0.01, Params { kappa: 10.0 * kappa, ..usual.clone() }), 0.1 * by_weight),
         ("given", cube(mass, 0.01, Params { contact_distance: Some(0.03), ..usual.clone() }), 0.03),
         ("without end", cube(mass, 0.01, Params { contact_distance: Some(f64::INFINITY), ..usual }), f64::INFINITY),
+        ("without end, by name", cube(mass, 0.01, named), f64::INFINITY),
         ("a half-space", ground.clone().object(falling), f64::INFINITY),
         ("one contact", ground.object(ball(0.01, 0.1)), f64::INFINITY),
         (
