@@ -23,8 +23,8 @@ const SUMS_OF_STIFFNESS: [&str; 6] = ["kappa", "mass", "gravity", "inertia", "ep
 /// Relative rounding of those sums: 4e-15 is seen.
 const ROUNDING: f64 = 1e-13;
 /// Where multiply-adds are not fused, all numbers are off by their rounding times the problem's condition: 1.3e-10 is
-/// seen, where points of a hull stand back before they vanish.
-const UNFUSED: f64 = 3e-10;
+/// seen where points of a hull stand back before they vanish, and 3.8e-10 where a block slides by Coulomb's law.
+const UNFUSED: f64 = 5e-10;
 /// The same of gradients by dry friction, which where a joint all but sticks are a millionth of those beside them:
 /// 3.1e-10 is seen.
 const UNFUSED_DRY: f64 = 1e-9;
@@ -262,8 +262,9 @@ fn all_kinds_of_pairs() -> Result<()> {
     for (k, (a, shape_a)) in shapes.iter().enumerate() {
         for (b, shape_b) in &shapes[k..] {
             let mut scene = solids::two([(a, shape_a), (b, shape_b)], k % 2 == 1);
-            compare_scene(&format!("{a} and {b}"), &scene, 0.02, false)?;
             // So far that the arm, too, takes part in every world.
+            scene.params.contact_distance = Some(f64::INFINITY);
+            compare_scene(&format!("{a} and {b}"), &scene, 0.02, false)?;
             (scene.params.contact_distance, scene.params.fade) = (Some(0.9), 0.89);
             compare_scene(&format!("{a} and {b}, fading"), &scene, 0.02, false)?;
         }

@@ -14,7 +14,7 @@ use tungstenite::{Error, Message, WebSocket};
 use super::command::Command;
 use super::http::Request;
 use super::newest::Newest;
-use super::simulator::Order;
+use super::world::Order;
 
 /// A command is not longer, bytes.
 const LONGEST_COMMAND: usize = 64 << 10;

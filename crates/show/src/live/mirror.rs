@@ -9,8 +9,7 @@ use candle_core::Result;
 use serde_json::{Value, json};
 
 use super::newest::Newest;
-use super::server::World;
-use super::simulator::Order;
+use super::world::{Order, World};
 use crate::frames::{Layout, PlanSize};
 use crate::recording::Recording;
 use crate::source::Source;

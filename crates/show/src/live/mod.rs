@@ -23,6 +23,7 @@ mod server;
 mod simulator;
 mod spring;
 mod tape;
+mod world;
 
 pub use gallery::{Entry, Gallery};
 pub use mirror::Shown;

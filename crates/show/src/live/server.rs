@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,8 +15,9 @@ use serde_json::Value;
 use super::http::{Request, TEXT, answer};
 use super::mirror::{Mirror, Next, Shown};
 use super::newest::Newest;
-use super::simulator::{Order, QUEUE, Simulator};
+use super::simulator::Simulator;
 use super::tape::Tape;
+use super::world::{Order, QUEUE, World};
 use super::{client, http};
 use crate::page;
 use crate::source::Source;
@@ -38,16 +39,6 @@ pub struct LiveServer {
     stop: Arc<AtomicBool>,
     world: Option<JoinHandle<Result<()>>>,
     door: Option<JoinHandle<()>>,
-}
-
-/// A world that moves on a thread of its own.
-pub trait World: Send + 'static {
-    /// A line for each visual mesh that could not be read.
-    fn left_out(&self) -> &[String];
-    /// The page's data besides the frames, as JSON: the recording's header, controls, movable bodies, limbs and task.
-    fn header(&self) -> Value;
-    /// Goes on until `stop`; orders go first.
-    fn run(self, orders: &Receiver<Order>, stop: &AtomicBool) -> Result<()>;
 }
 
 /// Data that all connections share: header, port, newest frame, command queue, stop flag.

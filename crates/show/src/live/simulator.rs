@@ -14,9 +14,9 @@ use super::controls::Controls;
 use super::newest::Newest;
 use super::pilot::Pilot;
 use super::reach;
-use super::server::World;
 use super::spring::Springs;
 use super::tape::Tape;
+use super::world::{Order, QUEUE, World};
 use crate::frames::{Layout, moves};
 use crate::record::Recorder;
 use crate::recording::{PlanRecord, Recording};
@@ -25,15 +25,10 @@ use fingertip_plan::mpc::Task;
 use fingertip_step::step::Quasidynamic;
 use fingertip_step::tensor::numbers;
 
-/// Commands that wait, at most: a client whose command does not fit waits itself.
-pub const QUEUE: usize = 256;
 /// The state goes out this often at most, s.
 const STATE: f64 = 0.05;
 /// Time that the world waits for a plan before it looks again.
 const WAIT: Duration = Duration::from_millis(1);
-
-/// A command and the client that sends it; none when the client has gone.
-pub type Order = (u64, Option<Command>);
 
 /// A world and everything that pages change in it.
 pub struct Simulator {
