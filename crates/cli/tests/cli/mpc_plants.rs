@@ -3,9 +3,9 @@
 use crate::command_line::fingertip;
 use serde_json::Value;
 
-/// An episode of fingertips that carry a cube, of at most 60 control periods, as JSON.
+/// An episode of fingertips that carry a cube, of at most 150 control periods, as JSON.
 fn episode(options: &[&str]) -> Value {
-    let all = [&["mpc", "tips_air", "--episodes", "1", "--cap", "60", "--json"], options].concat();
+    let all = [&["mpc", "tips_air", "--episodes", "1", "--cap", "150", "--json"], options].concat();
     let output = fingertip(&all, "");
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{options:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
