@@ -80,7 +80,7 @@ def ours(binary: Path, args: argparse.Namespace, file: Path, folder: Path) -> tu
         place.write_text(scene(file, args.distance, args.hull_vertices, at))
         found = subprocess.run([binary, "inspect", place, "--json"], capture_output=True, text=True, check=True)
         pairs = json.loads(found.stdout)["pairs"]
-        return min(pair["gap"] for pair in pairs if "cube" in (pair["a"]["body"], pair["b"]["body"]))
+        return min((pair["gap"] for pair in pairs if "cube" in (pair["a"]["body"], pair["b"]["body"])), default=float("inf"))
 
     at = next((at for aside in ASIDE if gap(at := (aside, 0.0, HEIGHT)) > 0.0), None)
     if at is None:

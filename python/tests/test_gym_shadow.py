@@ -58,7 +58,7 @@ def test_as_the_original(model):
         own = dict(zip(names, command[0], strict=True))
         assert all(own[name] == pytest.approx(value, abs=1e-11) for name, value in state["commands"].items())
         assert all(own[f"{finger}J0"] == own[f"{finger}J1"] for finger in ("FF", "MF", "RF", "LF"))
-    seen = env._shown(env._seen)
+    seen = env._shown()
     for name in ("observation", "achieved_goal", "desired_goal"):
         assert np.allclose(seen[name], column(name), rtol=0, atol=1e-6), name
     assert np.array_equal(rewards, column("sparse")) and np.array_equal(success, column("success")) and not ended.any()
