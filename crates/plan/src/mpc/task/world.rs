@@ -7,6 +7,7 @@ use super::Task;
 use super::episode::pose_of;
 use super::file::TaskFile;
 use fingertip_scene::JointKind;
+use fingertip_shapes::largest::larger;
 use fingertip_step::Model;
 use fingertip_step::contact::Overlap;
 
@@ -37,7 +38,7 @@ impl Reach {
         let tree = &model.tree;
         let mut extents = vec![0.0_f64; tree.bodies.len()];
         for own in &model.shapes {
-            extents[own.body] = extents[own.body].max(Vector3::from(own.xyz).norm() + own.shape.radius());
+            extents[own.body] = larger(extents[own.body], Vector3::from(own.xyz).norm() + own.shape.radius());
         }
         let mut all = vec![Ball { centre: Vector3::zeros(), radius: 0.0 }];
         for body in &tree.bodies[1..] {
@@ -59,7 +60,7 @@ impl Reach {
         let robots = tree.owners.iter().filter(|owner| owner.robot);
         let robots = robots.map(|robot| {
             let bodies = robot.bodies.clone();
-            let radius = bodies.clone().map(|body| all[body].radius + extents[body]).fold(0.0, f64::max);
+            let radius = bodies.clone().map(|body| all[body].radius + extents[body]).fold(0.0, larger);
             Ball { centre: all[bodies.start].centre, radius }
         });
         Self { robots: robots.collect(), extents }
