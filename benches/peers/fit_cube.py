@@ -55,8 +55,8 @@ class Turn:
         planner = Planner([binary, "mpc", str(TASK), "--stdio"])
         begin = planner.ask({"episode": seed, "seed": 0})
         self.scene = TASK.parent / tomllib.loads(TASK.read_text())["scene"]
-        plant = Plant(self.scene, binary, begin["period"])
-        model, servos = plant.model, plant.actuators
+        plant = Plant(self.scene, begin["period"])
+        model, servos = plant.model, plant.places.ctrl
         self.names = [model.actuator(servo).name for servo in servos]
         wide = np.exp(random.uniform(-0.5, 0.5, 2 * len(servos) + 1))
         stiffness, damping = np.split(wide[:-1], 2)
@@ -71,7 +71,8 @@ class Turn:
         model.body_inertia[cube] *= hidden[2][0] / model.body_mass[cube]
         model.body_mass[cube] = hidden[2][0]
         for pair in range(model.npair):
-            if any("tip" in model.geom(geom).name for geom in (model.pair_geom1[pair], model.pair_geom2[pair])):
+            bodies = {model.body(model.geom_bodyid[geom]).name for geom in (model.pair_geom1[pair], model.pair_geom2[pair])}
+            if bodies != {"cube", "palm"}:
                 model.pair_friction[pair, :2] = hidden[2][1]
 
         u = np.array(begin["start"]["u"])

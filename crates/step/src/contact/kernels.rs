@@ -115,16 +115,27 @@ impl PairKernels {
         BALL * self.bounds.len()
     }
 
-    /// A distance, m, that a pair of shapes which is far in one world is not nearer than: that of the balls around
+    /// A distance, m, that a pair of shapes which is far in one world is not nearer than: that of the `balls` around
     /// them, or how far the pair reaches if that is more; none if it is not told apart.
-    pub(crate) fn far_distance(&self, pair: &PairKernel, poses: &[f64], sizes: &[f64]) -> Option<f64> {
+    pub(crate) fn far_distance(&self, pair: &PairKernel, [poses, sizes, balls]: [&[f64]; 3]) -> Option<f64> {
         let Method::Convex(convex, _) = &pair.method else { return None };
-        let [(pose_a, size_a), (pose_b, size_b)] = pair.shapes(poses, sizes);
-        let of = |numbers: &[f64]| numbers.iter().map(|&x| Single::<f64, false>::splat(x)).collect::<Vec<_>>();
-        let [pose_a, size_a, pose_b, size_b] = [of(pose_a), of(size_a), of(pose_b), of(size_b)];
-        let distance = lanes::convex::far_distance(convex, [(&pose_a, &size_a), (&pose_b, &size_b)])?.get(0);
         let (_, reach) = convex.bounds()?;
+        let [a, b] = [pair.a, pair.b].map(|shape| &balls[BALL * shape..BALL * (shape + 1)]);
+        let between = (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>().sqrt() - a[3] - b[3];
+        // A half-space has no ball.
+        let distance = if between.is_nan() { Self::bounds_distance(pair, convex, poses, sizes)? } else { between };
         Some(if distance < reach { reach } else { distance })
+    }
+
+    /// φ of the bounds of a pair in one world, m.
+    fn bounds_distance(pair: &PairKernel, convex: &ConvexPair, poses: &[f64], sizes: &[f64]) -> Option<f64> {
+        fn of<const N: usize>(numbers: &[f64]) -> [Single<f64, false>; N] {
+            std::array::from_fn(|k| Single::splat(numbers[k]))
+        }
+        let [(pose_a, size_a), (pose_b, size_b)] = pair.shapes(poses, sizes);
+        let [pose_a, pose_b] = [pose_a, pose_b].map(of::<POSE>);
+        let [size_a, size_b] = [size_a, size_b].map(of::<{ Shape::SIZES }>);
+        Some(lanes::convex::far_distance(convex, [(&pose_a, &size_a), (&pose_b, &size_b)])?.get(0))
     }
 
     /// The kernels for n pairs with the same formula: pair k consists of the shapes k and n + k.

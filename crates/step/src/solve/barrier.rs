@@ -31,7 +31,7 @@ use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
 use super::presence::listed;
-use super::start::{are_given, forget_all, renew, soft_kappa, start, start_again};
+use super::start::{forget_all, renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Coded, Status, is_among};
 use super::structure::Structure;
 
@@ -86,7 +86,7 @@ pub(crate) fn solve<R: Real>(
         coulomb::close(work);
     }
 
-    let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
+    let [cold, given] = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join(cold.and(running), s, problem, work);
     let status = R::select(good_p, Status::IterationLimit.everywhere(), Status::BadInput.everywhere());
@@ -99,7 +99,7 @@ pub(crate) fn solve<R: Real>(
         began: R::zero(),
         slow: R::zero(),
         patience: R::splat(STUCK),
-        given: if warm { are_given(problem) } else { R::Mask::splat(false) },
+        given,
         running,
     };
     R::repeat(

@@ -244,13 +244,14 @@ pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
 pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mask {
     // Four sums do not wait for each other.
     let mut sums = [problem.kappa.doubt(R::zero()); 4];
-    let contacts = problem.contacts.as_chunks::<CONTACT_OPERAND>().0;
-    for contact in present(s, problem.near, contacts) {
+    let mut good = problem.kappa.gt(R::zero());
+    for contact in present(s, problem.near, problem.contacts.as_chunks::<CONTACT_OPERAND>().0) {
         for four in contact.as_chunks::<4>().0 {
             for (sum, &x) in sums.iter_mut().zip_inline(four) {
                 *sum = x.doubt(*sum);
             }
         }
+        good = good.and(contact[MU].lt(R::zero()).not());
     }
     for part in [problem.screws, problem.p, problem.g, problem.gaps] {
         let (fours, rest) = part.as_chunks::<4>();
@@ -264,12 +265,6 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
         for &x in rest {
             sums[0] = x.doubt(sums[0]);
         }
-    }
-    let mut good = problem.kappa.gt(R::zero());
-    for contact in present(s, problem.near, contacts) {
-        let mu = contact[MU];
-        good = good.and(mu.lt(R::zero()).not());
-        sums[0] = mu.doubt(sums[0]);
     }
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     good = good.and(sum.is_finite());

@@ -48,24 +48,24 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
 }
 
 /// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start
-/// anew, of each contact alone. Returns the worlds with one or more of the latter.
+/// anew, of each contact alone. Returns the worlds with one or more of the latter, and those that are given forces.
 #[inline(always)]
 pub(super) fn start<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     (law, warm, soft): (Friction, bool, R),
     work: &mut Work<&mut [R]>,
-) -> R::Mask {
+) -> [R::Mask; 2] {
     let all = R::Mask::splat(true);
-    let cold = if warm {
+    let [cold, given] = if warm {
         recall(s, problem, work)
     } else {
         forget(all, work);
-        all
+        [all, R::Mask::splat(false)]
     };
     balance(s, problem, all, work);
     when!(cold, work, |work| renew(s, problem, (law, cold, soft), work));
-    cold
+    [cold, given]
 }
 
 /// Sets the forces to zero in worlds of the mask.
@@ -168,28 +168,11 @@ pub(super) fn renew<R: Real>(
     });
 }
 
-/// The worlds that are given nonzero forces (warm start).
+/// The given forces, and none where they are outside their cones. Gives the worlds that lack such a force or are given
+/// none at all, and those that are given some: forces of zero mean the same as no forces.
 #[inline(always)]
-pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
-    // Four maxima do not wait for each other.
-    let mut largest = [R::zero(); 4];
-    let (fours, rest) = problem.warm.as_chunks::<4>();
-    for four in fours {
-        for (largest, force) in largest.iter_mut().zip_inline(four) {
-            *largest = largest.max(force.abs());
-        }
-    }
-    for force in rest {
-        largest[0] = largest[0].max(force.abs());
-    }
-    largest[0].max(largest[1]).max(largest[2].max(largest[3])).gt(R::zero())
-}
-
-/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given
-/// none at all: forces of zero mean the same as no forces.
-#[inline(always)]
-fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
-    let mut lacking = are_given(problem).not();
+fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> [R::Mask; 2] {
+    let (mut lacking, mut largest) = (R::Mask::splat(false), R::zero());
     for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force = triple(problem.warm, i);
         let rho = state.cone.rho(force);
@@ -197,11 +180,13 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         let there = state.is_there();
         for (eta, warm) in state.eta.iter_mut().zip_inline(force) {
             *eta = R::select(valid.and(there), warm, R::zero());
+            largest = R::select(there, largest.max(warm.abs()), largest);
         }
         lacking = lacking.or(there.and(valid.not()));
     }
+    let limits = &problem.warm[3 * s.nc()..];
     cones!(s, problem.gaps, cone => {
-        let force = cone.own(&problem.warm[3 * s.nc()..]);
+        let force = cone.own(limits);
         let mut sum = R::zero();
         for x in &force {
             sum = x.doubt(sum);
@@ -210,7 +195,11 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         cone.put(work.limit_force, select(valid, force, cones::zero()));
         lacking = lacking.or(valid.not());
     });
-    lacking
+    for force in limits {
+        largest = largest.max(force.abs());
+    }
+    let given = largest.gt(R::zero());
+    [lacking.or(given.not()), given]
 }
 
 /// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap

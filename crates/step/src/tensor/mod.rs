@@ -13,6 +13,10 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Storage, Tensor};
 use fingertip_lanes::lane::Precision;
 
+/// Copies of worlds whose gradients are computed together for Jacobians: so many rows are in memory at a time, or those
+/// of one world.
+pub const COPIES: usize = 4096;
+
 /// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
 pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
     let mut shape = vec![1; like.rank()];

@@ -74,8 +74,8 @@ pub(super) fn find<R: Real>(
         running = running.and(Status::Unsettled.is_after(work.info[STATUS]));
         recall(s, problem, work);
     } else {
-        let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work).and(running);
-        join_anew(cold, s, problem, &mut approach, work);
+        let [cold, _] = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work);
+        join_anew(cold.and(running), s, problem, &mut approach, work);
     }
     let first = match (again, s.impratio > 1.0) {
         (true, _) => Attempt::FromRelaxed,

@@ -6,11 +6,7 @@ use super::{ContactModel, Dynamic, DynamicStep};
 use crate::solve::{Report, Start};
 use crate::step::fused;
 use crate::step::operands::worlds_with_usable_q;
-use crate::tensor::part;
-
-/// Copies of worlds whose gradients are computed together for Jacobians: so many rows are in memory at a time, or those
-/// of one world.
-const COPIES: usize = 4096;
+use crate::tensor::{COPIES, part};
 
 /// A batch of trajectories with momentum, the result of [`Dynamic::rollout`].
 #[derive(Clone, Debug)]

@@ -90,8 +90,9 @@ impl Walked<'_> {
     /// The least φ of the balls around pairs that are known to be far, m; infinite if there are none.
     pub(in super::super) fn far(&self) -> f64 {
         let (plan, at) = (self.plan, &self.plan.places.numbers);
-        let (poses, sizes) = (&self.numbers[at.kin.clone()], plan.sizes(&self.numbers[at.par.clone()]));
-        let distances = self.pairs(true).filter_map(|pair| plan.pairs.far_distance(pair, poses, sizes));
+        let [poses, par, balls] = [&at.kin, &at.par, &at.balls].map(|part| &self.numbers[part.clone()]);
+        let places = [poses, plan.sizes(par), balls];
+        let distances = self.pairs(true).filter_map(|pair| plan.pairs.far_distance(pair, places));
         distances.fold(f64::INFINITY, f64::min)
     }
 

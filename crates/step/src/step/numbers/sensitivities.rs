@@ -9,11 +9,8 @@ use crate::kinematics::Manifold;
 use crate::model::Model;
 use crate::step::fused::{self, Plan};
 use crate::step::{Dynamic, Quasidynamic};
-use crate::tensor::numbers;
 use crate::tensor::rows::TensorGuard;
-
-/// Copies of worlds whose gradients are computed together.
-const COPIES: usize = 4096;
+use crate::tensor::{COPIES, numbers};
 
 /// The m numbers of a step that are differentiated, in this order.
 #[derive(Clone, Copy, Debug, Default)]
