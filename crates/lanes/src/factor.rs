@@ -4,7 +4,7 @@
 //! ancestors, from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern
 //! (Featherstone, ch. 6, tables 6.3 and 6.5).
 
-use super::lane::{Mask, Real, Zip, clear};
+use super::lane::{Mask, Pairs, Real, Zip, clear};
 
 /// In rows with at least so many ancestors, elimination passes over numbers that are zero in every world of a lane: of
 /// all the bodies that may touch each other, few do.
@@ -29,6 +29,9 @@ struct Row {
     depth: usize,
 }
 
+/// Numbers of a row that are looked at together: twice as many as sums that do not wait for each other.
+const CHUNK: usize = 16;
+
 /// Are these numbers zero in every world of a lane?
 #[inline(always)]
 fn are_nowhere<R: Real>(numbers: [R; 2]) -> bool {
@@ -36,16 +39,32 @@ fn are_nowhere<R: Real>(numbers: [R; 2]) -> bool {
     R::is_nowhere(sum.gt(R::zero()).or(sum.is_finite().not()))
 }
 
-/// The first place at which not both rows are zero in every world of a lane; 0 for rows that are not [`WIDE`].
+/// Are the numbers of these two parts of rows zero in every world of a lane?
+#[inline(always)]
+fn are_chunks_nowhere<R: Real>(row: &[R; CHUNK], other: &[R; CHUNK]) -> bool {
+    let mut sums = [R::zero(); CHUNK / 2];
+    for (k, sum) in sums.iter_mut().enumerate() {
+        let l = k + CHUNK / 2;
+        *sum = (row[k].abs() + row[l].abs()) + (other[k].abs() + other[l].abs());
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    are_nowhere([(a + b) + (c + d), (e + f) + (g + h)])
+}
+
+/// The first place, or one shortly before it, at which not both rows are zero in every world of a lane; 0 for rows that
+/// are not [`WIDE`].
 #[inline(always)]
 fn first_somewhere<R: Real>(row: &[R], other: &[R]) -> usize {
     let mut first = 0;
     if row.len() >= WIDE {
-        while first + 1 < row.len() && are_nowhere([row[first], other[first]]) {
-            first += 1;
+        for (row, other) in row.as_chunks::<CHUNK>().0.iter().zip_inline(other.as_chunks::<CHUNK>().0) {
+            if !are_chunks_nowhere(row, other) {
+                break;
+            }
+            first += CHUNK;
         }
     }
-    first
+    first.min(row.len().saturating_sub(1))
 }
 
 impl Pattern {
@@ -308,25 +327,37 @@ impl Pattern {
     /// Elimination: x ← D⁻¹ L⁻ᵀ x, for an x that is zero from row `n` on.
     #[inline(always)]
     fn eliminate<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
-        for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate().rev() {
+        for (i, row) in self.rows[..n].iter().enumerate().rev() {
             let below = -x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+            for (&l, &j) in self.below_diagonal(factor, row) {
                 x[j] = below.mul_add(l, x[j]);
             }
-            x[i] = x[i] * factor[first + depth];
+            x[i] = x[i] * factor[row.first + row.depth];
         }
     }
 
     /// Substitution: x ← L⁻¹ x, in the leading `n` rows.
     #[inline(always)]
     fn substitute<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
-        for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate() {
+        for (i, row) in self.rows[..n].iter().enumerate() {
             let mut sum = x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+            for (&l, &j) in self.below_diagonal(factor, row) {
                 sum = (-l).mul_add(x[j], sum);
             }
             x[i] = sum;
         }
+    }
+
+    /// A row of L without its diagonal, and the columns, but for zeros that it may begin with.
+    #[inline(always)]
+    fn below_diagonal<'a, R: Real>(
+        &'a self,
+        factor: &'a [R],
+        &Row { first, depth, .. }: &Row,
+    ) -> Pairs<std::slice::Iter<'a, R>, std::slice::Iter<'a, usize>> {
+        let (row, columns) = (&factor[first..first + depth], &self.columns[first..first + depth]);
+        let start = first_somewhere(row, row);
+        row[start..].iter().zip_inline(&columns[start..])
     }
 
     /// The elimination of [`Pattern::solve_leading`] for N vectors side by side, all rows, so that their sums are
@@ -335,9 +366,8 @@ impl Pattern {
     #[inline(always)]
     pub fn eliminate_block<R: Real, const N: usize>(&self, down: &[R], reach: &[usize], x: &mut [[R; N]]) {
         for &i in R::parts(reach) {
-            let Row { first, depth, .. } = self.rows[i];
             let below = x[i];
-            for (&l, &j) in down[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+            for (&l, &j) in self.below_diagonal(down, &self.rows[i]) {
                 for n in 0..N {
                     x[j][n] = below[n].mul_add(-l, x[j][n]);
                 }
@@ -350,14 +380,14 @@ impl Pattern {
     #[inline(always)]
     pub fn substitute_blocks<R: Real, const N: usize, const M: usize>(&self, up: &[R], x: &mut [[R; N]]) {
         let n_rows = self.n();
-        for (i, &Row { first, depth, .. }) in R::parts(self.rows.iter().enumerate()) {
+        for (i, row) in R::parts(self.rows.iter().enumerate()) {
             let mut sums = [[R::zero(); N]; M];
             for m in 0..M {
                 for n in 0..N {
-                    sums[m][n] = x[m * n_rows + i][n] * up[first + depth];
+                    sums[m][n] = x[m * n_rows + i][n] * up[row.first + row.depth];
                 }
             }
-            for (&l, &j) in up[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+            for (&l, &j) in self.below_diagonal(up, row) {
                 for m in 0..M {
                     for n in 0..N {
                         sums[m][n] = x[m * n_rows + j][n].mul_add(-l, sums[m][n]);
@@ -390,12 +420,12 @@ impl Pattern {
     #[inline(always)]
     pub fn square<R: Real>(&self, factor: &[R], x: &mut [R]) -> R {
         let mut sum = R::zero();
-        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
+        for (i, row) in self.rows.iter().enumerate().rev() {
             let below = -x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+            for (&l, &j) in self.below_diagonal(factor, row) {
                 x[j] = below.mul_add(l, x[j]);
             }
-            sum = (x[i] * x[i]).mul_add(factor[first + depth], sum);
+            sum = (x[i] * x[i]).mul_add(factor[row.first + row.depth], sum);
         }
         sum
     }

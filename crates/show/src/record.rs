@@ -322,15 +322,15 @@ pub(super) fn scalars(recording: &Recording, step: &StepRecord, gap: Option<f64>
     if let Some(gap) = gap {
         scalars.insert("gap".to_owned(), gap);
     }
-    for object in &recording.objects {
-        let mut sum = [0.0; 3];
-        for ContactRecord { contact, force, .. } in &step.contacts {
-            let pair = &recording.contacts[*contact];
-            let [a, b] = [pair.a, pair.b].map(|body| f64::from(u8::from(recording.hangs(body, object.body))));
-            let sign = b - a;
-            (0..3).for_each(|k| sum[k] += sign * force[k]);
+    let mut sums = vec![[0.0; 3]; recording.bodies.len()];
+    for ContactRecord { contact, force, .. } in &step.contacts {
+        let pair = &recording.contacts[*contact];
+        for (body, sign) in [(pair.a, -1.0), (pair.b, 1.0)] {
+            recording.chain(body).for_each(|at| (0..3).for_each(|k| sums[at][k] += sign * force[k]));
         }
-        let size = sum.iter().map(|f| f * f).sum::<f64>().sqrt();
+    }
+    for object in &recording.objects {
+        let size = sums[object.body].iter().map(|f| f * f).sum::<f64>().sqrt();
         scalars.insert(format!("force on {}", object.name), size);
     }
     scalars

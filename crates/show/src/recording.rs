@@ -304,10 +304,14 @@ impl Recording {
         panic!("expected a taxel below {}, got {taxel}", self.n_taxels())
     }
 
+    /// A body, and those that it is joined to further in.
+    pub(super) fn chain(&self, body: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(body), |&at| (at > 0).then(|| self.bodies[at].parent))
+    }
+
     /// Is a body this one, or joined to it further out?
     pub(super) fn hangs(&self, body: usize, on: usize) -> bool {
-        let parents = std::iter::successors(Some(body), |&at| (at > 0).then(|| self.bodies[at].parent));
-        parents.into_iter().any(|at| at == on)
+        self.chain(body).any(|at| at == on)
     }
 
     /// Do the lists fit together?
