@@ -12,7 +12,7 @@ use super::body::{Body, Corner};
 use super::core::Core;
 use super::detail::{Detail, MANIFOLD};
 use super::edges::Edge;
-use super::side::{STEEP, Side, TINY, Window};
+use super::side::{STEEP, Side, Window};
 use crate::number::{Number, along, cross, dot, sub, unit, values};
 use crate::step::{rise, step};
 
@@ -176,16 +176,12 @@ impl<'a, S: Number> View<'a, S> {
         let one = S::constant(1.0);
         let mut there = side.under(&at, n);
         let mut fade = fade * side.strength;
-        let mut is_inside = true;
         if let Some(length) = self.fading {
             // A corner of the shown side may be beyond the border; other corners fade before it.
-            if side.is_beyond(&there, if own.is_some() { length.value() } else { 0.0 }) {
-                return None;
-            }
+            let by_border = side.by_border(&there, if own.is_some() { length.value() } else { 0.0 })?;
             let (mut here, mut inner) = (one, one);
             let own = own.map_or(S::constant(0.0), |own| own.strength);
-            for inside in side.inside(&there) {
-                is_inside &= inside.value() > TINY;
+            for inside in by_border.inside() {
                 let inside = inside / length;
                 if inside.value() <= -1.0 {
                     return None;
@@ -194,9 +190,7 @@ impl<'a, S: Number> View<'a, S> {
                 inner *= rise(inside, [0.0, 1.0]);
             }
             fade *= own * here + (one - own) * inner;
-        }
-        if !is_inside {
-            there = side.bounded(&there);
+            there = by_border.at;
         }
         // A corner beyond the border has the same height at the border as at its own place.
         let here = along(&there, n, -dot(n, &sub(&there, &at)));

@@ -26,6 +26,23 @@ pub(super) struct Side<'a, S> {
     lines: OnceCell<Vec<[Vector3<S>; 2]>>,
 }
 
+/// Where a point of a side's plane is by its border.
+pub(super) struct ByBorder<S> {
+    inside: [S; 4],
+    n: usize,
+    /// The point; if it is beyond the border, the nearest point of that. On the border half of a motion across it
+    /// remains: the mean of both sides.
+    pub(super) at: Vector3<S>,
+}
+
+impl<S: Number> ByBorder<S> {
+    /// How far the point is inside the border, m; negative outside. If several edges are equally near, it is their mean.
+    /// A line has four borders, on both sides of it and at its ends, with a number for each.
+    pub(super) fn inside(&self) -> impl Iterator<Item = S> {
+        self.inside.into_iter().take(self.n)
+    }
+}
+
 /// A side's border as seen along a direction.
 pub(super) struct Window {
     /// The mean of its corners, m.
@@ -233,42 +250,49 @@ impl<'a, S: Number> Side<'a, S> {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
-    /// How far a point of the plane is inside the border, m; negative outside. If several edges are equally near, it is
-    /// their mean. A line has four borders: on both sides of it and at its ends. For a line there is one number for
-    /// each.
-    pub(super) fn inside(&self, p: &Vector3<S>) -> impl Iterator<Item = S> {
-        let (mut all, mut n) = ([S::constant(0.0); 4], 0);
+    /// Where a point of the plane is by the border; `None` if it is beyond a line of it, and so the side, by more than a
+    /// length, m.
+    pub(super) fn by_border(&self, p: &Vector3<S>, length: f64) -> Option<ByBorder<S>> {
+        let least = self.borders(p).map(|(inside, _)| inside.value()).fold(f64::INFINITY, f64::min);
+        if least < -length {
+            return None;
+        }
+        let nearest = (least < 0.0).then(|| self.nearest(p));
+        let (mut inside, mut n) = ([S::constant(0.0); 4], 0);
         if self.is_line() {
-            self.borders(p).for_each(|(inside, _)| {
-                all[n] = inside;
+            self.borders(p).for_each(|(of_line, _)| {
+                inside[n] = of_line;
                 n += 1;
             });
         } else if self.corners.len() > 2 {
-            (all[0], n) = (self.inside_polygon(p), 1);
+            (inside[0], n) = (self.inside_polygon(p, least, nearest.as_ref()), 1);
         }
-        all.into_iter().take(n)
+        let is_inside = inside[..n].iter().all(|inside| inside.value() > TINY);
+        let at = match nearest {
+            _ if is_inside => *p,
+            Some(nearest) if least < -TINY => nearest,
+            _ => {
+                let on = self.borders(p).filter(|(inside, _)| inside.value() < TINY);
+                on.fold(*p, |p, (inside, inward)| along(&p, &inward, -(inside * S::constant(0.5))))
+            }
+        };
+        Some(ByBorder { inside, n, at })
     }
 
-    /// [`Side::inside`] for a polygon.
-    fn inside_polygon(&self, p: &Vector3<S>) -> S {
-        let borders = || self.borders(p).map(|(inside, _)| inside);
-        let least = borders().map(S::value).fold(f64::INFINITY, f64::min);
-        if least < 0.0 {
-            let to = sub(p, &self.nearest(p));
+    /// How far a point of the plane is inside a polygon, m, given the least of its distances from the lines of the border
+    /// and, if it is beyond one, the nearest point of the border.
+    fn inside_polygon(&self, p: &Vector3<S>, least: f64, nearest: Option<&Vector3<S>>) -> S {
+        if let Some(nearest) = nearest {
+            let to = sub(p, nearest);
             let square = dot(&to, &to);
             // Beside an edge by less than rounding, its own distance has the better derivative.
             if square.value() > TINY * TINY {
                 return -square.sqrt();
             }
         }
-        let near = || borders().filter(|inside| inside.value() <= least + TINY);
-        let share = S::constant(1.0 / near().count() as f64);
-        near().fold(S::constant(0.0), |sum, inside| sum + inside * share)
-    }
-
-    /// Is a point of the plane beyond a line of the border by more than a length, m? If so, it is as far from the side.
-    pub(super) fn is_beyond(&self, p: &Vector3<S>, length: f64) -> bool {
-        self.borders(p).any(|(inside, _)| inside.value() < -length)
+        let near = self.borders(p).map(|(inside, _)| inside).filter(|inside| inside.value() <= least + TINY);
+        let (sum, count) = near.fold((S::constant(0.0), 0.0), |(sum, count), inside| (sum + inside, count + 1.0));
+        sum * S::constant(1.0 / count)
     }
 
     /// For each line of the border, how far a point of the plane is inside of it, m, and the inward direction.
@@ -294,16 +318,6 @@ impl<'a, S: Number> Side<'a, S> {
         (0..self.corners.len()).map(of_edge).collect()
     }
 
-    /// Moves a point of the plane that is beyond the border or on it to the nearest point of the border. For a point on
-    /// the border, half of its motion across the border remains: the mean of both sides.
-    pub(super) fn bounded(&self, p: &Vector3<S>) -> Vector3<S> {
-        if self.borders(p).any(|(inside, _)| inside.value() < -TINY) {
-            return self.nearest(p);
-        }
-        let on = self.borders(p).filter(|(inside, _)| inside.value() < TINY);
-        on.fold(*p, |p, (inside, inward)| along(&p, &inward, -(inside * S::constant(0.5))))
-    }
-
     /// The point of the polygon that is nearest to a point of its plane beyond the border.
     fn nearest(&self, p: &Vector3<S>) -> Vector3<S> {
         let to = |k: usize| {
@@ -319,8 +333,8 @@ impl<'a, S: Number> Side<'a, S> {
             along(from, &edge, S::constant(end) + over * S::constant(keeps))
         };
         let distance = |at: &Vector3<S>| (values(at) - values(p)).norm();
-        let all = (0..self.corners.len()).map(to);
-        all.min_by(|x, y| distance(x).total_cmp(&distance(y))).unwrap_or(*p)
+        let all = (0..self.corners.len()).map(to).map(|at| (distance(&at), at));
+        all.min_by(|x, y| x.0.total_cmp(&y.0)).map_or(*p, |(_, at)| at)
     }
 
     /// The point where the line along n through a point meets the side's surface, continued beyond its border.
