@@ -6,7 +6,7 @@ use candle_core::{Result, Tensor};
 use fingertip::contact::{Contacts, UNUSED, Window};
 use fingertip::description::JointKind;
 use fingertip::kinematics::{Coordinate, Frames};
-use fingertip::math::tensor::{cross, dot, position, rotate_back};
+use fingertip::math::tensor::{cross, position, rotate_back};
 use fingertip::solve::{ContactProblem, Solution};
 use fingertip::{Model, Parameters};
 
