@@ -68,7 +68,8 @@ impl Spun {
                 let gap = root(1e-12, 1.0, |gap| force(gap) - weight - p * (gap - phi));
                 [turn(gap), force(gap), torque - inertia * turn(gap)]
             }
-            // f (φ + (f − m g)/p) = 1/κ, and the turn 2 T/(c κ (γ² f² − T²)) for a torque T, as friction is stiffer by c.
+            // f (φ + (f − m g)/p) = 1/κ, and the turn 2 T/(c κ (γ² f² − T²)) for a torque T, as friction is stiffer by
+            // c.
             Friction::Coulomb => {
                 let b = weight - p * phi;
                 let force = f64::midpoint(b, (b * b + 4.0 * p / kappa).sqrt());

@@ -120,7 +120,8 @@ impl<'a> TensorProgram<'a> {
                 (phi.detach().zeros_like()?, (weight * near)?)
             }
         };
-        let rows = Tensor::cat(&[&rows.narrow(2, 0, 9)?, &gap, &rows.narrow(2, 10, 1)?, &weight], 2)?.flatten_from(1)?;
+        let rows =
+            Tensor::cat(&[&rows.narrow(2, 0, 9)?, &gap, &rows.narrow(2, 10, 1)?, &weight], 2)?.flatten_from(1)?;
         if width == 12 * nc { Ok(rows) } else { Tensor::cat(&[rows, gammas], 1) }
     }
 

@@ -31,8 +31,8 @@ impl Answer<'_> {
     /// The largest violation of force balance and of complementarity, relative, and an error in words where a force
     /// leaves its cone.
     ///
-    /// A contact's slack z = (ν_n, μ ν_t, γ θ) is compared with the one that belongs to its force η = (λ_n, λ_t/μ, τ/γ),
-    /// (2 w/κ) (η_n, −η_t) / (η_n² − ‖η_t‖²), relative to that, with room for the rounding of lengths.
+    /// A contact's slack z = (ν_n, μ ν_t, γ θ) is compared with the one that belongs to its force η = (λ_n, λ_t/μ,
+    /// τ/γ), (2 w/κ) (η_n, −η_t) / (η_n² − ‖η_t‖²), relative to that, with room for the rounding of lengths.
     ///
     /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, ‖z‖.
     pub fn residual(&self, problem: &Problem, friction: Friction) -> Result<f64, String> {
@@ -147,7 +147,8 @@ impl Answer<'_> {
             }
             Status::IterationLimit => self.inside(problem).map(|()| 0.0),
             Status::Infeasible | Status::BadInput => {
-                let moved = self.delta.iter().chain(self.force).chain(self.torque).chain(self.limit_force).any(|&x| x != 0.0);
+                let moved =
+                    self.delta.iter().chain(self.force).chain(self.torque).chain(self.limit_force).any(|&x| x != 0.0);
                 if moved { Err("moves although it has no answer".into()) } else { Ok(0.0) }
             }
         }

@@ -8,8 +8,8 @@
 //! d̄, n̄, φ̄, μ̄, κ̄ : the gradients of f(d, n, φ, μ, κ) for f̄ = e, d = J δ
 //! ```
 //!
-//! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω. Where contacts
-//! resist turning, J has a column n · ω more, which adds c̄ n to ω̄ and c̄ ω to n̄.
+//! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω. Where
+//! contacts resist turning, J has a column n · ω more, which adds c̄ n to ω̄ and c̄ ω to n̄.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, inlined, when};
 use fingertip_lanes::vector::cross;

@@ -87,7 +87,12 @@ impl<R: Real> Approach<R> {
 
     /// A contact's scaling F, and the target of F ζ in the next step, given h = √(κ/2) and 1/h for the contact's own κ.
     #[inline(always)]
-    pub(super) fn contact<const N: usize>(&self, state: &ContactState<R, N>, h: R, inverse_h: R) -> (Symmetric<R, N>, [R; N]) {
+    pub(super) fn contact<const N: usize>(
+        &self,
+        state: &ContactState<R, N>,
+        h: R,
+        inverse_h: R,
+    ) -> (Symmetric<R, N>, [R; N]) {
         let (cone, eta) = (&state.cone, state.eta);
         let rho = cone.rho(eta);
         let here = self.worlds.and(state.is_there());

@@ -236,7 +236,13 @@ impl<R: Real> Iterate<R> {
     /// Worlds that have been solved go on with the gaps that their slips open, until these are nearly those that they
     /// have.
     #[inline(always)]
-    fn open<const N: usize>(&mut self, s: &Structure, problem: &Problem<R>, solved: R::Mask, work: &mut Work<&mut [R]>) {
+    fn open<const N: usize>(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        solved: R::Mask,
+        work: &mut Work<&mut [R]>,
+    ) {
         let again = coulomb::open::<R, N>(s, problem, solved, work);
         newton::prepare::<R, N>(s, problem, work);
         renew::<R, N>(s, problem, (Friction::Relaxed, again, soft_kappa(problem.kappa)), work);

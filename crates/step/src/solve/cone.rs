@@ -2,10 +2,10 @@
 //!
 //! With M = n nᵀ + μ (1 − n nᵀ), the slack ζ = M d + φ n (d the displacement of B against A) must lie in the Lorentz
 //! cone ζ_n > ‖ζ_t‖, and the force on B is M η with η in the same cone. No tangent basis is needed and μ = 0 is no
-//! special case. Where contacts resist turning about their normal, too, d has a fourth number, n · ω with ω the rotation
-//! of B against A, M has the coefficient γ (m) in its place, and n has 0: the turn is tangential, and the fourth number
-//! of M η is the torque about n. R = 2 n nᵀ − 1 reflects the tangential part, ρ(x) = xᵀ R x = x_n² − ‖x_t‖², and the
-//! barrier is −(1/κ) log ρ(ζ):
+//! special case. Where contacts resist turning about their normal, too, d has a fourth number, n · ω with ω the
+//! rotation of B against A, M has the coefficient γ (m) in its place, and n has 0: the turn is tangential, and the
+//! fourth number of M η is the torque about n. R = 2 n nᵀ − 1 reflects the tangential part, ρ(x) = xᵀ R x = x_n² −
+//! ‖x_t‖², and the barrier is −(1/κ) log ρ(ζ):
 //!
 //! ```text
 //! η  = 2 R ζ / (κ ρ(ζ))        ζ = 2 R η / (κ ρ(η))        ζ · η = 2/κ
@@ -204,8 +204,8 @@ impl<R: Real, const N: usize> FrictionCone<R, N> {
         scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
     }
 
-    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ, γ and this contact's κ. W M e comes
-    /// along, as W may be so large that little is left of it by a product.
+    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ, γ and this contact's κ. W M e
+    /// comes along, as W may be so large that little is left of it by a product.
     #[inline(always)]
     pub(crate) fn vjp(&self, kappa: R, eta: [R; N], d: [R; N], e: [R; N], weighed: [R; N]) -> Pull<R, N> {
         let n = self.n;

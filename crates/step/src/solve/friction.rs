@@ -160,7 +160,12 @@ impl Structure {
 
     /// The point ζ of the cone that belongs to a displacement z by a friction law.
     #[inline(always)]
-    pub(super) fn lifted<R: Real, const N: usize>(&self, cone: &FrictionCone<R, N>, law: Friction, z: [R; N]) -> [R; N] {
+    pub(super) fn lifted<R: Real, const N: usize>(
+        &self,
+        cone: &FrictionCone<R, N>,
+        law: Friction,
+        z: [R; N],
+    ) -> [R; N] {
         match law {
             Friction::Relaxed => z,
             Friction::Coulomb => cone.lifted(cone.felt(z, R::splat(self.impratio))),

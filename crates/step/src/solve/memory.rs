@@ -49,8 +49,8 @@ layout! {
         columns,
         /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
         scaled,
-        /// Scaled forces η: those of the contacts, one number per limit and per degree of freedom with dry friction, three
-        /// per table.
+        /// Scaled forces η: those of the contacts, one number per limit and per degree of freedom with dry friction,
+        /// three per table.
         eta,
         /// A [`ContactState`] for each contact.
         contact_states,

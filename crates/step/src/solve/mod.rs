@@ -95,8 +95,8 @@ use crate::tensor::part;
 /// a/(1 + √(1 + a²)) and −F b/(1 + s), with d the motion of the body's centre of mass, θ its turn, F the most that
 /// friction can be, and c its largest torque over F.
 ///
-/// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point. Where
-/// contacts resist turning, ν_n² − μ²‖ν_t‖² is less by γ² θ², θ being the turn of B relative to A about n.
+/// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
+/// Where contacts resist turning, ν_n² − μ²‖ν_t‖² is less by γ² θ², θ being the turn of B relative to A about n.
 #[derive(Clone, Debug)]
 pub struct ContactProblem {
     /// Screws (B, 6 ns), see [`crate::kinematics::Frames::screws`].

@@ -53,7 +53,11 @@ pub(super) fn prepare<R: Real, const N: usize>(s: &Structure, problem: &Problem<
 /// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in
 /// range, P positive definite.
 #[inline(always)]
-pub(super) fn set_up<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn set_up<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
     let mut good = acceptable(s, problem);
     presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
     fill_columns::<R, N>(s, problem, work.list, work.columns.as_chunks_mut().0);
@@ -74,7 +78,11 @@ pub(super) fn set_up<R: Real, const N: usize>(s: &Structure, problem: &Problem<R
 
 /// A contact's compliance D = J̃_p P_p⁻¹ J̃_pᵀ by its private degrees of freedom.
 #[inline(always)]
-pub(super) fn compliance<R: Real, const N: usize>(contact: &ContactColumns, columns: &[[R; N]], pivot: &[R]) -> Symmetric<R, N> {
+pub(super) fn compliance<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[[R; N]],
+    pivot: &[R],
+) -> Symmetric<R, N> {
     let mut sum = Symmetric::diagonal(R::zero());
     for (&column, &pivot) in columns.iter().zip_inline(&pivot[contact.private.clone()]) {
         sum = sum.plus(pivot, column);

@@ -125,7 +125,11 @@ pub(super) fn are_in_range<R: Real, const N: usize>(work: &mut Work<&mut [R]>) -
 
 /// The worlds whose forces are inside their cones, to rounding.
 #[inline(always)]
-pub(super) fn are_inside<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn are_inside<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
     let mut inside = R::Mask::splat(true);
     for state in listed(work.list, ContactState::<R, N>::of(work.contact_states).iter()) {
         let (rho, square) = (state.cone.rho(state.eta), dot(state.eta, state.eta));

@@ -43,7 +43,12 @@ pub(super) fn seen<R: Real, const N: usize>(screws: &[R], cone: &FrictionCone<R,
 /// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those
 /// of a contact without weight, but by Coulomb's law.
 #[inline(always)]
-pub(crate) fn fill_columns<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, list: &[R], columns: &mut [[R; N]]) {
+pub(crate) fn fill_columns<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    list: &[R],
+    columns: &mut [[R; N]],
+) {
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
         let cone: FrictionCone<R, N> = problem.cone(i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
@@ -96,7 +101,12 @@ pub(crate) fn along_shared<R: Real, const N: usize>(contact: &ContactColumns, co
 
 /// x += J̃ᵀ force of a contact.
 #[inline(always)]
-pub(crate) fn add_force<R: Real, const N: usize>(contact: &ContactColumns, columns: &[[R; N]], force: [R; N], x: &mut [R]) {
+pub(crate) fn add_force<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[[R; N]],
+    force: [R; N],
+    x: &mut [R],
+) {
     let shared = contact.shared_part(columns);
     for (&column, x) in shared.iter().zip_inline(&mut x[..contact.n_leading]) {
         *x += dot(column, force);

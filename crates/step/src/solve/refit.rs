@@ -33,10 +33,12 @@ impl Stage for Loosen<'_> {
                 *mu = R::select(worlds, R::zero(), *mu);
             }
         });
-        when!(worlds, &mut memory[at.operands.gammas.clone()], |gammas| {
-            for gamma in gammas {
-                *gamma = R::select(worlds, R::zero(), *gamma);
-            }
-        });
+        if s.n_gammas() > 0 {
+            when!(worlds, &mut memory[at.operands.gammas.clone()], |gammas| {
+                for gamma in gammas {
+                    *gamma = R::select(worlds, R::zero(), *gamma);
+                }
+            });
+        }
     }
 }

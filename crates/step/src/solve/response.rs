@@ -60,8 +60,7 @@ impl<R: Real, const N: usize> Response<R, N> {
                 for k in 0..j {
                     left[i][j] = (-factors[j][k]).mul_add(left[i][k], left[i][j]);
                 }
-                factors[i][j] =
-                    if i == j { R::one() / (R::one() + left[j][j]) } else { left[i][j] * factors[j][j] };
+                factors[i][j] = if i == j { R::one() / (R::one() + left[j][j]) } else { left[i][j] * factors[j][j] };
             }
         }
         for i in 1..N {

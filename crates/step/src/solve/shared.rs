@@ -62,7 +62,11 @@ pub(super) fn add<R: Real, const N: usize>(
 
 /// E x of a contact's response A = Zᵀ E Z.
 #[inline(always)]
-pub(super) fn weighed<R: Real, const N: usize>(contact: &ContactColumns, response: &Response<R, N>, x: [R; N]) -> [R; N] {
+pub(super) fn weighed<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    response: &Response<R, N>,
+    x: [R; N],
+) -> [R; N] {
     if contact.is_rigid() { x } else { response.weighed(x) }
 }
 

@@ -28,7 +28,13 @@ const LIFT: f64 = 0.03;
 /// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At
 /// least `least`.
 #[inline(always)]
-fn compliance<R: Real, const N: usize>(contact: &ContactColumns, columns: &[[R; N]], n: [R; N], pivot: &[R], least: R) -> R {
+fn compliance<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[[R; N]],
+    n: [R; N],
+    pivot: &[R],
+    least: R,
+) -> R {
     let mut d = least;
     for (&column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
         let j = dot(n, column);

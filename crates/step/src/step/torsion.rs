@@ -1,7 +1,8 @@
 //! Contacts that resist turning about their normal: soft patches instead of points.
 //!
-//! Where a scene has such contacts, all of its contacts are of [four dimensions](crate::solve::Structure::with_torsion).
-//! The tangential force f_t and the torque τ about the normal obey, by either law,
+//! Where a scene has such contacts, all of its contacts are of [four
+//! dimensions](crate::solve::Structure::with_torsion). The tangential force f_t and the torque τ about the normal obey,
+//! by either law,
 //!
 //! ```text
 //! (‖f_t‖/μ)² + (τ/γ)² ≤ f_n²
@@ -12,8 +13,8 @@
 use candle_core::{Result, Tensor};
 
 use crate::model::Model;
-use crate::solve::{CONTACT_OPERAND, FrictionCone, SLIDING, Solution, TURNING, WEIGHT, nth};
 use crate::solve::vector::first;
+use crate::solve::{CONTACT_OPERAND, FrictionCone, SLIDING, Solution, TURNING, WEIGHT, nth};
 use crate::tensor::{gather, index};
 use fingertip_lanes::lane::{Lane, Real, clear};
 use fingertip_lanes::rows::Rows;

@@ -16,7 +16,8 @@ use super::step::mean_product;
 /// Takes the forces of the relaxed law's answer, with the slacks and gaps that belong to them by Coulomb's.
 #[inline(always)]
 pub(super) fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    let states = ContactState::<R, N>::of(work.contact_states).iter_mut().zip_inline(Slide::<R, N>::of(work.slides).iter_mut());
+    let states =
+        ContactState::<R, N>::of(work.contact_states).iter_mut().zip_inline(Slide::<R, N>::of(work.slides).iter_mut());
     for (i, (state, slide)) in listed(work.list, states.enumerate()) {
         let there = state.is_there();
         state.eta = nth(work.eta, i);

@@ -165,7 +165,11 @@ fn eliminate<R: Real, const N: usize>(
 
 /// The mean of slack times force over gaps, slips and limits, 1 on the path.
 #[inline(always)]
-pub(super) fn mean_product<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+pub(super) fn mean_product<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> R {
     let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
     let states = ContactState::<R, N>::of(work.contact_states).iter().zip_inline(Slide::<R, N>::of(work.slides).iter());
     for (state, slide) in listed(work.list, states) {

@@ -158,7 +158,10 @@ impl Plan {
             return [forces, Vec::new()];
         }
         let steps = || forces.chunks_exact(self.n_forces()).map(|step| step.split_at(3 * self.nc));
-        [steps().flat_map(|(force, _)| force).copied().collect(), steps().flat_map(|(_, torque)| torque).copied().collect()]
+        [
+            steps().flat_map(|(force, _)| force).copied().collect(),
+            steps().flat_map(|(_, torque)| torque).copied().collect(),
+        ]
     }
 }
 

@@ -52,7 +52,8 @@ layout! {
         /// The next velocity v₊ (nv). It and `extra` are numbers of the second-order step only.
         v_next,
         extra,
-        /// Force on B of each contact, in world axes, then the torques about their normals of those that resist turning.
+        /// Force on B of each contact, in world axes, then the torques about their normals of those that resist
+        /// turning.
         force,
     }
 }
