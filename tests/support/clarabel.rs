@@ -14,7 +14,7 @@ pub enum Answer {
     Unsure(SolverStatus),
 }
 
-/// minimise ½ δᵀPδ + gᵀδ with ν_n ≥ μ‖ν_t‖ for every contact and gap ≥ 0 for every limit.
+/// minimise ½ δᵀPδ + gᵀδ with ν_n ≥ ‖(μ ν_t, γ θ)‖ for every contact and gap ≥ 0 for every limit.
 pub fn solve(problem: &Problem, tolerance: f64) -> Answer {
     let n = problem.g.len();
     let (mut rows, mut b, mut cones) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new());
@@ -28,13 +28,18 @@ pub fn solve(problem: &Problem, tolerance: f64) -> Answer {
         };
         rows.push(row(&c.normal, 1.0));
         b.push(c.phi);
+        let first = rows.len() - 1;
         if c.mu > 0.0 {
             rows.extend([row(&t1, c.mu), row(&t2, c.mu)]);
-            b.extend([0.0, 0.0]);
-            cones.push(SupportedConeT::SecondOrderConeT(3));
-        } else {
-            cones.push(SupportedConeT::NonnegativeConeT(1));
         }
+        if c.gamma > 0.0 {
+            rows.push(c.turn.iter().map(|x| -c.gamma * x).collect());
+        }
+        b.resize(rows.len(), 0.0);
+        cones.push(match rows.len() - first {
+            1 => SupportedConeT::NonnegativeConeT(1),
+            n => SupportedConeT::SecondOrderConeT(n),
+        });
     }
     for &(gap, dof, sign) in &problem.limits {
         rows.push((0..n).map(|k| if k == dof { -sign } else { 0.0 }).collect());

@@ -3,18 +3,14 @@
 use std::collections::HashMap;
 
 use candle_core::{Result, Tensor};
-use fingertip::contact::{Contacts, UNUSED, Window, frame};
-use fingertip::description::{Friction, JointKind};
+use fingertip::contact::{Contacts, UNUSED, Window};
+use fingertip::description::JointKind;
 use fingertip::kinematics::{Coordinate, Frames};
-use fingertip::math::tensor::{cross, dot, position, rotate_back};
+use fingertip::math::tensor::{cross, position, rotate_back};
 use fingertip::solve::{ContactProblem, Solution};
 use fingertip::{Model, Parameters};
 
 use super::oracle::unpulled;
-
-/// Numbers of a contact: normal, points, gap, μ, weight.
-const CONTACT: usize = 12;
-const MU: usize = 10;
 
 /// A model and its parameters.
 pub struct Formulas<'a> {
@@ -254,7 +250,7 @@ impl Formulas<'_> {
         Ok((entries, pairs, weight))
     }
 
-    /// Normal, points, gap, μ and weight of each contact (B, 12 n), those that resist turning once more behind all.
+    /// Normal, points, gap, μ and weight of each contact (B, 12 n), then, where some resist turning, γ of each.
     pub fn contacts(&self, contacts: &Contacts) -> Result<Tensor> {
         let Contacts { point_a, point_b, normal, phi, weight: part } = contacts;
         let mut weight = self.weights(phi)?;
@@ -266,7 +262,7 @@ impl Formulas<'_> {
         let mu = mu.broadcast_as(phi.shape())?;
         let numbers = [phi, &mu, &weight].map(|t| t.unsqueeze(2).expect("a matrix"));
         let rows = Tensor::cat(&[normal, point_a, point_b, &numbers[0], &numbers[1], &numbers[2]], 2)?;
-        self.with_turning(&rows)?.flatten_from(1)
+        self.with_gammas(&rows.flatten_from(1)?)
     }
 
     /// 1 up to `reach − fade`, 0 from `reach` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
@@ -284,41 +280,28 @@ impl Formulas<'_> {
         (polynomial * t.powf(3.0)?)?.maximum(1e-6)? * phi.lt(&reach)?.to_dtype(phi.dtype())?
     }
 
-    /// Contacts (B, nc, 12), and behind them those that resist turning: both with half the weight.
-    fn with_turning(&self, contacts: &Tensor) -> Result<Tensor> {
+    fn with_gammas(&self, contacts: &Tensor) -> Result<Tensor> {
         let pairs = &self.model.pairs;
         if pairs.torsional.is_empty() {
             return Ok(contacts.clone());
         }
-        let (b, nc, _) = contacts.dims3()?;
-        let sharing = if self.model.params.friction == Friction::Coulomb { 2.0 } else { 1.0 };
-        let mut factors = vec![1.0; nc * CONTACT];
-        for &contact in &pairs.torsional {
-            (factors[contact * CONTACT + MU], factors[contact * CONTACT + MU + 1]) = (sharing, 0.5);
-        }
-        let contacts = contacts.broadcast_mul(&Tensor::from_vec(factors, (1, nc, CONTACT), contacts.device())?)?;
-        let twice = contacts.index_select(&index(pairs.torsional.iter().copied())?, 1)?;
+        // Behind those of the pairs, 0 for the others.
+        let torsion = self.parameters.torsion.pad_with_zeros(1, 0, 1)?;
         let all: Vec<usize> = pairs.torsional_pairs().collect();
-        let of = |contact: &usize| all.partition_point(|&other| other < pairs.pair_of_contact[*contact]);
-        let torsion = self.parameters.torsion.index_select(&index(pairs.torsional.iter().map(of))?, 1)?;
-        let torsion = (torsion * sharing)?.broadcast_as((b, pairs.torsional.len()))?.unsqueeze(2)?;
-        let twice = Tensor::cat(&[&twice.narrow(2, 0, MU)?, &torsion, &twice.narrow(2, MU + 1, 1)?], 2)?;
-        Tensor::cat(&[contacts, twice], 1)
+        let of = |pair: &usize| all.iter().position(|other| other == pair).unwrap_or(all.len());
+        let gammas = torsion.index_select(&index(pairs.pair_of_contact.iter().map(of))?, 1)?;
+        let gammas = gammas.broadcast_as((contacts.dim(0)?, self.model.nc()))?;
+        Tensor::cat(&[contacts, &gammas], 1)
     }
 
     /// Forces (B, nc, 3) on B and torques about the normal (B, n) of a solution.
-    pub fn totals(&self, contacts: &Contacts, solution: &Solution) -> Result<[Tensor; 2]> {
+    pub fn totals(&self, solution: &Solution) -> Result<[Tensor; 2]> {
         let (forces, turning) = (&solution.force, &self.model.pairs.torsional);
-        let (b, n) = (forces.dim(0)?, turning.len());
-        if n == 0 {
+        let b = forces.dim(0)?;
+        if turning.is_empty() {
             return Ok([forces.clone(), Tensor::zeros((b, 0), forces.dtype(), forces.device())?]);
         }
-        let place = index(turning.iter().copied())?;
-        let own = forces.narrow(1, self.model.nc(), n)?;
-        let normal = contacts.normal.contiguous()?.index_select(&place, 1)?;
-        let tangent = frame(&normal)?.narrow(2, 1, 1)?.squeeze(2)?;
-        let along = normal.broadcast_mul(&dot(&normal, &own)?.reshape((b, n, 1))?)?;
-        let force = forces.narrow(1, 0, self.model.nc())?.contiguous()?.index_add(&place, &along, 1)?;
-        Ok([force, dot(&tangent, &own)?.reshape((b, n))?])
+        let own = forces.contiguous()?.index_select(&index(turning.iter().copied())?, 1)?;
+        Ok([forces.narrow(2, 0, 3)?, own.narrow(2, 3, 1)?.flatten_from(1)?])
     }
 }

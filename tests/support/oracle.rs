@@ -5,7 +5,7 @@
 mod rolling;
 
 use fingertip::Model;
-use fingertip::description::{Friction, JointKind};
+use fingertip::description::JointKind;
 use fingertip::kinematics::{Body, Coordinate};
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 use rolling::{Curved, Hanging, Rolling};
@@ -40,12 +40,13 @@ pub struct Contact {
     /// The lengths that its columns are the differences of, those from the world's origin to points and axes, per
     /// degree of freedom: what they round by.
     pub levers: DVector<f64>,
-    /// Its part of the barrier: its weight, and half of that where it resists sliding and turning, which are two in the
-    /// problem.
+    /// Its part of the barrier: its weight.
     pub part: f64,
-    /// Of one that resists turning: the contact that slides in its place, and the tangent along which turns about the
-    /// normal count, rad.
-    pub turns: Option<(usize, Vector3<f64>)>,
+    /// Torsional friction, m; 0 if it does not resist turning.
+    pub gamma: f64,
+    /// Turn of B against A about the normal per degree of freedom, and whether the step gives a torque of it.
+    pub turn: DVector<f64>,
+    pub turns: bool,
 }
 
 /// minimise ½ δᵀPδ + gᵀδ with contacts.
@@ -396,10 +397,8 @@ impl Problem {
             force -= jacobian.transpose() * apart * parameter("connection")[k];
         }
         let (mu, torsion) = (parameter("mu"), parameter("torsion"));
-        // By Coulomb's law the two carry half the normal force each.
-        let sharing = if model.params.friction == Friction::Coulomb { 2.0 } else { 1.0 };
         let turning: Vec<usize> = model.pairs.torsional_pairs().collect();
-        let mut contacts: Vec<Contact> = witnesses
+        let contacts: Vec<Contact> = witnesses
             .iter()
             .enumerate()
             .map(|(i, w)| {
@@ -408,27 +407,16 @@ impl Problem {
                 let (point_a, point_b) = (at(3), at(6));
                 let body = |shape: usize| model.shapes[shape].body;
                 let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
-                let jacobian = jacobians(model, &poses, b, &point_b).0 - jacobians(model, &poses, a, &point_a).0;
+                let [of_b, of_a] = [(b, point_b), (a, point_a)].map(|(body, p)| jacobians(model, &poses, body, &p));
+                let jacobian = of_b.0 - of_a.0;
+                let turn = at(0).transpose() * (of_b.1 - of_a.1);
+                let (turn, turns) = (turn.transpose(), turning.contains(&pair));
                 let levers = levers(model, &poses, b, &point_b) + levers(model, &poses, a, &point_a);
-                let (part, mu) = if turning.contains(&pair) { (0.5, mu[pair] * sharing) } else { (1.0, mu[pair]) };
-                let part = part * w.weight;
-                Contact { normal: at(0), point_a, point_b, phi: w.phi, mu, jacobian, levers, part, turns: None }
+                let gamma = turning.iter().position(|&other| other == pair).map_or(0.0, |k| torsion[k]);
+                let (phi, mu, part) = (w.phi, mu[pair], w.weight);
+                Contact { normal: at(0), point_a, point_b, phi, mu, jacobian, levers, part, gamma, turn, turns }
             })
             .collect();
-        for i in 0..contacts.len() {
-            let pair = model.pairs.pair_of_contact[i];
-            let Some(k) = turning.iter().position(|&other| other == pair) else { continue };
-            let Contact { normal, point_a, point_b, .. } = contacts[i];
-            let body = |shape: usize| model.shapes[shape].body;
-            let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
-            let turn = jacobians(model, &poses, b, &point_b).1 - jacobians(model, &poses, a, &point_a).1;
-            let tangent = normal.cross(&Matrix3::identity().column(normal.iamin()).into_owned()).normalize();
-            let mut jacobian = DMatrix::zeros(3, model.nv());
-            jacobian.gemm(1.0, &(normal * normal.transpose()), &contacts[i].jacobian, 0.0);
-            jacobian.gemm(1.0, &(tangent * normal.transpose()), &turn, 1.0);
-            let turns = Some((i, tangent));
-            contacts.push(Contact { mu: torsion[k] * sharing, jacobian, turns, ..contacts[i].clone() });
-        }
         let limited = tree.coordinates.iter().filter(|_| model.params.joint_limits);
         let limits = limited
             .filter_map(|c| c.limits.map(|l| (c, l)))
@@ -452,32 +440,10 @@ impl Problem {
         Self { p, g: -force, contacts, limits, dry, tables, kappa, impratio }
     }
 
-    /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the
-    /// solver's own scaled forces, which tell how sliding and turning share them.
-    ///
-    /// # Errors
-    /// In words where those do not add up to the step's.
-    pub fn forces(&self, force: &[f64], torque: &[f64], warm: &[f64]) -> Result<Vec<f64>, String> {
-        let mut forces = force.to_vec();
-        let turning = self.contacts.iter().enumerate().filter_map(|(i, contact)| Some((i, contact, contact.turns?)));
-        for ((i, contact, (of, tangent)), torque) in turning.zip(torque) {
-            let at = |k: usize| Vector3::from_column_slice(&warm[3 * k..3 * k + 3]);
-            let n = contact.normal;
-            let along = n.dot(&at(i));
-            // The step's own torque is judged. Across the tangent nothing moves: what the solver's force has there is
-            // the rounding of a slack, of any size where that is small, and no part of the results.
-            let most = contact.mu * (at(i) - n * along).norm();
-            let turns = n * along + tangent * *torque;
-            let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));
-            let total = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
-            let apart = (slides + n * along - total).norm().max(torque.abs() - most);
-            if apart > 1e-10 * total.norm() {
-                return Err(format!("forces of contact {of} do not add up: {apart:e} of {:e}", total.norm()));
-            }
-            forces[3 * of..3 * of + 3].copy_from_slice(slides.as_slice());
-            forces.extend(turns.iter());
-        }
-        Ok(forces)
+    /// The torque of each contact of the problem, 0 of those that do not resist turning, given the step's torques.
+    pub fn torques(&self, torque: &[f64]) -> Vec<f64> {
+        let mut torque = torque.iter();
+        self.contacts.iter().map(|c| if c.turns { *torque.next().unwrap() } else { 0.0 }).collect()
     }
 
     /// ν = J δ + φ n of a contact.
@@ -489,12 +455,22 @@ impl Problem {
         (along + c.phi, d - c.normal * along)
     }
 
-    /// λ = (2/(κ s)) G ν in world axes, with s = (ν_n − μ‖ν_t‖)(ν_n + μ‖ν_t‖).
+    /// θ, the turn of B against A about the normal of a contact.
+    pub fn turned(&self, i: usize, delta: &DVector<f64>) -> f64 {
+        self.contacts[i].turn.dot(delta)
+    }
+
+    /// 2/(κ s), with s = ν_n² − μ²‖ν_t‖² − γ²θ².
+    fn factor(&self, i: usize, delta: &DVector<f64>) -> f64 {
+        let ((along, across), contact) = (self.slack(i, delta), &self.contacts[i]);
+        let across = (contact.mu * across.norm()).hypot(contact.gamma * self.turned(i, delta));
+        2.0 * contact.part / (self.kappa * (along - across) * (along + across))
+    }
+
+    /// λ = (2/(κ s)) (ν_n, −μ² ν_t) in world axes.
     pub fn force(&self, i: usize, delta: &DVector<f64>) -> Vector3<f64> {
-        let (along, across) = self.slack(i, delta);
-        let mu = self.contacts[i].mu;
-        let s = (along - mu * across.norm()) * (along + mu * across.norm());
-        (self.contacts[i].normal * along - across * (mu * mu)) * (2.0 * self.contacts[i].part / (self.kappa * s))
+        let ((along, across), Contact { normal, mu, .. }) = (self.slack(i, delta), &self.contacts[i]);
+        (normal * along - across * (mu * mu)) * self.factor(i, delta)
     }
 
     /// ∇F(δ) = P δ + g − Σ Jᵀλ(δ) − Σ limits, and the sum of the absolute values of its terms, row by row.
@@ -505,6 +481,9 @@ impl Problem {
             let force = self.force(i, delta);
             gradient -= c.jacobian.transpose() * force;
             size += c.jacobian.transpose().abs() * force.abs();
+            let torque = -c.gamma * c.gamma * self.turned(i, delta) * self.factor(i, delta);
+            gradient -= &c.turn * torque;
+            size += c.turn.abs() * torque.abs();
         }
         for &(gap, dof, sign) in &self.limits {
             let force = sign * 2.0 / (self.kappa * (gap + sign * delta[dof]));

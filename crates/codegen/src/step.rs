@@ -236,9 +236,7 @@ fn about_part(name: &str) -> &'static str {
         "delta" => "the step in tangent coordinates",
         "v_next" => "the next velocity",
         "force" => "force on B of each contact in world axes, N",
-        "turning" => {
-            "of each contact with torsional friction: the normal force that goes with it, N, and the torque, N m"
-        }
+        "torque" => "torque on B about the normal of each contact with torsional friction, N m",
         "limit_force" => "force of each joint limit, then of dry friction and of tables (three each), N or N m",
         "contact" => "each contact's normal from A to B, point on A, point on B, distance",
         "warm" => "forces for the next step to start from",

@@ -8,7 +8,7 @@ use fingertip::contact::Contacts;
 use fingertip::description::Shape;
 use fingertip::kinematics::{Coordinate, Manifold};
 use fingertip::math::tensor::clamp;
-use fingertip::solve::{self, ContactPaths, ContactProblem, Slip, Structure};
+use fingertip::solve::{self, ContactPaths, ContactProblem, Structure};
 use fingertip::step::{Bound, Dynamic, DynamicParams, DynamicStep};
 use fingertip::{Model, Parameters};
 
@@ -41,12 +41,11 @@ impl<'a> TensorProgram<'a> {
         let path = |shape: usize| -> Vec<(usize, usize)> {
             tree.path(model.shapes[shape].body).into_iter().map(|screw| (screw, tree.screw_dof[screw])).collect()
         };
-        let of = |contact: usize, slip| {
+        let of = |contact: usize| {
             let pair = &pairs.pairs[pairs.pair_of_contact[contact]];
-            ContactPaths { a: path(pair.a), b: path(pair.b), slip }
+            ContactPaths { a: path(pair.a), b: path(pair.b) }
         };
-        let paths = (0..model.nc()).map(|contact| of(contact, Slip::Slides));
-        let paths: Vec<_> = paths.chain(pairs.torsional.iter().map(|&contact| of(contact, Slip::Turns))).collect();
+        let paths: Vec<_> = (0..model.nc()).map(of).collect();
         let (mut dofs, mut limits) = (Vec::new(), Vec::new());
         for c in tree.coordinates.iter().filter(|_| model.params.joint_limits) {
             let Some(bounds) = c.limits else { continue };
@@ -58,6 +57,7 @@ impl<'a> TensorProgram<'a> {
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &dofs)
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio);
+        let structure = if pairs.torsional.is_empty() { structure } else { structure.with_torsion() };
         Ok(Self {
             model,
             parameters,
@@ -108,8 +108,9 @@ impl<'a> TensorProgram<'a> {
     /// Rows of contacts (B, 12 n) as the solver takes them: what of a gap the step may close in its place.
     fn contacts(&self, formulas: &Formulas, contacts: &Contacts) -> Result<Tensor> {
         let rows = formulas.contacts(contacts)?;
-        let (b, width) = rows.dims2()?;
-        let rows = rows.reshape((b, width / 12, 12))?;
+        let (b, width, nc) = (rows.dim(0)?, rows.dim(1)?, self.model.nc());
+        let gammas = rows.narrow(1, 12 * nc, width - 12 * nc)?;
+        let rows = rows.narrow(1, 0, 12 * nc)?.reshape((b, nc, 12))?;
         let [phi, weight] = [9, 11].map(|k| rows.narrow(2, k, 1));
         let (phi, weight) = (phi?.contiguous()?, weight?);
         let (gap, weight) = match self.params.bound {
@@ -119,7 +120,9 @@ impl<'a> TensorProgram<'a> {
                 (phi.detach().zeros_like()?, (weight * near)?)
             }
         };
-        Tensor::cat(&[&rows.narrow(2, 0, 9)?, &gap, &rows.narrow(2, 10, 1)?, &weight], 2)?.flatten_from(1)
+        let rows =
+            Tensor::cat(&[&rows.narrow(2, 0, 9)?, &gap, &rows.narrow(2, 10, 1)?, &weight], 2)?.flatten_from(1)?;
+        if width == 12 * nc { Ok(rows) } else { Tensor::cat(&[rows, gammas], 1) }
     }
 
     /// One step of q (B, nq), v (B, nv), τ (B, nv).
@@ -188,7 +191,7 @@ impl<'a> TensorProgram<'a> {
         let operand = self.contacts(&formulas, &contacts)?;
         let problem = ContactProblem { screws: frames.screws, contacts: operand, problem };
         let solution = solve::barrier(&self.structure, &problem, model.params.max_iterations, None)?;
-        let [force, torque] = formulas.totals(&contacts, &solution)?;
+        let [force, torque] = formulas.totals(&solution)?;
         Ok(DynamicStep {
             q_next: Manifold::new(&model.tree, q.device())?.integrate(q, &solution.delta)?,
             v_next: solution.delta.broadcast_div(h)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 use fingertip::description::Friction;
-use fingertip::solve::{CONTACT_OPERAND, ContactPaths, ContactProblem, Slip, Status, Structure, barrier};
+use fingertip::solve::{CONTACT_OPERAND, ContactPaths, ContactProblem, Status, Structure, barrier};
 use nalgebra::{DMatrix, DVector, Vector3};
 
 use support::rows;
@@ -155,7 +155,6 @@ impl Problem {
             .map(|i| ContactPaths {
                 a: vec![(3 + 2 * i, 3 + 2 * i), (4 + 2 * i, 4 + 2 * i)],
                 b: vec![(0, 0), (1, 1), (2, 2)],
-                slip: Slip::Slides,
             })
             .collect();
         let entries: Vec<_> = (0..nv).map(|k| (k, k)).collect();

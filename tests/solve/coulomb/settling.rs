@@ -21,6 +21,9 @@ const VIOLENTLY: [(f64, f64); 2] = [(1.0, 0.003), (10.0, 0.006)];
 /// Of those up to 10 rad, in each of the worst scenes.
 const UP_TO_10_RAD: f64 = 0.03;
 
+/// The same with torsional friction and 100 rad.
+const TORSION_AT_100_RAD: f64 = 0.1;
+
 #[test]
 fn random_states_settle() {
     let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES);
@@ -108,6 +111,24 @@ fn violent_commands_settle() {
             println!("{row} of {states}");
         }
         assert!(unsettled as f64 <= most * all as f64, "impratio {impratio}: {unsettled} of {all} unsettled");
+    }
+}
+
+/// With torsional friction, in the worst scenes.
+#[test]
+fn violent_commands_settle_with_torsion() {
+    let states = 400;
+    for name in WORST {
+        for kappa in [1e5, 1e6] {
+            for off in [10.0, 30.0, 100.0] {
+                let mut scene = with_coulomb(Scene::load(format!("assets/scenes/{name}.toml")).unwrap());
+                (scene.params.kappa, scene.params.torsion) = (kappa, 3e-3);
+                let open = violent(&compile(&scene), off, states);
+                println!("{name}, κ {kappa:.0e}, {off} rad off: {open} of {states}");
+                let most = if off > 30.0 { TORSION_AT_100_RAD } else { UP_TO_10_RAD };
+                assert!(open as f64 <= most * states as f64, "{name}, κ {kappa:e}, {off} rad off: {open}");
+            }
+        }
     }
 }
 

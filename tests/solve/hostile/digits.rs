@@ -38,15 +38,20 @@ impl Digits {
 
     fn at(problem: &Problem, eta: &[f64]) -> Self {
         let (mut narrowest, mut growth, mut stiffest) = (0.0_f64, 0.0_f64, 0.0_f64);
-        for (contact, eta) in problem.contacts.iter().zip(eta.chunks_exact(3).map(Vector3::from_column_slice)) {
-            let square = eta.norm_squared();
+        let numbers = if problem.contacts.iter().any(|contact| contact.turns) { 4 } else { 3 };
+        for (contact, eta) in problem.contacts.iter().zip(eta.chunks_exact(numbers)) {
+            let square = eta.iter().map(|x| x * x).sum::<f64>();
             if square == 0.0 {
                 continue;
             }
-            let along = eta.dot(&contact.normal);
-            let across = (eta - contact.normal * along).norm();
+            let (slides, turns) = (Vector3::from_column_slice(&eta[..3]), eta.get(3).copied().unwrap_or(0.0));
+            let along = slides.dot(&contact.normal);
+            let across = (slides - contact.normal * along).norm().hypot(turns);
             narrowest = narrowest.max(square / ((along - across) * (along + across)).max(f64::MIN_POSITIVE));
-            let moved = (0..problem.g.len()).map(|k| contact.jacobian.column(k).norm_squared() / problem.p[(k, k)]);
+            let moved = (0..problem.g.len()).map(|k| {
+                let turn = contact.gamma * contact.turn[k];
+                (contact.jacobian.column(k).norm_squared() + turn * turn) / problem.p[(k, k)]
+            });
             let stiffness = problem.kappa / contact.part * square;
             (stiffest, growth) = (stiffest.max(stiffness), growth.max(stiffness * largest(moved)));
         }

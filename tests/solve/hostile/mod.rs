@@ -13,11 +13,9 @@ mod verdict;
 use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction};
-use fingertip::solve::{Report, Status};
+use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
-use nalgebra::Vector3;
 
-use support::oracle::Problem;
 use support::random_scenes;
 use support::states::{self, Batch, Random, Ranges, tensor};
 use support::{clarabel, rows};
@@ -144,43 +142,11 @@ impl Tally {
     }
 }
 
-/// Of a pair's largest force beyond its cone: ten times what the library promises.
-const BEYOND: f64 = 1e-7;
-
-/// What slides and what turns, of which each has half the normal force by Coulomb's law: in the relaxed law's answer
-/// they share it freely, with coefficients half as large.
-fn have_own_coefficients(problem: &mut Problem) {
-    let twins: Vec<usize> =
-        (0..problem.contacts.len()).filter_map(|i| Some([i, problem.contacts[i].turns?.0])).flatten().collect();
-    twins.into_iter().for_each(|i| problem.contacts[i].mu *= 0.5);
-}
-
-/// In words, where the friction or the torque of a whole contact is more than its whole normal force allows.
-fn beyond(problem: &Problem, report: &Report, force: &[f64], torque: &[f64]) -> Option<String> {
-    let share = match report.status {
-        Status::Solved => 0.5,
-        Status::Unsettled => 1.0,
-        _ => return None,
-    };
-    let turning = problem.contacts.iter().filter_map(|contact| Some((contact, contact.turns?.0)));
-    turning.zip(torque).find_map(|((contact, of), torque)| {
-        let force = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
-        let along = contact.normal.dot(&force);
-        let slides = (force - contact.normal * along).norm();
-        let is_beyond = |x: f64, mu: f64| x > share * mu * along * (1.0 + BEYOND) + 1e-13 * force.norm();
-        (is_beyond(slides, problem.contacts[of].mu) || is_beyond(torque.abs(), contact.mu)).then(|| {
-            let off =
-                (slides / (share * problem.contacts[of].mu * along)).max(torque.abs() / (share * contact.mu * along));
-            format!("contact {of} has {:e} more friction than its normal force {along:e} allows", off - 1.0)
-        })
-    })
-}
-
 fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     let mut problems = states::problems(batch, step);
     let (delta, force, limit, phi) =
         (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
-    let (torque, warm) = (rows(&step.torque), rows(&step.warm));
+    let torque = rows(&step.torque);
     let friction = batch.model.params.friction;
     if !is_finite(step) {
         tally.wrong.push(format!("{place}: not finite: {:?}", step.reports));
@@ -188,10 +154,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     }
     for (w, problem) in problems.iter_mut().enumerate() {
         let report = step.reports[w];
-        let is_relaxed = matches!(report.status, Status::Unsettled | Status::IterationLimit);
-        if friction == Friction::Coulomb && is_relaxed {
-            have_own_coefficients(problem);
-        }
+        let torque = problem.torques(&torque[w]);
         if report.status == Status::Frictionless {
             tally.frictionless += 1;
             if tally.frictionless.is_multiple_of(ASK)
@@ -201,22 +164,19 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
                 let size = way_out.norm();
                 tally.wrong.push(format!("{place}, world {w}: without friction, though there is room {size:e} away"));
             }
-            problem.contacts.iter_mut().for_each(|contact| contact.mu = 0.0);
+            problem.contacts.iter_mut().for_each(|contact| (contact.mu, contact.gamma) = (0.0, 0.0));
         }
         let problem = &*problem;
-        if let Some(why) = beyond(problem, &report, &force[w], &torque[w]).filter(|_| friction == Friction::Coulomb) {
-            tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}, κ {:e}", problem.kappa));
-        }
         let weight: Vec<f64> = problem.contacts.iter().map(|contact| contact.part).collect();
-        let force = match problem.forces(&force[w], &torque[w], &warm[w]) {
-            Ok(force) => force,
-            Err(why) => {
-                tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}"));
-                continue;
-            }
+        let answer = Answer {
+            delta: &delta[w],
+            force: &force[w],
+            torque: &torque,
+            limit_force: &limit[w],
+            weight: &weight,
+            report,
+            friction,
         };
-        let answer =
-            Answer { delta: &delta[w], force: &force, limit_force: &limit[w], weight: &weight, report, friction };
         tally.worlds += 1;
         let deepest = phi[w].iter().copied().fold(f64::INFINITY, f64::min);
         match report.status {
@@ -285,7 +245,6 @@ fn answers_by_coulombs_law() {
     }
 }
 
-/// Sliding and turning are two contacts of the problem.
 #[test]
 fn answers_with_torsional_friction() {
     for law in TORSION {

@@ -2,7 +2,7 @@
 
 use fingertip::description::Friction;
 use fingertip::solve::{Report, Status};
-use nalgebra::{DMatrix, DVector, Matrix3, Rotation3, Vector3};
+use nalgebra::{DMatrix, DVector, Matrix3, Rotation3, Vector3, Vector4};
 
 use support::oracle::{Contact, Problem};
 
@@ -18,6 +18,8 @@ pub struct Answer<'a> {
     pub delta: &'a [f64],
     /// World forces on B, three for each contact.
     pub force: &'a [f64],
+    /// The torque on B about the normal, one for each contact.
+    pub torque: &'a [f64],
     pub limit_force: &'a [f64],
     /// Weights of the contacts' barriers.
     pub weight: &'a [f64],
@@ -29,10 +31,10 @@ impl Answer<'_> {
     /// The largest violation of force balance and of complementarity, relative, and an error in words where a force
     /// leaves its cone.
     ///
-    /// A contact's slack is compared with the one that belongs to its force, ν = (2 w/κ) (μ² λ_n, −λ_t) / (μ² λ_n² −
-    /// ‖λ_t‖²), relative to that, with room for the rounding of lengths.
+    /// A contact's slack z = (ν_n, μ ν_t, γ θ) is compared with the one that belongs to its force η = (λ_n, λ_t/μ,
+    /// τ/γ), (2 w/κ) (η_n, −η_t) / (η_n² − ‖η_t‖²), relative to that, with room for the rounding of lengths.
     ///
-    /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, √(ν_n² + μ²‖ν_t‖²).
+    /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, ‖z‖.
     pub fn residual(&self, problem: &Problem, friction: Friction) -> Result<f64, String> {
         let delta = DVector::from_column_slice(self.delta);
         let mut balance = &problem.p * &delta + &problem.g;
@@ -42,49 +44,40 @@ impl Answer<'_> {
             let force = Vector3::from_column_slice(&self.force[3 * i..3 * i + 3]);
             balance -= contact.jacobian.transpose() * force;
             size += contact.jacobian.transpose().abs() * force.abs();
+            balance -= &contact.turn * self.torque[i];
+            size += contact.turn.abs() * self.torque[i].abs();
             if self.weight[i] == 0.0 {
-                if force.norm() != 0.0 {
+                if force.norm() != 0.0 || self.torque[i] != 0.0 {
                     return Err(format!("contact {i} has no weight and pushes with {force:?}"));
                 }
                 continue;
             }
-            let along = force.dot(&contact.normal);
-            let across = force - contact.normal * along;
-            let inside = across.norm() <= contact.mu * along * (1.0 + 1e-12) + 1e-14 * along;
-            if !(along > 0.0 && inside) {
-                return Err(format!(
-                    "contact {i} is outside its cone: {along:e}, {:e}, μ {}",
-                    across.norm(),
-                    contact.mu
-                ));
+            let (along, across) = scaled(contact, &force, self.torque[i], 1e-14);
+            if !(along > 0.0 && across.norm() <= along * (1.0 + 1e-12) + 1e-14 * along) {
+                return Err(format!("contact {i} is outside its cone: {along:e}, {across:?}, μ {}", contact.mu));
             }
             let (nu_n, nu_t) = problem.slack(i, &delta);
+            let turned = contact.gamma * problem.turned(i, &delta);
+            let nu_t = Vector4::new(contact.mu * nu_t.x, contact.mu * nu_t.y, contact.mu * nu_t.z, turned);
             let (nu_n, nu_t) = match friction {
                 Friction::Relaxed => (nu_n, nu_t),
                 Friction::Coulomb => {
                     let felt = nu_t * problem.impratio;
-                    (nu_n + nu_n.hypot(contact.mu * felt.norm()), felt)
+                    (nu_n + nu_n.hypot(felt.norm()), felt)
                 }
             };
-            // What turns is what is left of whole motions, with their rounding.
-            let whole = contact.turns.map_or(contact, |(of, _)| &problem.contacts[of]);
-            let lengths = contact.phi.abs() + whole.levers.dot(&delta.abs());
+            let turns = contact.turn.abs().dot(&delta.abs());
+            let lengths = contact.phi.abs() + contact.levers.dot(&delta.abs()) + contact.gamma * turns;
             let kappa = problem.kappa / self.weight[i];
             let mu = contact.mu;
-            // λ = (2/(κ s)) (ν_n, −μ² ν_t): slip directions oppose forces.
-            let square = (mu * along - across.norm()) * (mu * along + across.norm());
-            let pole_n = if mu == 0.0 { 2.0 / (kappa * along) } else { 2.0 / kappa * mu * mu * along / square };
-            let mut error = (nu_n - pole_n).abs();
-            let mut scale = pole_n;
-            if mu > 0.0 {
-                let pole_t = across * (-2.0 / (kappa * square));
-                error = error.max(mu * (nu_t - pole_t).norm());
-                scale = scale.abs() + mu * pole_t.norm();
-            }
+            // z = (2/(κ ρ)) (η_n, −η_t): slip directions oppose forces.
+            let rho = (along - across.norm()) * (along + across.norm());
+            let (pole_n, pole_t) = (2.0 * along / (kappa * rho), across * (-2.0 / (kappa * rho)));
+            let (error, scale) = ((nu_n - pole_n).abs().max((nu_t - pole_t).norm()), pole_n.abs() + pole_t.norm());
             // Near the cone's boundary both grow without bound: the digits of its width are those of the force. A world
             // force's components are rounded as it is, which across the normal, where the cone is μ times as wide, is
             // 1/μ times as much.
-            let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) };
+            let digits = (along * along / rho).abs().max(1.0);
             let lost = if mu == 0.0 { 0.0 } else { ROUNDING / mu };
             // μ ν_t has μ times the rounding of ν_t.
             let noise = ROUNDING * lengths * mu.max(1.0) + (1e-13 + lost) * digits * scale;
@@ -125,10 +118,10 @@ impl Answer<'_> {
     fn inside(&self, problem: &Problem) -> Result<(), String> {
         for (i, contact) in problem.contacts.iter().enumerate() {
             let force = Vector3::from_column_slice(&self.force[3 * i..3 * i + 3]);
-            let along = force.dot(&contact.normal);
-            let across = (force - contact.normal * along).norm();
-            if across > contact.mu * along + 1e-12 * force.norm() {
-                return Err(format!("contact {i} is outside its cone: {along:e}, {across:e}, μ {}", contact.mu));
+            let (along, across) = scaled(contact, &force, self.torque[i], 1e-12);
+            let rounding = if contact.mu > 0.0 { 1e-12 / contact.mu } else { 0.0 };
+            if across.norm() > along + rounding.max(1e-12) * force.norm() {
+                return Err(format!("contact {i} is outside its cone: {along:e}, {across:?}, μ {}", contact.mu));
             }
         }
         let (limits, dry) = self.limit_force.split_at(problem.limits.len());
@@ -154,11 +147,26 @@ impl Answer<'_> {
             }
             Status::IterationLimit => self.inside(problem).map(|()| 0.0),
             Status::Infeasible | Status::BadInput => {
-                let moved = self.delta.iter().chain(self.force).chain(self.limit_force).any(|&x| x != 0.0);
+                let moved =
+                    self.delta.iter().chain(self.force).chain(self.torque).chain(self.limit_force).any(|&x| x != 0.0);
                 if moved { Err("moves although it has no answer".into()) } else { Ok(0.0) }
             }
         }
     }
+}
+
+/// η of a force and a torque: along the normal, and across it. What has no coefficient has no more than this part of
+/// the force.
+fn scaled(contact: &Contact, force: &Vector3<f64>, torque: f64, rounding: f64) -> (f64, Vector4<f64>) {
+    let along = force.dot(&contact.normal);
+    let across = force - contact.normal * along;
+    let per = |x: f64, by: f64, least: f64| match by > 0.0 {
+        true => x / by,
+        false if x.abs() <= least => 0.0,
+        false => f64::INFINITY,
+    };
+    let slides = across.map(|x| per(x, contact.mu, rounding * force.norm()));
+    (along, Vector4::new(slides.x, slides.y, slides.z, per(torque, contact.gamma, 0.0)))
 }
 
 /// A body of stiffness 1 pressed onto a plane and along it, in closed form for a slack in the plane's frame: what the
@@ -179,7 +187,9 @@ fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off:
         jacobian: DMatrix::from_column_slice(3, 3, (turn.matrix() * across * turn.matrix().transpose()).as_slice()),
         levers: DVector::from_element(3, 1.0),
         part: 1.0,
-        turns: None,
+        gamma: 0.0,
+        turn: DVector::zeros(3),
+        turns: false,
     };
     let p = DMatrix::identity(3, 3);
     let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
@@ -197,6 +207,7 @@ fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off:
     let answer = Answer {
         delta: delta.as_slice(),
         force: force.as_slice(),
+        torque: &[0.0],
         limit_force: &[],
         weight: &[1.0],
         report,

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! balance         P δ + g − Σ Jᵀf − Σ ± f_limit = 0         relative to the largest term
-//! force law       f = (2 w / (κ s)) (ν_n n − μ² ν_t)          s = ν_n² − μ²‖ν_t‖², ν = J δ + φ n
-//! complementarity ν · f = 2 w / κ                             w: the contact's weight where it fades
+//! force law       f = (2 w / (κ s)) (ν_n n − μ² ν_t)          s = ν_n² − μ²‖ν_t‖² − γ²θ², ν = J δ + φ n
+//! torque law      τ = −(2 w / (κ s)) γ² θ                     θ: the turn of B against A about n
+//! complementarity ν · f + θ τ = 2 w / κ                             w: the contact's weight where it fades
 //! Hessian         H = P + Σ Jᵀ S J + Σ f_limit² κ/2           S = −∂f/∂ν
 //! ```
 //!
-//! A contact with torsional friction γ is two, each of half the weight: the second has γ and its turn about n in the
-//! places of μ and ν_t; by Coulomb's law μ and γ are twice as large. By Coulomb's law ν_n is larger by what makes it
-//! so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness; ellipsoids add to P
-//! what [`super::rolling`] says.
+//! γ is 0 but for contacts with torsional friction. By Coulomb's law ν_n is larger by what makes it so. P =
+//! blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness; ellipsoids add to P what
+//! [`super::rolling`] says.
 
 use candle_core::Result;
 use fingertip::contact::{UNUSED, Window};
@@ -18,7 +18,7 @@ use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::Coordinate;
 use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
-use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
+use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Matrix4, Matrix4xX, Vector3, Vector4};
 
 use super::balance::Balance;
 use super::states::State;
@@ -92,62 +92,41 @@ impl Optimality {
             p += &rolling;
             balance += rolling * &delta;
             held.push((i, geometry));
-            let mut jacobian = Matrix3xX::zeros(model.nv());
-            let mut turning = jacobian.clone();
+            // The motion of B against A, and the turn about n.
+            let mut jacobian = Matrix4xX::zeros(model.nv());
             for (shape, point, sign) in [(pair.b, points_b[i], 1.0), (pair.a, points_a[i], -1.0)] {
                 for screw in tree.path(model.shapes[shape].body) {
                     let (omega, m) = screws[screw];
                     let mut column = jacobian.column_mut(tree.screw_dof[screw]);
-                    column += sign * (omega.cross(&point) + m);
-                    let mut column = turning.column_mut(tree.screw_dof[screw]);
-                    column += sign * omega;
+                    column += sign * (omega.cross(&point) + m).push(n.dot(&omega));
                 }
             }
-            let mut pull = jacobian.tr_mul(&f);
+            let (torque, gamma) = torsion.of_contact(i).map_or((0.0, 0.0), |(at, gamma)| (torques[at], gamma));
+            let (n, f) = (n.push(0.0), f.push(torque));
+            let pull = jacobian.tr_mul(&f);
             let displaced = &jacobian * &delta + phi[i] * n;
             let friction = model.params.friction;
             let law_before = own.law;
             // By Coulomb's law friction answers to a slip that is larger by this ratio.
             let impratio = if friction == Friction::Coulomb { model.params.impratio } else { 1.0 };
-            let across = |by: f64| n * n.transpose() + by * (Matrix3::identity() - n * n.transpose());
-            let law = |mu: f64, weight: f64, nu: Vector3<f64>| {
-                let Law { force, stiffness, nu } = Law::of(friction, n, mu, weight / kappa, across(impratio) * nu);
-                Law { force, stiffness: across(impratio.sqrt()) * stiffness * across(impratio.sqrt()), nu }
-            };
-            match torsion.of_contact(i) {
-                None => {
-                    let Law { force, stiffness, nu } = law(mu, weight, displaced);
-                    own.law = larger(own.law, (f - force).norm() / f.norm());
-                    own.complementarity =
-                        larger(own.complementarity, (nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
-                    p += jacobian.tr_mul(&(stiffness * &jacobian));
-                }
-                Some((at, gamma)) => {
-                    let (half, times, torque) = (weight / 2.0, torsion.times, torques[at]);
-                    let across = n.cross(&if n.x.abs() < 0.5 { Vector3::x() } else { Vector3::y() }).normalize();
-                    let spins = n * n.tr_mul(&jacobian) + across * n.tr_mul(&turning);
-                    let slides = law(times * mu, half, displaced);
-                    let turns = law(times * gamma, half, &spins * &delta + phi[i] * n);
-                    let (force, moment) = (slides.force + n * n.dot(&turns.force), across.dot(&turns.force));
-                    let off = (f - force).norm().max((torque - moment).abs() / gamma);
-                    own.law = larger(own.law, off / f.norm());
-                    let work = match friction {
-                        Friction::Relaxed => displaced.dot(&f) + n.dot(&(&turning * &delta)) * torque,
-                        Friction::Coulomb => 2.0 * n.dot(&displaced) * n.dot(&f),
-                    };
-                    own.complementarity = larger(own.complementarity, (work * kappa / (2.0 * weight) - 1.0).abs());
-                    pull += turning.tr_mul(&(torque * n));
-                    p += jacobian.tr_mul(&(slides.stiffness * &jacobian));
-                    p += spins.tr_mul(&(turns.stiffness * &spins));
-                }
+            let across = |by: f64| n * n.transpose() + by * (Matrix4::identity() - n * n.transpose());
+            let Law { force, stiffness, nu } =
+                Law::of(friction, n, [mu, gamma], weight / kappa, across(impratio) * displaced);
+            let (off, size) = (f - force, f.xyz().norm());
+            own.law = larger(own.law, off.xyz().norm() / size);
+            if gamma > 0.0 {
+                own.law = larger(own.law, off.w.abs() / (gamma * size));
             }
+            own.complementarity = larger(own.complementarity, (nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
+            let stiffness = across(impratio.sqrt()) * stiffness * across(impratio.sqrt());
+            p += jacobian.tr_mul(&(stiffness * &jacobian));
             if own.law > law_before {
                 own.worst = Some(i);
             }
             scale = scale.max(pull.amax());
             balance -= pull;
-            own.force += f.norm();
-            own.distant_force += if phi[i] > DISTANCE { f.norm() } else { 0.0 };
+            own.force += size;
+            own.distant_force += if phi[i] > DISTANCE { size } else { 0.0 };
         }
         let hanging = free.hanging(step, &held)?;
         p += &hanging;
@@ -183,23 +162,31 @@ impl Optimality {
     }
 }
 
-/// The force law of one contact.
+/// The force law of one contact: of the force and the torque about n.
 struct Law {
-    force: Vector3<f64>,
+    force: Vector4<f64>,
     /// −∂f/∂ν.
-    stiffness: Matrix3<f64>,
+    stiffness: Matrix4<f64>,
     /// The displacement, its gap lifted as the law has it.
-    nu: Vector3<f64>,
+    nu: Vector4<f64>,
 }
 
 impl Law {
-    /// At a displacement ν, with w/κ.
-    fn of(friction: Friction, n: Vector3<f64>, mu: f64, weight_over_kappa: f64, nu: Vector3<f64>) -> Self {
+    /// At a displacement and turn ν, with w/κ.
+    fn of(
+        friction: Friction,
+        n: Vector4<f64>,
+        [mu, gamma]: [f64; 2],
+        weight_over_kappa: f64,
+        nu: Vector4<f64>,
+    ) -> Self {
+        let coefficients = Matrix4::from_diagonal(&Vector4::new(mu, mu, mu, gamma));
         let nu_t = nu - n * n.dot(&nu);
-        let nu_n = lifted(friction, n.dot(&nu), mu * nu_t.norm());
-        let s = (nu_n - mu * nu_t.norm()) * (nu_n + mu * nu_t.norm());
-        let w = nu_n * n - mu * mu * nu_t;
-        let g_matrix = n * n.transpose() - mu * mu * (Matrix3::identity() - n * n.transpose());
+        let slip = (coefficients * nu_t).norm();
+        let nu_n = lifted(friction, n.dot(&nu), slip);
+        let s = (nu_n - slip) * (nu_n + slip);
+        let w = nu_n * n - coefficients * coefficients * nu_t;
+        let g_matrix = n * n.transpose() - coefficients * coefficients * (Matrix4::identity() - n * n.transpose());
         Self {
             force: 2.0 * weight_over_kappa / s * w,
             stiffness: weight_over_kappa * (4.0 / (s * s) * w * w.transpose() - 2.0 / s * g_matrix),
@@ -212,8 +199,6 @@ impl Law {
 struct Torsion {
     contacts: Vec<usize>,
     coefficients: Vec<f64>,
-    /// Factor on friction coefficients in a contact with torsional friction.
-    times: f64,
 }
 
 impl Torsion {
@@ -224,7 +209,6 @@ impl Torsion {
         Ok(Self {
             contacts: pairs.torsional.clone(),
             coefficients: pairs.torsional.iter().map(|&contact| of_pair(pairs.pair_of_contact[contact])).collect(),
-            times: if step.model().params.friction == Friction::Coulomb { 2.0 } else { 1.0 },
         })
     }
 

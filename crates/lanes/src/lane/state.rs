@@ -60,10 +60,10 @@ impl<R: Real, A: State<R>, B: State<R>, C: State<R>> State<R> for (A, B, C) {
 /// states themselves.
 #[macro_export]
 macro_rules! state {
-    ($Name:ident$(<$life:lifetime>)? {
+    ($Name:ident$(<$life:lifetime>)?$([$N:ident])? {
         numbers: [$($number:ident),*], flags: [$($flag:ident),*], states: [$($state:ident),*]
     }) => {
-        impl<$($life,)? R: $crate::lane::Real> $crate::lane::State<R> for $Name<$($life,)? R> {
+        impl<$($life,)? R: $crate::lane::Real$(, const $N: usize)?> $crate::lane::State<R> for $Name<$($life,)? R$(, $N)?> {
             fn each(&mut self, f: &mut dyn FnMut($crate::lane::Slot<R>)) {
                 $(f($crate::lane::Slot::Number(&mut self.$number));)*
                 $(f($crate::lane::Slot::Flag(&mut self.$flag));)*

@@ -51,9 +51,6 @@ pub(crate) struct PairKernel {
     pub(crate) first: usize,
     /// The number of the pair's contacts.
     pub(crate) contacts: usize,
-    /// May the pair be passed over where it is [far](lanes::convex::witness) in every world? One with torsional
-    /// friction may not, as what its twins carry is compared wherever they are.
-    may_be_absent: bool,
 }
 
 /// The way in which a pair's contacts are computed.
@@ -104,7 +101,7 @@ impl PairKernels {
         };
         let of = |pair: &Pair| {
             let method = pair.formula.map_or_else(|| convex(pair), Method::Formula);
-            (pair.a, pair.b, method, pair.contacts, pair.torsion == 0.0)
+            (pair.a, pair.b, method, pair.contacts)
         };
         let all = Self::of(pairs.iter().map(of), shapes.len());
         Self { n_convex, bounds: shapes.iter().map(|shape| Bound::new(&shape.shape)).collect(), ..all }
@@ -140,16 +137,16 @@ impl PairKernels {
 
     /// The kernels for n pairs with the same formula: pair k consists of the shapes k and n + k.
     pub(super) fn of_formula(formula: PairFunction, n: usize) -> Self {
-        Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts(), true)), 2 * n)
+        Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts())), 2 * n)
     }
 
-    /// The kernels for pairs, each given by A, B, method, number of contacts, and whether it may be absent.
-    fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize, bool)>, n_shapes: usize) -> Self {
+    /// The kernels for pairs, each given by A, B, method and number of contacts.
+    fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize)>, n_shapes: usize) -> Self {
         let (mut n_contacts, mut are_weighted) = (0, false);
-        let pairs = pairs.map(|(a, b, method, contacts, may_be_absent)| {
+        let pairs = pairs.map(|(a, b, method, contacts)| {
             n_contacts += contacts;
             are_weighted |= !matches!(&method, Method::Formula(formula) if formula.kind.weight() == 1.0);
-            PairKernel { method, a, b, first: n_contacts - contacts, contacts, may_be_absent }
+            PairKernel { method, a, b, first: n_contacts - contacts, contacts }
         });
         let pairs = pairs.collect();
         let n_weights = if are_weighted { n_contacts } else { 0 };
@@ -187,7 +184,7 @@ impl PairKernels {
                 }
                 Method::Convex(convex, k) => {
                     let nearest = &mut nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    let mut near = near.get_mut(i).filter(|_| pair.may_be_absent);
+                    let mut near = near.get_mut(i);
                     if !balls.is_empty()
                         && let Some(near) = near.as_deref_mut()
                         && let Some((bounds, reach)) = convex.bounds()

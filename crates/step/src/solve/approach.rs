@@ -19,9 +19,8 @@
 //! or because of rounding, it starts again as [`super::barrier`] describes. That takes longer and always ends.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, inlined, state, when};
-use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
 
-use super::cones::{Cone, Weight, select};
+use super::cones::{Cone, Weight};
 use super::contact_state::ContactState;
 use super::kinds::cones;
 use super::memory::{Problem, Work};
@@ -29,6 +28,7 @@ use super::presence::listed;
 use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
+use super::vector::{add, dot, scale, select, sub};
 
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::FrictionCone::misfit`].
 pub(super) const ARRIVED: f64 = 0.5;
@@ -48,13 +48,13 @@ pub(super) struct Approach<R: Real> {
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });
 
 /// The arguments of [`super::cone::FrictionCone::scaling`] that define a contact's scaling matrix F.
-struct Scaled<R> {
-    at: Vec3<R>,
+struct Scaled<R, const N: usize> {
+    at: [R; N],
     h: R,
     rho: R,
 }
 
-state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
+state!(Scaled[N] { numbers: [h, rho], flags: [], states: [at] });
 
 impl<R: Real> Approach<R> {
     /// An approach that no world is on.
@@ -65,10 +65,16 @@ impl<R: Real> Approach<R> {
 
     /// Lets worlds join the approach; [`super::start::renew`] has set their slacks.
     #[inline(always)]
-    pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    pub(super) fn join<const N: usize>(
+        &mut self,
+        worlds: R::Mask,
+        s: &Structure,
+        problem: &Problem<R>,
+        work: &mut Work<&mut [R]>,
+    ) {
         self.worlds = self.worlds.or(worlds);
         when!(worlds, &mut (self, work), |(approach, work)| {
-            let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
+            let first = mean_product::<R, N>(s, problem, work).scale(FIRST).max(R::one());
             approach.tau = R::select(worlds, first, approach.tau);
         });
     }
@@ -81,13 +87,18 @@ impl<R: Real> Approach<R> {
 
     /// A contact's scaling F, and the target of F ζ in the next step, given h = √(κ/2) and 1/h for the contact's own κ.
     #[inline(always)]
-    pub(super) fn contact(&self, state: &ContactState<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
+    pub(super) fn contact<const N: usize>(
+        &self,
+        state: &ContactState<R, N>,
+        h: R,
+        inverse_h: R,
+    ) -> (Symmetric<R, N>, [R; N]) {
         let (cone, eta) = (&state.cone, state.eta);
         let rho = cone.rho(eta);
         let here = self.worlds.and(state.is_there());
         let put = inlined(
             #[inline(always)]
-            |from: Vec3<R>, to: &mut Vec3<R>| {
+            |from: [R; N], to: &mut [R; N]| {
                 for (to, x) in to.iter_mut().zip_inline(from) {
                     *to = R::select(here, x, *to);
                 }
@@ -133,8 +144,8 @@ impl<R: Real> Approach<R> {
     /// The length of the next step, in Newton steps: at most 1, and the part of the way to the nearest cone boundary
     /// that the settings say. Writes the change of the slacks by a full step to `d_slack`.
     #[inline(always)]
-    pub(super) fn length(&self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
-        let columns = work.columns.as_chunks().0;
+    pub(super) fn length<const N: usize>(&self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+        let columns = work.columns.as_chunks::<N>().0;
         let mut room = [R::splat(f64::INFINITY)];
         for (state, contact) in
             listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
@@ -175,7 +186,7 @@ impl<R: Real> Approach<R> {
     /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that
     /// have arrived, and sets the next target τ.
     #[inline(always)]
-    pub(super) fn follow(
+    pub(super) fn follow<const N: usize>(
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
@@ -185,7 +196,7 @@ impl<R: Real> Approach<R> {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
         let mut worst = [R::zero()];
-        for state in listed(work.list, ContactState::of(work.contact_states)) {
+        for state in listed(work.list, ContactState::<R, N>::of(work.contact_states)) {
             let there = state.is_there();
             when!(there, &mut (&mut state.slack, &mut worst), |(slack, [worst])| {
                 for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
@@ -206,7 +217,7 @@ impl<R: Real> Approach<R> {
         self.leave(arrived);
         let short = R::one() - alpha;
         let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
-        self.tau = (mean_product(s, problem, work) * part).max(R::one());
+        self.tau = (mean_product::<R, N>(s, problem, work) * part).max(R::one());
     }
 }
 
@@ -229,9 +240,9 @@ pub(super) fn limit_products<R: Real>(s: &Structure, problem: &Problem<R>, mut s
 
 /// The mean of s · η over contacts and limits, 1 on the path.
 #[inline(always)]
-fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+fn mean_product<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
-    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::<R, N>::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());

@@ -73,22 +73,22 @@ const FALL: f64 = 0.03;
 /// outside the cones start cold. With `opens` each answer [opens](coulomb::open) gaps by the slips in it, and the solve
 /// goes on from there.
 #[inline(always)]
-pub(crate) fn solve<R: Real>(
+pub(crate) fn solve<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     max_iterations: usize,
     (worlds, warm, accuracy, opens): (R::Mask, bool, Accuracy, bool),
     work: &mut Work<&mut [R]>,
 ) {
-    let good_p = newton::set_up(s, problem, work);
+    let good_p = newton::set_up::<R, N>(s, problem, work);
     let running = good_p.and(worlds);
     if opens {
-        coulomb::close(work);
+        coulomb::close::<R, N>(work);
     }
 
-    let [cold, given] = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
+    let [cold, given] = start::<R, N>(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
-    approach.join(cold.and(running), s, problem, work);
+    approach.join::<N>(cold.and(running), s, problem, work);
     let status = R::select(good_p, Status::IterationLimit.everywhere(), Status::BadInput.everywhere());
     let mut iterate = Iterate {
         approach,
@@ -108,16 +108,16 @@ pub(crate) fn solve<R: Real>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance(s, problem, (warm, accuracy, opens), work),
+        |(at, work)| at.advance::<N>(s, problem, (warm, accuracy, opens), work),
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = Status::Infeasible.is_after(status);
-    let sound = are_in_range(work).and(are_inside(s, problem, work));
-    let residual = residual(s, problem, Friction::Relaxed, work);
+    let sound = are_in_range::<R, N>(work).and(are_inside::<R, N>(s, problem, work));
+    let residual = residual::<R, N>(s, problem, Friction::Relaxed, work);
     let solved = sound.and(residual.gt(R::splat(tolerance::<R>(s))).not());
     let found = R::select(solved, Status::Solved.everywhere(), Status::IterationLimit.everywhere());
     let status = R::select(keep, found, status);
-    write_forces(s, problem, work);
+    write_forces::<R, N>(s, problem, work);
     zero_unless(keep.and(sound), work.delta);
     zero_unless(keep.and(sound), work.eta);
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
@@ -150,7 +150,7 @@ state!(Iterate {
 impl<R: Real> Iterate<R> {
     /// One Newton iteration of all running worlds.
     #[inline(always)]
-    fn advance(
+    fn advance<const N: usize>(
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
@@ -158,7 +158,7 @@ impl<R: Real> Iterate<R> {
         work: &mut Work<&mut [R]>,
     ) {
         let running = self.running;
-        let (alone, change) = newton::step(s, problem, self.kappa, &self.approach, work);
+        let (alone, change) = newton::step::<R, N>(s, problem, self.kappa, &self.approach, work);
         let decrement = alone.max(change);
         let sound = alone.is_finite().and(change.is_finite());
         let moving = running.and(sound);
@@ -169,22 +169,22 @@ impl<R: Real> Iterate<R> {
         let kappa = self.kappa;
         let (mut alpha, approach) = ([R::one()], &self.approach);
         when!(far, &mut (&mut alpha, &mut *work), |(alpha, work)| {
-            alpha[0] = line_search(s, problem, kappa, (far, alone), work);
+            alpha[0] = line_search::<R, N>(s, problem, kappa, (far, alone), work);
         });
         when!(apart, &mut (&mut alpha, &mut *work), |(alpha, work)| {
-            alpha[0] = R::select(apart, approach.length(s, problem, work), alpha[0]);
+            alpha[0] = R::select(apart, approach.length::<N>(s, problem, work), alpha[0]);
         });
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for state in listed(work.list, ContactState::of(work.contact_states)) {
+        for state in listed(work.list, ContactState::<R, N>::of(work.contact_states)) {
             when!(state.is_there(), &mut state.eta, |eta| advance(moving, alpha, eta, &state.d_eta));
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         self.iterations += R::select(running, R::one(), R::zero());
         let newton = R::select(kappa.lt(problem.kappa), Attempt::Restart.everywhere(), Attempt::Newton.everywhere());
-        note(s, [R::select(apart, Attempt::PrimalDual.everywhere(), newton), alpha, decrement], work);
+        note::<R, N>(s, [R::select(apart, Attempt::PrimalDual.everywhere(), newton), alpha, decrement], work);
         when!(apart, &mut (&mut *self, &mut *work), |(at, work)| {
-            at.follow(s, problem, (moving.and(apart), alpha, sound), work);
+            at.follow::<N>(s, problem, (moving.and(apart), alpha, sound), work);
         });
 
         let trial = is_among([TRIAL; 2], self.iterations);
@@ -196,17 +196,17 @@ impl<R: Real> Iterate<R> {
         let retry = self.given.and(running).and(after);
         let late = late.or(retry);
         when!(late, &mut (&mut *self, &mut *work), |(at, work)| {
-            newton::prepare(s, problem, work);
+            newton::prepare::<R, N>(s, problem, work);
             if warm {
                 at.kappa = R::select(retry, problem.kappa, at.kappa);
                 at.began = R::select(retry, at.iterations, at.began);
                 at.slow = R::select(retry, R::zero(), at.slow);
                 at.patience = R::select(retry, R::splat(STUCK), at.patience);
-                forget_all(s, problem, retry, work);
+                forget_all::<R, N>(s, problem, retry, work);
             }
             let approach = &mut at.approach;
-            renew(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
-            approach.join(late, s, problem, work);
+            renew::<R, N>(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
+            approach.join::<N>(late, s, problem, work);
         });
 
         let apart = apart.or(self.approach.worlds);
@@ -214,7 +214,7 @@ impl<R: Real> Iterate<R> {
         let idle = moving.and(at_last).and(self.last.scale(0.25).lt(decrement)).and(decrement.lt(R::splat(NOISE)));
         let mut stalled = [R::splat(STALLED)];
         when!(idle, &mut (&mut stalled, &mut *work), |(stalled, work)| {
-            stalled[0] = stalled[0].max(noise(s, problem, work).scale(NOISE));
+            stalled[0] = stalled[0].max(noise::<R, N>(s, problem, work).scale(NOISE));
         });
         let stalled = idle.and(decrement.lt(stalled[0]));
         let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(s, accuracy))).or(stalled));
@@ -226,21 +226,27 @@ impl<R: Real> Iterate<R> {
         let broken = self.running.and(sound.or(apart).not());
         let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
         when!(doubtful, &mut (&mut *self, &mut *work), |(at, work)| {
-            at.doubt(s, problem, (doubtful, broken, sound), work);
+            at.doubt::<N>(s, problem, (doubtful, broken, sound), work);
         });
         if opens {
-            when!(done, &mut (self, work), |(at, work)| at.open(s, problem, done, work));
+            when!(done, &mut (self, work), |(at, work)| at.open::<N>(s, problem, done, work));
         }
     }
 
     /// Worlds that have been solved go on with the gaps that their slips open, until these are nearly those that they
     /// have.
     #[inline(always)]
-    fn open(&mut self, s: &Structure, problem: &Problem<R>, solved: R::Mask, work: &mut Work<&mut [R]>) {
-        let again = coulomb::open(s, problem, solved, work);
-        newton::prepare(s, problem, work);
-        renew(s, problem, (Friction::Relaxed, again, soft_kappa(problem.kappa)), work);
-        self.approach.join(again, s, problem, work);
+    fn open<const N: usize>(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        solved: R::Mask,
+        work: &mut Work<&mut [R]>,
+    ) {
+        let again = coulomb::open::<R, N>(s, problem, solved, work);
+        newton::prepare::<R, N>(s, problem, work);
+        renew::<R, N>(s, problem, (Friction::Relaxed, again, soft_kappa(problem.kappa)), work);
+        self.approach.join::<N>(again, s, problem, work);
         self.running = self.running.or(again);
         self.last = R::select(again, R::splat(f64::INFINITY), self.last);
         self.began = R::select(again, self.iterations, self.began);
@@ -249,35 +255,35 @@ impl<R: Real> Iterate<R> {
 
     /// After a step of the approach: worlds in which it makes no progress start again.
     #[inline(always)]
-    fn follow(
+    fn follow<const N: usize>(
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
         (moving, alpha, sound): (R::Mask, R, R::Mask),
         work: &mut Work<&mut [R]>,
     ) {
-        self.approach.follow(s, problem, (moving, alpha), work);
+        self.approach.follow::<N>(s, problem, (moving, alpha), work);
         let most = R::splat(f64::from(s.settings.primal_dual_iterations));
         let late = (self.iterations - self.began).lt(most).not();
         let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
         when!(lost, &mut (self, work), |(at, work)| {
             at.approach.leave(lost);
             at.kappa = R::select(lost, at.kappa.min(R::splat(s.settings.restart_kappa)), at.kappa);
-            newton::prepare(s, problem, work);
-            start_again(s, problem, at.kappa, lost, work);
+            newton::prepare::<R, N>(s, problem, work);
+            start_again::<R, N>(s, problem, at.kappa, lost, work);
         });
     }
 
     /// Looks for a certificate of infeasibility, and restarts stuck iterates.
     #[inline(always)]
-    fn doubt(
+    fn doubt<const N: usize>(
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
         (doubtful, broken, sound): (R::Mask, R::Mask, R::Mask),
         work: &mut Work<&mut [R]>,
     ) {
-        let Certificate { infeasible, energy } = certificate(s, problem, work);
+        let Certificate { infeasible, energy } = certificate::<R, N>(s, problem, work);
         let lost = doubtful.and(infeasible).and(sound);
         self.status = R::select(lost, Status::Infeasible.everywhere(), self.status);
         self.running = self.running.and(lost.not());
@@ -288,8 +294,8 @@ impl<R: Real> Iterate<R> {
             let soft = R::one() / energy.max(R::tiny());
             let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
             at.kappa = R::select(stuck, soft, at.kappa);
-            newton::prepare(s, problem, work);
-            start_again(s, problem, at.kappa, stuck, work);
+            newton::prepare::<R, N>(s, problem, work);
+            start_again::<R, N>(s, problem, at.kappa, stuck, work);
         });
     }
 }

@@ -2,20 +2,22 @@
 //!
 //! With M = n nᵀ + μ (1 − n nᵀ), the slack ζ = M d + φ n (d the displacement of B against A) must lie in the Lorentz
 //! cone ζ_n > ‖ζ_t‖, and the force on B is M η with η in the same cone. No tangent basis is needed and μ = 0 is no
-//! special case. R = 2 n nᵀ − 1 reflects the tangential part, ρ(x) = xᵀ R x = x_n² − ‖x_t‖², and the barrier is
-//! −(1/κ) log ρ(ζ):
+//! special case. Where contacts resist turning about their normal, too, d has a fourth number, n · ω with ω the
+//! rotation of B against A, M has the coefficient γ (m) in its place, and n has 0: the turn is tangential, and the
+//! fourth number of M η is the torque about n. R = 2 n nᵀ − 1 reflects the tangential part, ρ(x) = xᵀ R x = x_n² −
+//! ‖x_t‖², and the barrier is −(1/κ) log ρ(ζ):
 //!
 //! ```text
 //! η  = 2 R ζ / (κ ρ(ζ))        ζ = 2 R η / (κ ρ(η))        ζ · η = 2/κ
 //! W  = −∂η/∂ζ = κ (η ηᵀ − ½ ρ(η) R)     positive definite inside the cone
 //! ```
 
-use crate::contact::lanes::frame;
 use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
 use fingertip_lanes::lane::{Mask, Real};
-use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, vec3_at, zero};
+use fingertip_lanes::vector::{Vec3, vec3_at};
 
 use super::symmetric::Symmetric;
+use super::vector::{add, axpy, dot, extended, first, scale, sub, transform, zero};
 
 /// Places of a contact's μ and weight among its numbers, behind its geometry.
 pub(crate) const MU: usize = GEOMETRY;
@@ -23,28 +25,37 @@ pub(crate) const WEIGHT: usize = GEOMETRY + 1;
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
 pub const CONTACT_OPERAND: usize = WEIGHT + 1;
 
-/// One contact of a problem with its friction cone: normal, witness points, φ, μ and weight.
+/// Numbers of the force and the displacement of a contact that only resists sliding, and of one that resists turning
+/// about its normal too.
+pub(crate) const SLIDING: usize = 3;
+pub(crate) const TURNING: usize = 4;
+
+/// One contact of a problem with its friction cone in N dimensions: normal, witness points, φ, coefficients and weight.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct FrictionCone<R> {
-    pub(crate) n: Vec3<R>,
+pub(crate) struct FrictionCone<R, const N: usize> {
+    pub(crate) n: [R; N],
     pub(crate) point_a: Vec3<R>,
     pub(crate) point_b: Vec3<R>,
     pub(crate) phi: R,
     pub(crate) mu: R,
+    /// 0 in three dimensions.
+    pub(crate) gamma: R,
     pub(crate) weight: R,
 }
 
-impl<R: Real> FrictionCone<R> {
+impl<R: Real, const N: usize> FrictionCone<R, N> {
+    /// Reads a contact. In four dimensions `gammas` has the γ of each contact.
     #[inline(always)]
-    pub(crate) fn read(contacts: &[R], i: usize) -> Self {
+    pub(crate) fn read(contacts: &[R], gammas: &[R], i: usize) -> Self {
         let c = &contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
         Self {
-            n: vec3_at(c, NORMAL),
+            n: extended(vec3_at(c, NORMAL)),
             point_a: vec3_at(c, POINT_A),
             point_b: vec3_at(c, POINT_B),
             phi: c[PHI],
             mu: c[MU],
+            gamma: if N == TURNING { gammas[i] } else { R::zero() },
             weight: c[WEIGHT],
         }
     }
@@ -55,23 +66,43 @@ impl<R: Real> FrictionCone<R> {
         self.weight.gt(R::zero())
     }
 
-    /// The first tangent t of the contact's frame.
+    /// What the contact sees of a motion of B against A: the velocity v and, in four dimensions, n · ω.
     #[inline(always)]
-    pub(crate) fn tangent(&self) -> Vec3<R> {
-        frame(self.n)[1]
+    pub(crate) fn seen(&self, velocity: Vec3<R>, omega: Vec3<R>) -> [R; N] {
+        let mut seen = extended(velocity);
+        if N == TURNING {
+            seen[3] = dot(first(self.n), omega);
+        }
+        seen
     }
 
-    /// n (n · v) + t (n · ω): see [`Slip::Turns`](super::Slip::Turns).
+    /// M x, with M = n nᵀ + μ (1 − n nᵀ): scales the tangential part by μ, the turn by γ.
     #[inline(always)]
-    pub(crate) fn turning(&self, velocity: Vec3<R>, omega: Vec3<R>) -> Vec3<R> {
-        axpy(dot(self.n, velocity), self.n, scale(dot(self.n, omega), self.tangent()))
-    }
-
-    /// M x, with M = n nᵀ + μ (1 − n nᵀ): scales the tangential part by μ.
-    #[inline(always)]
-    pub(crate) fn scaled(&self, x: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn scaled(&self, x: [R; N]) -> [R; N] {
         let along = dot(self.n, x);
-        axpy(along * (R::one() - self.mu), self.n, scale(self.mu, x))
+        let mut scaled = scale(self.mu, x);
+        if N == TURNING {
+            scaled[3] = self.gamma * x[3];
+        }
+        axpy(along * (R::one() - self.mu), self.n, scaled)
+    }
+
+    /// M⁻¹ f for a force and a torque about n, and 0 where a coefficient is.
+    #[inline(always)]
+    pub(crate) fn unscaled(&self, force: Vec3<R>, torque: R) -> [R; N] {
+        let (force, per_mu) = (extended(force), inverse(self.mu));
+        let along = dot(self.n, force);
+        let mut scaled = scale(per_mu, force);
+        if N == TURNING {
+            scaled[3] = inverse(self.gamma) * torque;
+        }
+        axpy(along * (R::one() - per_mu), self.n, scaled)
+    }
+
+    /// The gradients of μ and γ of a · C b, C being what M has beside the normal: for a tangential b.
+    #[inline(always)]
+    pub(super) fn by_coefficients(a: [R; N], b: [R; N]) -> [R; 2] {
+        [dot(first(a), first(b)), if N == TURNING { a[3] * b[3] } else { R::zero() }]
     }
 
     /// κ of this contact's barrier term: κ over its weight; 0 for a contact of no weight, which has no force.
@@ -83,27 +114,27 @@ impl<R: Real> FrictionCone<R> {
 
     /// Splits x into its normal part x · n and its tangential vector.
     #[inline(always)]
-    pub(crate) fn split(&self, x: Vec3<R>) -> (R, Vec3<R>) {
+    pub(crate) fn split(&self, x: [R; N]) -> (R, [R; N]) {
         let along = dot(self.n, x);
         (along, axpy(-along, self.n, x))
     }
 
     /// R x, with R = 2 n nᵀ − 1: reflects the tangential part.
     #[inline(always)]
-    pub(crate) fn reflected(&self, x: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn reflected(&self, x: [R; N]) -> [R; N] {
         sub(scale(dot(self.n, x).scale(2.0), self.n), x)
     }
 
     /// ρ(x) = (x_n − ‖x_t‖)(x_n + ‖x_t‖).
     #[inline(always)]
-    pub(crate) fn rho(&self, x: Vec3<R>) -> R {
+    pub(crate) fn rho(&self, x: [R; N]) -> R {
         let (along, across) = self.split(x);
         along.mul_add(along, -dot(across, across))
     }
 
     /// W at η as a symmetric matrix, for this contact's own κ.
     #[inline(always)]
-    pub(super) fn weights(&self, kappa: R, eta: Vec3<R>) -> Symmetric<R> {
+    pub(super) fn weights(&self, kappa: R, eta: [R; N]) -> Symmetric<R, N> {
         // κ (η ηᵀ − ρ n nᵀ + ½ ρ 1)
         let rho = self.rho(eta) * kappa;
         Symmetric::diagonal(rho.scale(0.5)).plus(kappa, eta).plus(-rho, self.n)
@@ -114,7 +145,7 @@ impl<R: Real> FrictionCone<R> {
     ///
     /// F = h (r (1 − 2 n nᵀ) + v vᵀ / (r + η_n)) with r = √ρ and v = η + r n.
     #[inline(always)]
-    pub(super) fn scaling(&self, h: R, eta: Vec3<R>, rho: R) -> Symmetric<R> {
+    pub(super) fn scaling(&self, h: R, eta: [R; N], rho: R) -> Symmetric<R, N> {
         let r = rho.max(R::zero()).sqrt();
         let size = r + dot(self.n, eta);
         let there = size.gt(R::zero());
@@ -124,14 +155,14 @@ impl<R: Real> FrictionCone<R> {
 
     /// 2 R η / (κ ρ(η)): the slack that belongs to η, for this contact's own κ and ρ(η).
     #[inline(always)]
-    pub(super) fn pole(&self, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
+    pub(super) fn pole(&self, kappa: R, eta: [R; N], rho: R) -> [R; N] {
         scale(R::splat(2.0) / (kappa * rho), self.reflected(eta))
     }
 
     /// κ r₂ᵀ W r₂ for the slack ζ, r₂ = ζ − 2 R η / (κ ρ(η)): how far the two are from belonging to each other, as the
     /// square of ‖r₂‖ / ‖ζ‖ in the cone's own metric.
     #[inline(always)]
-    pub(super) fn misfit(&self, kappa: R, eta: Vec3<R>, zeta: Vec3<R>) -> R {
+    pub(super) fn misfit(&self, kappa: R, eta: [R; N], zeta: [R; N]) -> R {
         let rho = self.rho(eta);
         // W (2 R η / (κ ρ(η))) = η.
         let r = sub(zeta, self.pole(kappa, eta, rho));
@@ -141,7 +172,7 @@ impl<R: Real> FrictionCone<R> {
     /// The v with ρ(v) = 1 and the t with F = t (1 − 2 n nᵀ) + t (v + n)(v + n)ᵀ / (v_n + 1), F ζ = F⁻¹η: the scaling
     /// of Nesterov and Todd for any ζ and η inside the cone.
     #[inline(always)]
-    pub(super) fn between(&self, eta: Vec3<R>, zeta: Vec3<R>) -> (Vec3<R>, R) {
+    pub(super) fn between(&self, eta: [R; N], zeta: [R; N]) -> ([R; N], R) {
         let (root_eta, root_zeta) = (self.rho(eta).sqrt(), self.rho(zeta).sqrt());
         let (eta, zeta) = (scale(R::one() / root_eta, eta), scale(R::one() / root_zeta, zeta));
         let size = (dot(eta, zeta) + R::one()).scale(2.0).sqrt();
@@ -151,7 +182,7 @@ impl<R: Real> FrictionCone<R> {
     /// The longest step length α for which x + α step stays in the cone, ∞ if it never leaves it. Also returns c₀, c₁,
     /// c₂ of ρ(x + α step) = c₀ + c₁ α + c₂ α².
     #[inline(always)]
-    pub(super) fn room(&self, x: Vec3<R>, step: Vec3<R>) -> (R, Vec3<R>) {
+    pub(super) fn room(&self, x: [R; N], step: [R; N]) -> (R, Vec3<R>) {
         let (c0, c1, c2) = (self.rho(x), dot(self.reflected(x), step).scale(2.0), self.rho(step));
         let discriminant = c1.mul_add(c1, -(c0 * c2).scale(4.0));
         let below = discriminant.max(R::zero()).sqrt() - c1;
@@ -168,21 +199,21 @@ impl<R: Real> FrictionCone<R> {
 
     /// W x at η, for this contact's own κ and ρ(η).
     #[inline(always)]
-    pub(crate) fn weigh(&self, kappa: R, eta: Vec3<R>, rho: R, x: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn weigh(&self, kappa: R, eta: [R; N], rho: R, x: [R; N]) -> [R; N] {
         let along = scale(dot(eta, x), eta);
         scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
     }
 
-    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ. W M e comes
-    /// along, as W may be so large that little is left of it by a product.
+    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ, γ and this contact's κ. W M e
+    /// comes along, as W may be so large that little is left of it by a product.
     #[inline(always)]
-    pub(crate) fn vjp(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
+    pub(crate) fn vjp(&self, kappa: R, eta: [R; N], d: [R; N], e: [R; N], weighed: [R; N]) -> Pull<R, N> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let (d_n, d_t) = self.split(d);
         let (eta_n, eta_t) = self.split(eta);
         // f = μ η + (1 − μ) n (n · η)
-        let mut grad_mu = dot(e, eta_t);
+        let of_force = Self::by_coefficients(e, eta_t);
         let mut grad_n = add(scale(keep * eta_n, e), scale(keep * dot(n, e), eta));
         // η = 2 R ζ / (κ ρ(ζ)); ζ = 2 R η / (κ ρ(η)) has more digits than M d + φ n.
         let grad_eta = self.scaled(e);
@@ -196,10 +227,16 @@ impl<R: Real> FrictionCone<R> {
         // ζ = μ d + (1 − μ) n (n · d) + φ n
         let grad_zeta = scale(-R::one(), weighed);
         let grad_phi = dot(n, grad_zeta);
-        grad_mu += dot(grad_zeta, d_t);
+        let of_slack = Self::by_coefficients(grad_zeta, d_t);
         grad_n = add(grad_n, scale(self.phi + keep * d_n, grad_zeta));
         grad_n = axpy(keep * grad_phi, d, grad_n);
-        Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
+        Pull {
+            d: self.scaled(grad_zeta),
+            n: first(grad_n),
+            phi: grad_phi,
+            coefficients: add(of_force, of_slack),
+            kappa: grad_kappa,
+        }
     }
 
     /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`FrictionCone::vjp`] multiplies from the left, as matrices.
@@ -211,22 +248,25 @@ impl<R: Real> FrictionCone<R> {
     /// ∂f/∂n = ∂f/∂ζ ((k d_n + φ) + k n dᵀ) + c (ζ_n M + n ζᵀ) − κ c ζ_n f ζᵀ + k (η_n + n ηᵀ)
     /// ```
     #[inline(always)]
-    pub(crate) fn rates(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>) -> Rates<R> {
+    pub(crate) fn rates(&self, kappa: R, eta: [R; N], d: [R; N]) -> Rates<R, N> {
         let (n, mu, keep) = (self.n, self.mu, R::one() - self.mu);
         let (force, rho) = (self.scaled(eta), self.rho(eta));
         let half = (kappa * rho).scale(0.5);
         let pulled = scale(-kappa, force);
-        let by_zeta = matrix(-(half * mu), [(scale(half * (R::one() + mu), n), n), (pulled, eta)]);
-        let square = mu * mu;
-        let by_d = matrix(-(half * square), [(scale(half * (R::one() + square), n), n), (pulled, force)]);
+        let (mut by_mu, mut by_square) = ([-(half * mu); N], [-(half * (mu * mu)); N]);
+        if N == TURNING {
+            (by_mu[3], by_square[3]) = (-(half * self.gamma), -(half * (self.gamma * self.gamma)));
+        }
+        let by_zeta = matrix(by_mu, [(scale(half * (R::one() + mu), n), n), (pulled, eta)]);
+        let by_d = matrix(by_square, [(scale(half * (R::one() + mu * mu), n), n), (pulled, force)]);
 
         let eta_n = dot(n, eta);
         let inverse_rho = inverse(rho);
         // c ζ.
         let reflected = scale(R::splat(2.0), self.reflected(eta));
-        let by_phi = [dot(by_zeta[0], n), dot(by_zeta[1], n), dot(by_zeta[2], n)];
+        let by_phi = transform(&by_zeta, n);
         let direct = matrix(
-            eta_n * (R::splat(2.0) * mu + keep),
+            [eta_n * (R::splat(2.0) * mu + keep); N],
             [
                 (n, axpy((eta_n * keep).scale(2.0), n, axpy(keep, eta, reflected))),
                 (scale(-(eta_n * inverse_rho).scale(2.0), force), reflected),
@@ -234,41 +274,11 @@ impl<R: Real> FrictionCone<R> {
         );
         let through = keep.mul_add(dot(n, d), self.phi);
         let mut by_n = direct;
-        for i in 0..3 {
+        for i in 0..N {
             by_n[i] = axpy(through, by_zeta[i], axpy(keep * by_phi[i], d, direct[i]));
         }
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
     }
-}
-
-impl<R: Real> FrictionCone<R> {
-    /// The derivative of [`FrictionCone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the
-    /// tangent t.
-    #[inline(always)]
-    pub(crate) fn turning_rate(&self, [velocity, omega]: [Vec3<R>; 2], rate: Vec3<R>) -> Vec3<R> {
-        let (n, t) = (self.n, self.tangent());
-        let along = dot(rate, velocity) - dot(t, rate) * dot(n, omega);
-        axpy(dot(n, velocity), rate, axpy(along, n, scale(dot(rate, omega), t)))
-    }
-
-    /// The vector-Jacobian product of [`FrictionCone::turning`]: gradients of velocity, ω and n. That of n is for its
-    /// turning: ∂t = −n (t · ∂n).
-    #[inline(always)]
-    pub(super) fn vjp_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
-        let (n, t) = (self.n, self.tangent());
-        let (along, across) = (dot(n, grad), dot(t, grad));
-        let spin = dot(n, omega);
-        let by_n =
-            add(axpy(along, velocity, scale(dot(n, velocity), grad)), axpy(-(along * spin), t, scale(across, omega)));
-        Turning { by_velocity: scale(along, n), by_omega: scale(across, n), by_n }
-    }
-}
-
-/// Result of [`FrictionCone::vjp_turning`]: gradients by velocity, ω and n.
-pub(super) struct Turning<R> {
-    pub(super) by_velocity: Vec3<R>,
-    pub(super) by_omega: Vec3<R>,
-    pub(super) by_n: Vec3<R>,
 }
 
 /// 1/x, or 0 if x is not positive, as for a contact without weight.
@@ -278,12 +288,12 @@ fn inverse<R: Real>(x: R) -> R {
     R::select(there, R::one() / R::select(there, x, R::one()), R::zero())
 }
 
-/// s 1 + Σ a bᵀ.
+/// The matrix with this diagonal, plus Σ a bᵀ.
 #[inline(always)]
-fn matrix<R: Real>(s: R, products: [(Vec3<R>, Vec3<R>); 2]) -> Mat3<R> {
-    let mut rows = [zero(); 3];
+fn matrix<R: Real, const N: usize>(diagonal: [R; N], products: [([R; N], [R; N]); 2]) -> [[R; N]; N] {
+    let mut rows = [zero(); N];
     for (i, row) in rows.iter_mut().enumerate() {
-        row[i] = s;
+        row[i] = diagonal[i];
         for (a, b) in &products {
             *row = axpy(a[i], *b, *row);
         }
@@ -291,20 +301,22 @@ fn matrix<R: Real>(s: R, products: [(Vec3<R>, Vec3<R>); 2]) -> Mat3<R> {
     rows
 }
 
-/// Derivatives of a contact's force by ζ, d, n and φ: see [`FrictionCone::rates`].
-pub(crate) struct Rates<R> {
+/// Derivatives of a contact's force by ζ, d, n and φ: see [`FrictionCone::rates`]. Those by n are for a change ṅ of the
+/// normal in its first three numbers.
+pub(crate) struct Rates<R, const N: usize> {
     /// Derivative of the force by ζ at fixed n.
-    pub(crate) zeta: Mat3<R>,
-    pub(crate) d: Mat3<R>,
-    pub(crate) n: Mat3<R>,
-    pub(crate) phi: Vec3<R>,
+    pub(crate) zeta: [[R; N]; N],
+    pub(crate) d: [[R; N]; N],
+    pub(crate) n: [[R; N]; N],
+    pub(crate) phi: [R; N],
 }
 
 /// Result of the vector-Jacobian product [`FrictionCone::vjp`].
-pub(crate) struct Pull<R> {
-    pub(crate) d: Vec3<R>,
+pub(crate) struct Pull<R, const N: usize> {
+    pub(crate) d: [R; N],
     pub(crate) n: Vec3<R>,
     pub(crate) phi: R,
-    pub(crate) mu: R,
+    /// Gradients of μ and γ.
+    pub(crate) coefficients: [R; 2],
     pub(crate) kappa: R,
 }

@@ -10,6 +10,7 @@ use fingertip_lanes::lane::{Mask, Real, State};
 
 use super::structure::Structure;
 use super::symmetric::Symmetric;
+use super::vector::{add, select, sub};
 
 /// A cone with N numbers of force and displacement and M of slack.
 pub(super) trait Cone<R: Real, const N: usize, const M: usize> {
@@ -166,7 +167,7 @@ impl<R: Real> Weight<R, 1> for [R; 1] {
     }
 }
 
-impl<R: Real> Weight<R, 3> for Symmetric<R> {
+impl<R: Real> Weight<R, 3> for Symmetric<R, 3> {
     #[inline(always)]
     fn times(&self, x: [R; 3]) -> [R; 3] {
         Self::times(self, x)
@@ -243,47 +244,4 @@ pub(super) fn nearer<R: Real>(end: R, x: R, step: R) -> R {
     let leaves = step.lt(R::zero());
     let ratio = -(x / R::select(leaves, step, R::one()));
     R::select(leaves, end.min(ratio), end)
-}
-
-/// N zeros.
-#[inline(always)]
-pub(super) fn zero<R: Real, const N: usize>() -> [R; N] {
-    [R::zero(); N]
-}
-
-/// `yes` in worlds where the mask is set, `no` in the others.
-#[inline(always)]
-pub(super) fn select<R: Real, const N: usize>(mask: R::Mask, yes: [R; N], mut no: [R; N]) -> [R; N] {
-    for k in 0..N {
-        no[k] = R::select(mask, yes[k], no[k]);
-    }
-    no
-}
-
-/// a + b.
-#[inline(always)]
-pub(super) fn add<R: Real, const N: usize>(mut a: [R; N], b: [R; N]) -> [R; N] {
-    for k in 0..N {
-        a[k] += b[k];
-    }
-    a
-}
-
-/// a − b.
-#[inline(always)]
-pub(super) fn sub<R: Real, const N: usize>(mut a: [R; N], b: [R; N]) -> [R; N] {
-    for k in 0..N {
-        a[k] -= b[k];
-    }
-    a
-}
-
-/// a · b.
-#[inline(always)]
-pub(super) fn dot<R: Real, const N: usize>(a: [R; N], b: [R; N]) -> R {
-    let mut sum = a[N - 1] * b[N - 1];
-    for k in 2..=N {
-        sum = a[N - k].mul_add(b[N - k], sum);
-    }
-    sum
 }

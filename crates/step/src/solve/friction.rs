@@ -28,7 +28,6 @@
 //! leaves has to keep to n + k by so much: so this stands on its own, and not in factors of W̃ with √q.
 
 use fingertip_lanes::lane::{Mask, Real, state};
-use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
 use fingertip_scene::Friction;
 
 use super::cone::{FrictionCone, Pull, Rates};
@@ -36,33 +35,34 @@ use super::law::Law;
 use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
+use super::vector::{add, axpy, dot, first, scale, select, sub, transform, transform_back, zero};
 
 /// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, W̃ = F² + x yᵀ.
 #[derive(Clone, Copy)]
-pub(super) struct Answer<R> {
+pub(super) struct Answer<R, const N: usize> {
     /// The symmetric F.
-    pub(super) root: Symmetric<R>,
+    pub(super) root: Symmetric<R, N>,
     /// x and y; 0 in the relaxed law, where F = W^½.
-    pub(super) up: Vec3<R>,
-    pub(super) down: Vec3<R>,
+    pub(super) up: [R; N],
+    pub(super) down: [R; N],
 }
 
 /// The scaling of Nesterov and Todd between forces and slacks of Coulomb's law: q, and of S and k the v with ρ(v) = 1
 /// and the size t.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Scaling<R> {
+pub(super) struct Scaling<R, const N: usize> {
     pub(super) q: R,
-    pub(super) v: Vec3<R>,
+    pub(super) v: [R; N],
     pub(super) t: R,
 }
 
-state!(Scaling { numbers: [q, t], flags: [], states: [v] });
+state!(Scaling[N] { numbers: [q, t], flags: [], states: [v] });
 
-impl<R: Real> Scaling<R> {
+impl<R: Real, const N: usize> Scaling<R, N> {
     /// The scaling at forces η and the slacks that belong to them, for this contact's own κ.
     #[inline(always)]
-    pub(super) fn of_forces(cone: &FrictionCone<R>, kappa: R, eta: Vec3<R>) -> Self {
+    pub(super) fn of_forces(cone: &FrictionCone<R, N>, kappa: R, eta: [R; N]) -> Self {
         let (h, root, along) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt(), dot(cone.n, eta));
         Self { q: kappa * along * along, v: scale(R::one() / root, eta), t: h * root }
     }
@@ -71,7 +71,7 @@ impl<R: Real> Scaling<R> {
     ///
     /// With N = 1 + 2‖v_t‖²: S = t² (1 − 2 v_t v_tᵀ/N) across n, k = 2 v_n v_t/N.
     #[inline(always)]
-    pub(super) fn answer(&self, n: Vec3<R>, impratio: R) -> Answer<R> {
+    pub(super) fn answer(&self, n: [R; N], impratio: R) -> Answer<R, N> {
         let Self { q, v, t } = *self;
         let t = t * impratio.sqrt();
         let along = dot(n, v);
@@ -88,7 +88,7 @@ impl<R: Real> Scaling<R> {
 
     /// Q⁻¹ x along n, Q = t² (2 v vᵀ − R) being the scaling of the whole cone.
     #[inline(always)]
-    pub(super) fn slack_along(&self, n: Vec3<R>, x: Vec3<R>) -> R {
+    pub(super) fn slack_along(&self, n: [R; N], x: [R; N]) -> R {
         let along = dot(n, self.v);
         // R v · x
         let reflected = (along * dot(n, x)).scale(2.0) - dot(self.v, x);
@@ -100,13 +100,13 @@ impl Structure {
     /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in
     /// `relaxed` follow the relaxed law.
     #[inline(always)]
-    pub(super) fn answer<R: Real>(
+    pub(super) fn answer<R: Real, const N: usize>(
         &self,
-        cone: &FrictionCone<R>,
+        cone: &FrictionCone<R, N>,
         kappa: R,
-        eta: Vec3<R>,
+        eta: [R; N],
         relaxed: R::Mask,
-    ) -> Answer<R> {
+    ) -> Answer<R, N> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
         match self.friction {
             Friction::Relaxed => Answer { root, up: zero(), down: zero() },
@@ -124,7 +124,7 @@ impl Structure {
 
     /// The unknowns w that stand for the force W̃ᵀ x: F x by the relaxed law, else the force itself.
     #[inline(always)]
-    pub(super) fn gather<R: Real>(&self, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
+    pub(super) fn gather<R: Real, const N: usize>(&self, answer: &Answer<R, N>, x: [R; N]) -> [R; N] {
         let half = answer.root.times(x);
         match self.friction {
             Friction::Relaxed => half,
@@ -134,7 +134,7 @@ impl Structure {
 
     /// The force that the unknowns w of [`Structure::gather`] stand for.
     #[inline(always)]
-    pub(super) fn gathered<R: Real>(&self, answer: &Answer<R>, w: Vec3<R>) -> Vec3<R> {
+    pub(super) fn gathered<R: Real, const N: usize>(&self, answer: &Answer<R, N>, w: [R; N]) -> [R; N] {
         match self.friction {
             Friction::Relaxed => answer.root.times(w),
             Friction::Coulomb => w,
@@ -144,13 +144,13 @@ impl Structure {
     /// The displacement z that belongs to a contact's force η by the friction law, with the contact's own κ. Worlds in
     /// `relaxed` follow the relaxed law.
     #[inline(always)]
-    pub(super) fn displacement<R: Real>(
+    pub(super) fn displacement<R: Real, const N: usize>(
         &self,
-        cone: &FrictionCone<R>,
+        cone: &FrictionCone<R, N>,
         kappa: R,
-        eta: Vec3<R>,
+        eta: [R; N],
         relaxed: R::Mask,
-    ) -> Vec3<R> {
+    ) -> [R; N] {
         let rho = cone.rho(eta);
         let (relaxed_z, z) =
             (cone.pole(kappa, eta, rho), cone.coulomb_displacement(kappa, eta, R::splat(self.impratio)));
@@ -160,7 +160,12 @@ impl Structure {
 
     /// The point ζ of the cone that belongs to a displacement z by a friction law.
     #[inline(always)]
-    pub(super) fn lifted<R: Real>(&self, cone: &FrictionCone<R>, law: Friction, z: Vec3<R>) -> Vec3<R> {
+    pub(super) fn lifted<R: Real, const N: usize>(
+        &self,
+        cone: &FrictionCone<R, N>,
+        law: Friction,
+        z: [R; N],
+    ) -> [R; N] {
         match law {
             Friction::Relaxed => z,
             Friction::Coulomb => cone.lifted(cone.felt(z, R::splat(self.impratio))),
@@ -170,22 +175,22 @@ impl Structure {
     /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose
     /// status says so.
     #[inline(always)]
-    pub(crate) fn rates<R: Real>(
+    pub(crate) fn rates<R: Real, const N: usize>(
         &self,
-        cone: &FrictionCone<R>,
+        cone: &FrictionCone<R, N>,
         kappa: R,
-        eta: Vec3<R>,
-        d: Vec3<R>,
+        eta: [R; N],
+        d: [R; N],
         status: R,
-    ) -> Rates<R> {
+    ) -> Rates<R, N> {
         match self.friction {
             Friction::Relaxed => cone.rates(kappa, eta, d),
             Friction::Coulomb => {
                 let relaxed = is_relaxed(status);
                 let Answer { root, up, down } = self.answer(cone, kappa, eta, relaxed);
-                let mut w = product(&root.rows(), &root.rows());
-                for (row, &up) in w.iter_mut().zip(&up) {
-                    *row = axpy(up, down, *row);
+                let (rows, mut w) = (root.rows(), [zero(); N]);
+                for i in 0..N {
+                    w[i] = axpy(up[i], down, transform_back(&rows, rows[i]));
                 }
                 cone.rates_by((eta, self.displacement(cone, kappa, eta, relaxed)), d, &w)
             }
@@ -195,13 +200,13 @@ impl Structure {
     /// The vector-Jacobian product of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ, given the gradient e of f
     /// and W̃ᵀ M e; by the relaxed law in worlds whose status says so.
     #[inline(always)]
-    pub(super) fn vjp<R: Real>(
+    pub(super) fn vjp<R: Real, const N: usize>(
         &self,
-        cone: &FrictionCone<R>,
-        (kappa, eta): (R, Vec3<R>),
-        (d, e, weighed): (Vec3<R>, Vec3<R>, Vec3<R>),
+        cone: &FrictionCone<R, N>,
+        (kappa, eta): (R, [R; N]),
+        (d, e, weighed): ([R; N], [R; N], [R; N]),
         status: R,
-    ) -> Pull<R> {
+    ) -> Pull<R, N> {
         match self.friction {
             Friction::Relaxed => cone.vjp(kappa, eta, d, e, weighed),
             Friction::Coulomb => {
@@ -218,14 +223,14 @@ impl Structure {
     }
 }
 
-impl<R: Real> FrictionCone<R> {
+impl<R: Real, const N: usize> FrictionCone<R, N> {
     /// [`FrictionCone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M
     /// e. Gradients of the unit normal are for its turning.
     ///
     /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n)
     /// for ṅ ⟂ n.
     #[inline(always)]
-    fn vjp_by(&self, kappa: R, (eta, z): (Vec3<R>, Vec3<R>), d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
+    fn vjp_by(&self, kappa: R, (eta, z): ([R; N], [R; N]), d: [R; N], e: [R; N], weighed: [R; N]) -> Pull<R, N> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let (d_n, d_t) = self.split(d);
@@ -239,28 +244,38 @@ impl<R: Real> FrictionCone<R> {
         grad_n = axpy(self.phi + keep * d_n, grad_zeta, axpy(keep * grad_phi, d, grad_n));
         let there = kappa.gt(R::zero());
         let grad_kappa = -(dot(grad_eta, eta) / R::select(there, kappa, R::one()));
-        let grad_mu = dot(e, eta_t) + dot(grad_zeta, d_t);
-        Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
+        let coefficients = add(Self::by_coefficients(e, eta_t), Self::by_coefficients(grad_zeta, d_t));
+        Pull { d: self.scaled(grad_zeta), n: first(grad_n), phi: grad_phi, coefficients, kappa: grad_kappa }
     }
 
     /// [`FrictionCone::rates`] as [`FrictionCone::vjp_by`], given W̃:
     ///
     /// ∂f/∂n = k (η_n + n ηᵀ) + η_n M − n ηᵀ + M W̃ ((z_n − φ − k d_n) − n (z + k d)ᵀ), k = 1 − μ.
     #[inline(always)]
-    fn rates_by(&self, (eta, z): (Vec3<R>, Vec3<R>), d: Vec3<R>, w: &Mat3<R>) -> Rates<R> {
+    fn rates_by(&self, (eta, z): ([R; N], [R; N]), d: [R; N], w: &[[R; N]; N]) -> Rates<R, N> {
         let (n, keep) = (self.n, R::one() - self.mu);
         // M W̃ by its columns.
-        let [a, b, c] = transposed(w);
-        let mw = transposed(&[self.scaled(a), self.scaled(b), self.scaled(c)]);
-        let [a, b, c] = mw;
-        let minus = -R::one();
-        let by_zeta = [scale(minus, a), scale(minus, b), scale(minus, c)];
-        let [a, b, c] = by_zeta;
-        let (by_d, by_phi) = ([self.scaled(a), self.scaled(b), self.scaled(c)], [dot(a, n), dot(b, n), dot(c, n)]);
+        let (mut mw, mut by_zeta) = ([zero(); N], [zero(); N]);
+        for j in 0..N {
+            let mut column = zero();
+            for i in 0..N {
+                column[i] = w[i][j];
+            }
+            column = self.scaled(column);
+            for i in 0..N {
+                mw[i][j] = column[i];
+            }
+        }
+        let mut by_d = [zero(); N];
+        for i in 0..N {
+            by_zeta[i] = scale(-R::one(), mw[i]);
+            by_d[i] = self.scaled(by_zeta[i]);
+        }
+        let by_phi = transform(&by_zeta, n);
         let (eta_n, d_n) = (dot(n, eta), dot(n, d));
         let turned = dot(n, z) - self.phi - keep * d_n;
         let zd = axpy(keep, d, z);
-        let mut by_n = [zero(); 3];
+        let mut by_n = [zero(); N];
         for (i, row) in by_n.iter_mut().enumerate() {
             let mut unit = zero();
             unit[i] = R::one();
@@ -273,7 +288,7 @@ impl<R: Real> FrictionCone<R> {
 
     /// The displacement z that belongs to η by Coulomb's law, for the contact's own κ and the ratio c.
     #[inline(always)]
-    pub(super) fn coulomb_displacement(&self, kappa: R, eta: Vec3<R>, impratio: R) -> Vec3<R> {
+    pub(super) fn coulomb_displacement(&self, kappa: R, eta: [R; N], impratio: R) -> [R; N] {
         let (along, across) = self.split(eta);
         let unit = R::one() / kappa;
         add(scale(unit / along, self.n), scale(-((unit + unit) / (self.rho(eta) * impratio)), across))
@@ -281,13 +296,13 @@ impl<R: Real> FrictionCone<R> {
 
     /// C z: a displacement with its slip as large as friction feels it.
     #[inline(always)]
-    pub(super) fn felt(&self, z: Vec3<R>, impratio: R) -> Vec3<R> {
+    pub(super) fn felt(&self, z: [R; N], impratio: R) -> [R; N] {
         axpy(dot(self.n, z) * (R::one() - impratio), self.n, scale(impratio, z))
     }
 
     /// The point ζ = z + ‖z‖ n of the cone that belongs to a felt displacement z by Coulomb's law.
     #[inline(always)]
-    pub(super) fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
+    pub(super) fn lifted(&self, z: [R; N]) -> [R; N] {
         axpy(dot(z, z).sqrt(), self.n, z)
     }
 }

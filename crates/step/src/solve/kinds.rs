@@ -1,4 +1,4 @@
-//! The kinds of [`Cone`](super::cones::Cone), in the order of their numbers.
+//! The kinds of [`Cone`](super::cones::Cone), in the order of their numbers, and the dimensions of contacts.
 
 /// Runs a block for each [`Cone`](super::cones::Cone) of a structure: limits, then joints with dry friction, then
 /// tables. In the block it has the given name, and the motion T that it is of in its field `on`.
@@ -20,4 +20,18 @@ macro_rules! cones {
     }};
 }
 
+/// Runs a block for the number N of a contact's force and displacement in a structure.
+macro_rules! by_dimension {
+    ($s:expr, $N:ident => $block:expr) => {
+        if $s.dimension == $crate::solve::TURNING {
+            const $N: usize = $crate::solve::TURNING;
+            $block
+        } else {
+            const $N: usize = $crate::solve::SLIDING;
+            $block
+        }
+    };
+}
+
+pub(crate) use by_dimension;
 pub(super) use cones;

@@ -7,9 +7,6 @@ use fingertip_scene::Friction;
 pub(crate) trait Law: Copy {
     /// The number k in the normal force λ_n = k w/(κ φ) of a contact of weight w that is at rest at the gap φ.
     fn normal_force(self) -> f64;
-    /// The factor of friction coefficients where a contact that resists turning is split in two. By Coulomb's law each
-    /// of them carries half of the normal force, see [`with_twins`](super::Structure::with_twins).
-    fn sharing(self) -> f64;
     /// Are tensors of single precision solved in it?
     fn has_single_precision(self) -> bool;
     /// Is the response W̃ of a force to displacements symmetric?
@@ -24,14 +21,6 @@ impl Law for Friction {
         match self {
             Self::Relaxed => 2.0,
             Self::Coulomb => 1.0,
-        }
-    }
-
-    #[inline(always)]
-    fn sharing(self) -> f64 {
-        match self {
-            Self::Relaxed => 1.0,
-            Self::Coulomb => 2.0,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state, when};
 
-use super::cones::dot;
 use super::contact_state::ContactState;
 use super::kinds::cones;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::with_private;
 use super::structure::Structure;
+use super::vector::dot;
 
 /// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
 const LONGEST_STEP: f64 = 100.0;
@@ -30,7 +30,7 @@ state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], 
 /// The step length α that approximately minimises the dual function along the Newton step, in worlds that are `far`
 /// from the solution; there the slope is −`decrement` at α = 0. It is 1 in the other worlds.
 #[inline(always)]
-pub(super) fn line_search<R: Real>(
+pub(super) fn line_search<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     kappa: R,
@@ -38,7 +38,7 @@ pub(super) fn line_search<R: Real>(
     work: &mut Work<&mut [R]>,
 ) -> R {
     let columns = work.columns.as_chunks().0;
-    let states = ContactState::of(work.contact_states);
+    let states = ContactState::<R, N>::of(work.contact_states);
     // Slope of the quadratic part at 0 and its curvature, times κ.
     let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
     for (state, contact) in listed(work.list, states.iter_mut().zip_inline(&s.contacts)) {

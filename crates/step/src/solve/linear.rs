@@ -14,31 +14,31 @@
 //! the place of H.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, state, when};
-use fingertip_lanes::vector::{Vec3, add, scale, sub, zero};
 
 use super::cone::FrictionCone;
-use super::cones::{self, Cone, Weight};
+use super::cones::{Cone, Weight};
 use super::friction::Answer;
 use super::kinds::cones;
 use super::memory::{Gradients, Problem, STATUS, Work};
 use super::presence::listed;
-use super::problem::{add_force, along, put_triple, times_p, triple};
+use super::problem::{add_force, along, nth, put_nth, times_p};
 use super::status::is_relaxed;
 use super::structure::Structure;
+use super::vector::{add, scale, sub, zero};
 
 /// The contacts and limits at a solution.
-struct System<'a, R: Real> {
+struct System<'a, R: Real, const N: usize> {
     s: &'a Structure,
     problem: &'a Problem<'a, R>,
     eta: &'a [R],
     delta: &'a [R],
     /// Worlds whose forces follow the relaxed law.
     relaxed: R::Mask,
-    columns: &'a [Vec3<R>],
+    columns: &'a [[R; N]],
     list: &'a [R],
 }
 
-/// A vector with three numbers per contact and one per limit.
+/// A vector with N numbers per contact and one per limit.
 struct Parts<'a, R> {
     contacts: &'a mut [R],
     limits: &'a mut [R],
@@ -57,23 +57,23 @@ struct Refinement<'a, R: Real> {
 
 state!(Refinement<'a> { numbers: [], flags: [again], states: [y, free] });
 
-impl<R: Real> System<'_, R> {
+impl<R: Real, const N: usize> System<'_, R, N> {
     /// A contact.
     #[inline(always)]
-    fn contact(&self, i: usize) -> FrictionCone<R> {
-        FrictionCone::read(self.problem.contacts, i)
+    fn contact(&self, i: usize) -> FrictionCone<R, N> {
+        self.problem.cone(i)
     }
 
     /// A contact's answer.
     #[inline(always)]
-    fn answer(&self, cone: &FrictionCone<R>, i: usize) -> Answer<R> {
-        self.s.answer(cone, cone.kappa(self.problem.kappa), triple(self.eta, i), self.relaxed)
+    fn answer(&self, cone: &FrictionCone<R, N>, i: usize) -> Answer<R, N> {
+        self.s.answer(cone, cone.kappa(self.problem.kappa), nth(self.eta, i), self.relaxed)
     }
 
     /// A cone's F.
     #[inline(always)]
-    fn root<const N: usize, const M: usize, C: Cone<R, N, M>>(&self, cone: &C) -> C::Weight {
-        cone.root_at(self.problem.kappa, cone.own(&self.eta[3 * self.s.nc()..]), cone.at(self.delta))
+    fn root<const K: usize, const M: usize, C: Cone<R, K, M>>(&self, cone: &C) -> C::Weight {
+        cone.root_at(self.problem.kappa, cone.own(&self.eta[self.s.n_force()..]), cone.at(self.delta))
     }
 
     /// x −= J̃ᵀF w.
@@ -82,7 +82,7 @@ impl<R: Real> System<'_, R> {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             let cone = self.contact(i);
             when!(cone.is_there(), x, |x| {
-                let force = self.s.gathered(&self.answer(&cone, i), triple(w.contacts, i));
+                let force = self.s.gathered(&self.answer(&cone, i), nth(w.contacts, i));
                 add_force(contact, self.columns, scale(-R::one(), force), x);
             });
         }
@@ -96,14 +96,14 @@ impl<R: Real> System<'_, R> {
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
             let cone = self.contact(i);
-            when!(cone.is_there(), &mut w.contacts[3 * i..3 * (i + 1)], |w| {
+            when!(cone.is_there(), &mut w.contacts[N * i..N * (i + 1)], |w| {
                 let moved = self.s.gather(&self.answer(&cone, i), along(contact, self.columns, y));
-                put_triple(w, 0, add(triple(w, 0), moved));
+                put_nth(w, 0, add(nth(w, 0), moved));
             });
         }
         cones!(self.s, self.problem.gaps, cone => {
             let moved = self.root(&cone).times(cone.on.moved(y));
-            cone.put(w.limits, cones::add(cone.own(w.limits), moved));
+            cone.put(w.limits, add(cone.own(w.limits), moved));
         });
     }
 
@@ -111,17 +111,17 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
-            put_triple(to.contacts, i, zero());
+            put_nth(to.contacts, i, zero::<R, N>());
             let cone = self.contact(i);
-            when!(cone.is_there(), &mut to.contacts[3 * i..3 * (i + 1)], |to| {
-                let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
+            when!(cone.is_there(), &mut to.contacts[N * i..N * (i + 1)], |to| {
+                let moved = add(along(contact, self.columns, y), cone.scaled(nth(grad_force, i)));
                 let gathered = self.s.gather(&self.answer(&cone, i), moved);
-                put_triple(to, 0, sub(gathered, triple(w.contacts, i)));
+                put_nth(to, 0, sub(gathered, nth(w.contacts, i)));
             });
         }
         cones!(self.s, self.problem.gaps, cone => {
-            let moved = cones::add(cone.on.moved(y), cone.own(grad_limit));
-            cone.put(to.limits, cones::sub(self.root(&cone).times(moved), cone.own(w.limits)));
+            let moved = add(cone.on.moved(y), cone.own(grad_limit));
+            cone.put(to.limits, sub(self.root(&cone).times(moved), cone.own(w.limits)));
         });
     }
 }
@@ -138,19 +138,19 @@ fn add_where<R: Real>(mask: R::Mask, change: &[R], x: &mut [R]) {
 /// `work.contact_states`, those of the limits in `work.limit_force`. Overwrites `work.step`, `work.free`,
 /// `work.limit_step`.
 #[inline(always)]
-pub(super) fn solve<R: Real>(
+pub(super) fn solve<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     work: &mut Work<&mut [R]>,
     to: &mut Gradients<&mut [R]>,
 ) {
     let relaxed = is_relaxed(work.info[STATUS]);
-    let (list, columns) = (&*work.list, work.columns.as_chunks().0);
+    let (list, columns) = (&*work.list, work.columns.as_chunks::<N>().0);
     let system = System { s, problem, eta: work.eta, delta: work.delta, relaxed, columns, list };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
-    let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
+    let (forces, rest) = work.contact_states.split_at_mut(s.n_force());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
-    let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
+    let mut left = Parts { contacts: &mut rest[..s.n_force()], limits: work.limit_step };
     for (target, y) in work.step.iter_mut().zip_inline(to.y.iter_mut()) {
         // No −0, which sums with zeros change.
         *y += R::zero();
@@ -158,13 +158,13 @@ pub(super) fn solve<R: Real>(
     }
     let (target, free) = (&*work.step, &mut *work.free);
     for i in listed(list, 0..s.nc()) {
-        put_triple(w.contacts, i, zero());
+        put_nth(w.contacts, i, zero::<R, N>());
     }
     clear(w.limits);
     clear(free);
     system.left(free, to.force, to.limit, &w, &mut left);
     for i in listed(list, 0..s.nc()) {
-        put_triple(w.contacts, i, triple(left.contacts, i));
+        put_nth(w.contacts, i, nth::<R, N>(left.contacts, i));
     }
     copy(w.limits, left.limits);
     system.subtract(&w, to.y);
@@ -203,7 +203,7 @@ pub(super) fn solve<R: Real>(
             s.factor_h.solve_leading([eliminate, substitute], free, s.nv);
             system.add_moved(free, left);
             for i in listed(list, 0..s.nc()) {
-                add_where(*again, &left.contacts[3 * i..3 * (i + 1)], &mut w.contacts[3 * i..3 * (i + 1)]);
+                add_where(*again, &left.contacts[N * i..N * (i + 1)], &mut w.contacts[N * i..N * (i + 1)]);
             }
             add_where(*again, left.limits, w.limits);
             add_where(*again, free, y);
@@ -211,8 +211,8 @@ pub(super) fn solve<R: Real>(
     );
     for i in listed(work.list, 0..s.nc()) {
         let cone = system.contact(i);
-        when!(cone.is_there(), &mut w.contacts[3 * i..3 * (i + 1)], |w| {
-            put_triple(w, 0, s.gathered(&system.answer(&cone, i), triple(w, 0)));
+        when!(cone.is_there(), &mut w.contacts[N * i..N * (i + 1)], |w| {
+            put_nth(w, 0, s.gathered(&system.answer(&cone, i), nth(w, 0)));
         });
     }
     cones!(s, problem.gaps, cone => { cone.put(w.limits, system.root(&cone).times(cone.own(w.limits))) });

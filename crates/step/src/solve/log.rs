@@ -11,9 +11,11 @@ use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
 use super::forces::put_forces;
+use super::kinds::by_dimension;
 use super::memory::{Places, RESIDUAL, STATUS, Work};
 use super::newton;
 use super::optimality::residual;
+use super::problem::nth;
 use super::refit::refit;
 use super::status::{Coded, Status};
 use super::structure::Structure;
@@ -92,20 +94,18 @@ pub(crate) enum Phase {
     Opened,
     /// By Coulomb's law from that answer.
     Again,
-    /// By the relaxed law with the coefficients of [`Structure::with_twins`], where there is still none.
-    Untwinned,
     /// Without friction, where there is no answer with it.
     Frictionless,
 }
 
 impl Phase {
-    const ALL: [Self; 6] = [Self::First, Self::Relaxed, Self::Opened, Self::Again, Self::Untwinned, Self::Frictionless];
+    const ALL: [Self; 5] = [Self::First, Self::Relaxed, Self::Opened, Self::Again, Self::Frictionless];
 
     /// The friction law of this phase, if there is friction.
     fn friction(self, s: &Structure) -> Option<Friction> {
         match self {
             Self::First | Self::Opened | Self::Again => Some(s.friction),
-            Self::Relaxed | Self::Untwinned => Some(Friction::Relaxed),
+            Self::Relaxed => Some(Friction::Relaxed),
             Self::Frictionless => None,
         }
     }
@@ -114,7 +114,6 @@ impl Phase {
     fn status(self) -> Status {
         match self {
             Self::First | Self::Relaxed | Self::Opened | Self::Again => Status::Solved,
-            Self::Untwinned => Status::Unsettled,
             Self::Frictionless => Status::Frictionless,
         }
     }
@@ -145,7 +144,7 @@ pub(super) fn open<R: Real>(phase: Phase, work: &mut Work<&mut [R]>) {
 
 /// Writes an iteration to the log, if there is one, after its step.
 #[inline(always)]
-pub(super) fn note<R: Real>(s: &Structure, head: [R; HEAD], work: &mut Work<&mut [R]>) {
+pub(super) fn note<R: Real, const N: usize>(s: &Structure, head: [R; HEAD], work: &mut Work<&mut [R]>) {
     let (nv, n_eta) = (work.delta.len(), work.eta.len());
     if work.log.len() < HEAD + nv + n_eta {
         return;
@@ -156,7 +155,7 @@ pub(super) fn note<R: Real>(s: &Structure, head: [R; HEAD], work: &mut Work<&mut
     copy(&mut row[HEAD..HEAD + nv], work.delta);
     let (contacts, limits) = row[HEAD + nv..].split_at_mut(n_eta - work.limit_force.len());
     clear(contacts);
-    put_forces(s, (work.presence, work.list), ContactState::of(work.contact_states), contacts);
+    put_forces(s, (work.presence, work.list), ContactState::<R, N>::of(work.contact_states), contacts);
     copy(limits, work.limit_force);
 }
 
@@ -226,12 +225,14 @@ impl Stage for Judge<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let (problem, mut work) = self.at.of(memory);
-        newton::set_up(self.s, &problem, &mut work);
-        let (contacts, limits) = work.eta.split_at(3 * self.s.nc());
-        for (i, state) in ContactState::of(work.contact_states).iter_mut().enumerate() {
-            copy(&mut state.eta, &contacts[3 * i..3 * i + 3]);
-        }
-        copy(work.limit_force, limits);
-        work.info[RESIDUAL] = residual(self.s, &problem, self.law, &mut work);
+        by_dimension!(self.s, N => {
+            newton::set_up::<R, N>(self.s, &problem, &mut work);
+            let (contacts, limits) = work.eta.split_at(self.s.n_force());
+            for (i, state) in ContactState::<R, N>::of(work.contact_states).iter_mut().enumerate() {
+                state.eta = nth(contacts, i);
+            }
+            copy(work.limit_force, limits);
+            work.info[RESIDUAL] = residual::<R, N>(self.s, &problem, self.law, &mut work);
+        });
     }
 }

@@ -5,11 +5,12 @@ use std::ops::Range;
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::layout;
 
-use super::cone::CONTACT_OPERAND;
-use super::contact_state::CONTACT_STATE;
+use super::cone::{CONTACT_OPERAND, FrictionCone};
+use super::contact_state::ContactState;
+use super::kinds::by_dimension;
 use super::law::Law;
 use super::presence;
-use super::slide::SLIDE;
+use super::slide::Slide;
 use super::structure::Structure;
 
 layout! {
@@ -19,6 +20,8 @@ layout! {
         screws,
         /// The contacts, [`CONTACT_OPERAND`] numbers each.
         contacts,
+        /// The coefficient of torsional friction of each contact, m, if they resist turning.
+        gammas,
         /// A number for each group of contacts, or none: see [`presence`].
         near,
         /// P's entries, in the order of [`Structure`].
@@ -42,14 +45,14 @@ layout! {
         presence,
         /// How many contacts take part, then their indices, or nothing: see [`presence::listed`].
         list,
-        /// J̃ column by column, three numbers per slot.
+        /// J̃ column by column, as many numbers per slot as a contact's force has.
         columns,
         /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
         scaled,
-        /// Scaled forces η: three numbers per contact, one per limit and per degree of freedom with dry friction, three
-        /// per table.
+        /// Scaled forces η: those of the contacts, one number per limit and per degree of freedom with dry friction,
+        /// three per table.
         eta,
-        /// [`CONTACT_STATE`] numbers for each contact.
+        /// A [`ContactState`] for each contact.
         contact_states,
         /// Forces of the joint limits, then of dry friction, then of tables, three each. `limit_step` and `limit_gap`
         /// are of the same.
@@ -94,7 +97,7 @@ layout! {
 layout! {
     /// Gradients that the solve's adjoint is given (of the results) and computes (of the operands).
     pub(crate) struct Gradients {
-        /// Gradient of the contact forces on B, three numbers per contact.
+        /// Gradient of the contacts' M η: of the force on B and, if they resist turning, of the torque.
         force,
         /// Gradient of the joint limits' forces.
         limit,
@@ -103,6 +106,7 @@ layout! {
         y,
         screws,
         contacts,
+        gammas,
         p,
         gaps,
         kappa,
@@ -123,6 +127,7 @@ impl Operands<usize> {
         Self {
             screws: 6 * s.ns,
             contacts: CONTACT_OPERAND * s.nc(),
+            gammas: s.n_gammas(),
             near: presence::n_groups(s),
             p: s.np(),
             g: s.nv,
@@ -136,13 +141,14 @@ impl Operands<usize> {
 impl Work<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
         let is_symmetric = s.friction.is_symmetric();
+        let [state, slide] = by_dimension!(s, N => [ContactState::<f64, N>::LENGTH, Slide::<f64, N>::LENGTH]);
         Self {
             presence: presence::n_groups(s),
             list: presence::n_listed(s),
-            columns: 3 * s.n_slots,
-            scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
+            columns: s.dimension * s.n_slots,
+            scaled: s.dimension * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
             eta: s.n_eta(),
-            contact_states: CONTACT_STATE * s.nc(),
+            contact_states: state * s.nc(),
             limit_force: s.nl(),
             limit_step: s.nl(),
             limit_gap: s.nl(),
@@ -152,7 +158,7 @@ impl Work<usize> {
             pivot: s.nv,
             h: s.factor_h.n_entries(),
             upper: if is_symmetric { 0 } else { s.factor_h.n_entries() },
-            slides: if is_symmetric { 0 } else { SLIDE * s.nc() },
+            slides: if is_symmetric { 0 } else { slide * s.nc() },
             kept_delta: s.nv,
             kept_eta: s.n_eta(),
             kept_info: INFO,
@@ -168,8 +174,8 @@ impl Work<usize> {
 impl Gradients<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
         let of = Operands::sizes(s);
-        let Operands { screws, contacts, p, gaps, kappa, .. } = of;
-        Self { force: 3 * s.nc(), limit: s.nl(), y: s.nv, screws, contacts, p, gaps, kappa }
+        let Operands { screws, contacts, gammas, p, gaps, kappa, .. } = of;
+        Self { force: s.n_force(), limit: s.nl(), y: s.nv, screws, contacts, gammas, p, gaps, kappa }
     }
 }
 
@@ -193,6 +199,7 @@ impl Places {
 pub(crate) struct Problem<'a, R> {
     pub(crate) screws: &'a [R],
     pub(crate) contacts: &'a [R],
+    pub(crate) gammas: &'a [R],
     pub(crate) near: &'a [R],
     pub(crate) p: &'a [R],
     pub(crate) g: &'a [R],
@@ -208,6 +215,7 @@ impl<'a, R: Real> Problem<'a, R> {
         Self {
             screws: part(&at.screws),
             contacts: part(&at.contacts),
+            gammas: part(&at.gammas),
             near: part(&at.near),
             p: part(&at.p),
             g: part(&at.g),
@@ -215,5 +223,11 @@ impl<'a, R: Real> Problem<'a, R> {
             gaps: part(&at.gaps),
             warm: part(&at.warm),
         }
+    }
+
+    /// A contact.
+    #[inline(always)]
+    pub(crate) fn cone<const N: usize>(&self, i: usize) -> FrictionCone<R, N> {
+        FrictionCone::read(self.contacts, self.gammas, i)
     }
 }

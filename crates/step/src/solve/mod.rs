@@ -46,16 +46,18 @@ mod status;
 mod structure;
 mod symmetric;
 mod table;
+pub(crate) mod vector;
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
 pub use cone::CONTACT_OPERAND;
-pub(crate) use cone::{FrictionCone, MU, Rates, WEIGHT};
+pub(crate) use cone::{FrictionCone, MU, Rates, SLIDING, TURNING, WEIGHT};
 pub use delassus::Delassus;
 pub use frictionless::Frictionless;
 pub use impact::{Impact, Method};
+pub(crate) use kinds::by_dimension;
 pub(crate) use law::Law;
 pub use log::Attempt;
 pub(crate) use log::{Logged, length as log_length};
@@ -63,13 +65,14 @@ pub use memory::INFO;
 pub(crate) use memory::{Gradients, Operands, Places, Work};
 pub(crate) use op::Start;
 pub(crate) use presence::{gone, n_groups, present, touched};
+pub(crate) use problem::{nth, put_nth};
 pub(crate) use refit::refit;
 pub use result::{Report, Solution};
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use status::Accuracy;
 pub use status::Status;
 pub(crate) use structure::{ContactColumns, TABLE_OPERAND};
-pub use structure::{ContactPaths, Slip, Structure};
+pub use structure::{ContactPaths, Structure};
 pub(crate) use table::Table;
 
 /// Settings of the solve: see [`Params::solver`](fingertip_scene::Params).
@@ -93,12 +96,14 @@ use crate::tensor::part;
 /// friction can be, and c its largest torque over F.
 ///
 /// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
+/// Where contacts resist turning, ν_n² − μ²‖ν_t‖² is less by γ² θ², θ being the turn of B relative to A about n.
 #[derive(Clone, Debug)]
 pub struct ContactProblem {
     /// Screws (B, 6 ns), see [`crate::kinematics::Frames::screws`].
     pub screws: Tensor,
     /// Contacts (B, 12 nc). For each: the unit normal from A to B, the witness points on A and B (world, m), φ (m), μ,
-    /// and the weight w of its barrier (1, or less where the contact fades; 0 leaves it out).
+    /// and the weight w of its barrier (1, or less where the contact fades; 0 leaves it out). Then, if they
+    /// [resist turning](Structure::with_torsion), the coefficient γ of torsional friction of each, m.
     pub contacts: Tensor,
     /// (1 or B, np + nv + 1 + [`Structure::n_gaps`]): the entries of P in the structure's order, then g, κ, the gaps to
     /// the limits, the dry friction F of joints, N·m or N, and four numbers of each table: F, N, what turning by 1 rad
@@ -130,14 +135,14 @@ pub(crate) fn barrier_from(
     let op = op::BarrierOp { structure: structure.clone(), max_iterations, start };
     let op = Operation::new(op, &structure.kernels);
     let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, op)?;
-    let (nv, nc, nl) = (structure.nv, structure.nc(), structure.nl());
+    let (nv, nc, nl, n_force) = (structure.nv, structure.nc(), structure.nl(), structure.n_force());
     let n = structure.n_eta();
     let b = packed.dim(0)?;
     let detached = packed.detach();
     Ok(Solution {
         delta: packed.narrow(1, 0, nv)?,
-        force: part(&packed, 1, nv, 3 * nc)?.reshape((b, nc, 3))?,
-        limit_force: part(&packed, 1, nv + 3 * nc, nl)?,
+        force: part(&packed, 1, nv, n_force)?.reshape((b, nc, structure.dimension))?,
+        limit_force: part(&packed, 1, nv + n_force, nl)?,
         warm: part(&detached, 1, structure.n_results(), n)?,
         info: structure.n_results() + n,
         packed: detached,

@@ -22,10 +22,9 @@
 //! answers ([`super::table`]) comes on the block of the three motions of its body.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, when};
-use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub, zero};
 
 use super::approach::Approach;
-use super::cones::{Weight, add};
+use super::cones::Weight;
 use super::contact_state::ContactState;
 use super::kinds::cones;
 use super::memory::{Problem, Work};
@@ -35,13 +34,14 @@ use super::response::Response;
 use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
+use super::vector::{add, axpy, dot, scale, sub, zero};
 
 /// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees
 /// of freedom.
 #[inline(always)]
-pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+pub(super) fn prepare<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
-    let columns = work.columns.as_chunks().0;
+    let columns = work.columns.as_chunks::<N>().0;
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         if !contact.is_rigid() {
@@ -53,18 +53,18 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 /// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in
 /// range, P positive definite.
 #[inline(always)]
-pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn set_up<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
     let mut good = acceptable(s, problem);
     presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
-    fill_columns(s, problem, work.list, work.columns.as_chunks_mut().0);
+    fill_columns::<R, N>(s, problem, work.list, work.columns.as_chunks_mut().0);
     for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
-        state.start(problem.contacts, i);
+        state.start(problem.cone::<N>(i));
     }
-    // What these carry together is compared wherever they are.
-    for &i in &s.twins {
-        ContactState::of(work.contact_states)[i].start(problem.contacts, i);
-    }
-    prepare(s, problem, work);
+    prepare::<R, N>(s, problem, work);
     factor_p(s, problem.p, work.pivot, work.factor_p);
     for &pivot in work.pivot.iter() {
         good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
@@ -78,7 +78,11 @@ pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
 
 /// A contact's compliance D = J̃_p P_p⁻¹ J̃_pᵀ by its private degrees of freedom.
 #[inline(always)]
-pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
+pub(super) fn compliance<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[[R; N]],
+    pivot: &[R],
+) -> Symmetric<R, N> {
     let mut sum = Symmetric::diagonal(R::zero());
     for (&column, &pivot) in columns.iter().zip_inline(&pivot[contact.private.clone()]) {
         sum = sum.plus(pivot, column);
@@ -90,7 +94,7 @@ pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>],
 /// decrement², and the step's size in the most affected contact's own measure, Δη · ∇²(−log ρ) Δη, which is no larger
 /// unless the contact fades.
 #[inline(always)]
-pub(super) fn step<R: Real>(
+pub(super) fn step<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     kappa: R,
@@ -98,7 +102,7 @@ pub(super) fn step<R: Real>(
     work: &mut Work<&mut [R]>,
 ) -> (R, R) {
     begin(s, problem, kappa, approach, work);
-    let columns = work.columns.as_chunks().0;
+    let columns = work.columns.as_chunks::<N>().0;
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         when!(state.is_there(), &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled), |(
@@ -204,12 +208,12 @@ pub(super) fn end<R: Real>(
 
 /// Eliminates a contact's private degrees of freedom: computes its A, r₂ and e, and writes their r₁ to `step`.
 #[inline(always)]
-fn eliminate<R: Real>(
+fn eliminate<R: Real, const N: usize>(
     contact: &ContactColumns,
-    columns: &[Vec3<R>],
+    columns: &[[R; N]],
     kappa: R,
     approach: &Approach<R>,
-    state: &mut ContactState<R>,
+    state: &mut ContactState<R, N>,
     pivot: &[R],
     step: &mut [R],
 ) {

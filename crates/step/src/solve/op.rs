@@ -13,9 +13,10 @@ use fingertip_lanes::program::{Group, Program, Stage, run};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_lanes::vector::dot;
 
-use super::cone::{CONTACT_OPERAND, FrictionCone};
+use super::cone::CONTACT_OPERAND;
+use super::kinds::by_dimension;
 use super::memory::{Gradients, INFO, Operands, Places, Work};
-use super::problem::triple;
+use super::problem::nth;
 use super::refit::refit;
 use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::status::Accuracy;
@@ -53,7 +54,7 @@ impl Structure {
 
     /// Columns of the three operands.
     fn widths(&self) -> [usize; 3] {
-        [6 * self.ns, CONTACT_OPERAND * self.nc(), self.np() + self.nv + 1 + self.n_gaps()]
+        [6 * self.ns, CONTACT_OPERAND * self.nc() + self.n_gammas(), self.np() + self.nv + 1 + self.n_gaps()]
     }
 }
 
@@ -99,6 +100,7 @@ impl Stage for Load<'_> {
         let to = at.operands.cut(memory).0;
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
+        contacts.load_all(first, to.contacts.len(), to.gammas);
         forget(to.near);
         // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
         // Those in double precision stay as they are.
@@ -170,13 +172,14 @@ impl Stage for Store<'_> {
         for (dof, &place) in s.place.iter().enumerate() {
             out.store(first, dof, work.delta[place]);
         }
-        let mut at = s.nv;
-        for i in 0..s.nc() {
-            let force = FrictionCone::read(problem.contacts, i).scaled(triple(work.eta, i));
-            out.store_all(first, at, &force);
-            at += 3;
-        }
-        out.store_all(first, at, &work.eta[3 * s.nc()..]);
+        by_dimension!(s, N => {
+            for i in 0..s.nc() {
+                let force = problem.cone::<N>(i).scaled(nth(work.eta, i));
+                out.store_all(first, s.nv + N * i, &force);
+            }
+        });
+        let mut at = s.nv + s.n_force();
+        out.store_all(first, at, &work.eta[s.n_force()..]);
         at += s.nl();
         out.store_all(first, at, work.eta);
         at += s.n_eta();
@@ -233,7 +236,7 @@ impl Stage for Recall<'_> {
                 to.y[place] = grad.load(first, dof);
             }
             grad.load_all(first, s.nv, to.force);
-            grad.load_all(first, s.nv + 3 * s.nc(), to.limit);
+            grad.load_all(first, s.nv + s.n_force(), to.limit);
         }
     }
 }
@@ -247,7 +250,7 @@ impl Stage for StoreGradients<'_> {
         let Base { structure: s, gradients, .. } = self.0;
         let of = gradients.cut(&mut memory[gradients.force.start..]).0;
         let mut at = 0;
-        for block in [of.screws, of.contacts, of.p] {
+        for block in [of.screws, of.contacts, of.gammas, of.p] {
             out.store_all(first, at, block);
             at += block.len();
         }

@@ -2,7 +2,6 @@
 //! feasible.
 
 use fingertip_lanes::lane::{Mask, Precision, Real, Zip, clear, state, when};
-use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
@@ -11,6 +10,7 @@ use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::{add_force, along, times_p};
 use super::structure::Structure;
+use super::vector::{axpy, dot, scale, sub};
 
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
@@ -29,9 +29,13 @@ pub(super) struct Certificate<R: Real> {
 ///
 /// Overwrites `work.step`.
 #[inline(always)]
-pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> Certificate<R> {
+pub(super) fn certificate<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> Certificate<R> {
     let columns = work.columns.as_chunks().0;
-    let states = ContactState::of(work.contact_states);
+    let states = ContactState::<R, N>::of(work.contact_states);
     let mut size = largest(work.limit_force).max(R::tiny());
     for state in listed(work.list, states.iter()) {
         size = size.max(largest(&state.eta));
@@ -89,10 +93,10 @@ const ROUNDING: f64 = 16.0;
 /// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps
 /// it inside its cone.
 #[inline(always)]
-pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+pub(super) fn noise<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let unit = R::splat(R::precision().epsilon());
     let mut worst = unit;
-    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::<R, N>::of(work.contact_states).iter()) {
         let square = dot(state.eta, state.eta);
         let part = square / state.cone.rho(state.eta).max(square * unit);
         worst = worst.max(R::select(state.is_there(), part * unit, R::zero()));
@@ -105,12 +109,12 @@ pub(super) fn noise<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wor
 
 /// The worlds whose δ and forces on bodies are numbers in the range in which kernels compute.
 #[inline(always)]
-pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn are_in_range<R: Real, const N: usize>(work: &mut Work<&mut [R]>) -> R::Mask {
     let mut sum = R::zero();
     for &x in work.delta.iter().chain(work.limit_force.iter()) {
         sum = x.doubt(sum);
     }
-    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::<R, N>::of(work.contact_states).iter()) {
         let force = state.cone.scaled(state.eta);
         for &x in state.eta.iter().chain(&force) {
             sum = x.doubt(sum);
@@ -121,9 +125,13 @@ pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
 
 /// The worlds whose forces are inside their cones, to rounding.
 #[inline(always)]
-pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn are_inside<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
     let mut inside = R::Mask::splat(true);
-    for state in listed(work.list, ContactState::of(work.contact_states).iter()) {
+    for state in listed(work.list, ContactState::<R, N>::of(work.contact_states).iter()) {
         let (rho, square) = (state.cone.rho(state.eta), dot(state.eta, state.eta));
         let outside =
             dot(state.cone.n, state.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
@@ -145,9 +153,14 @@ pub(super) fn are_inside<R: Real>(s: &Structure, problem: &Problem<R>, work: &mu
 ///
 /// 1 where it is not a number.
 #[inline(always)]
-pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Friction, work: &mut Work<&mut [R]>) -> R {
+pub(super) fn residual<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    law: Friction,
+    work: &mut Work<&mut [R]>,
+) -> R {
     let kappa = problem.kappa;
-    let columns = work.columns.as_chunks().0;
+    let columns = work.columns.as_chunks::<N>().0;
     let rounding = ROUNDING * R::precision().epsilon();
     let unit = rounding / tolerance::<R>(s);
     // How much larger than it is friction feels a slip, and its rounding.
@@ -170,8 +183,11 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
             let pole = cone.pole(own, eta, rho);
             let mut lengths = cone.phi.abs().scale(felt) + length(pole) * square / rho;
             for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
-                lengths = (column[0].abs() + column[1].abs() + column[2].abs())
-                    .mul_add(work.delta[dof].abs().scale(felt), lengths);
+                let mut sum = column[0].abs();
+                for x in &column[1..] {
+                    sum += x.abs();
+                }
+                lengths = sum.mul_add(work.delta[dof].abs().scale(felt), lengths);
             }
             let error = cone.misfit(own, eta, zeta).abs().sqrt();
             let missed = length(sub(zeta, pole)).max(R::tiny());
@@ -194,7 +210,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
 }
 
 #[inline(always)]
-fn length<R: Real>(x: Vec3<R>) -> R {
+fn length<R: Real, const N: usize>(x: [R; N]) -> R {
     dot(x, x).sqrt()
 }
 

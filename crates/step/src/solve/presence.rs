@@ -26,8 +26,7 @@ pub(super) fn n_listed(s: &Structure) -> usize {
     if s.nc() < FEW { 0 } else { 1 + s.nc() }
 }
 
-/// Writes the largest weight in each group, and lists the contacts that take part: those with weight, and, as twins are
-/// compared whether they have any, of problems with twins all in groups that are present.
+/// Writes the largest weight in each group, and lists the contacts that take part: those with weight.
 #[inline(always)]
 pub(super) fn find<R: Real>(s: &Structure, (near, contacts): (&[R], &[R]), (presence, list): (&mut [R], &mut [R])) {
     let Some((length, list)) = list.split_first_mut() else { return };
@@ -39,7 +38,7 @@ pub(super) fn find<R: Real>(s: &Structure, (near, contacts): (&[R], &[R]), (pres
                 contacts[CONTACT_OPERAND * first..].chunks_exact(CONTACT_OPERAND).take(of_group).enumerate()
             {
                 largest = largest.max(contact[WEIGHT]);
-                if !s.twins.is_empty() || !is_absent(contact[WEIGHT]) {
+                if !is_absent(contact[WEIGHT]) {
                     list[n] = index(first + k);
                     n += 1;
                 }

@@ -2,7 +2,7 @@
 //! J̃ᵀWJ̃.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined, when};
-use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
+use fingertip_lanes::vector::cross;
 
 use super::cone::{CONTACT_OPERAND, FrictionCone, MU};
 use super::friction::Answer;
@@ -11,49 +11,55 @@ use super::law::Law;
 use super::memory::{Problem, Work};
 use super::presence::{listed, present};
 use super::shared;
-use super::structure::{ContactColumns, Entry, Slip, Structure};
+use super::structure::{ContactColumns, Entry, Structure};
+use super::vector::{add, axpy, dot, sub, zero};
 
-/// Reads three numbers: the i-th triple of a row of triples.
+/// The i-th N numbers of a row.
 #[inline(always)]
-pub(crate) fn triple<R: Real>(from: &[R], i: usize) -> Vec3<R> {
-    // One check of bounds in place of three.
-    let from = &from[3 * i..3 * i + 3];
-    [from[0], from[1], from[2]]
-}
-
-/// Writes three numbers: the i-th triple of a row of triples.
-#[inline(always)]
-pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
-    copy(&mut to[3 * i..3 * i + 3], &v);
-}
-
-/// The motion that one screw gives a contact, at the witness point on the screw's side: see [`Slip`]. The caller
-/// subtracts A's.
-#[inline(always)]
-pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &FrictionCone<R>, screw: usize, b: bool) -> Vec3<R> {
-    let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
-    let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
-    match slip {
-        Slip::Slides => velocity,
-        Slip::Turns => cone.turning(velocity, omega),
+pub(crate) fn nth<R: Real, const N: usize>(from: &[R], i: usize) -> [R; N] {
+    // One check of bounds in place of N.
+    let from = &from[N * i..N * (i + 1)];
+    let mut numbers = zero();
+    for k in 0..N {
+        numbers[k] = from[k];
     }
+    numbers
+}
+
+/// Writes the i-th N numbers of a row.
+#[inline(always)]
+pub(crate) fn put_nth<R: Real, const N: usize>(to: &mut [R], i: usize, v: [R; N]) {
+    copy(&mut to[N * i..N * (i + 1)], &v);
+}
+
+/// What a contact sees of the motion of one screw, at the witness point on the screw's side: see
+/// [`FrictionCone::seen`]. The caller subtracts A's.
+#[inline(always)]
+pub(super) fn seen<R: Real, const N: usize>(screws: &[R], cone: &FrictionCone<R, N>, screw: usize, b: bool) -> [R; N] {
+    let (omega, m) = (nth(screws, 2 * screw), nth(screws, 2 * screw + 1));
+    cone.seen(add(m, cross(omega, if b { cone.point_b } else { cone.point_a })), omega)
 }
 
 /// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those
 /// of a contact without weight, but by Coulomb's law.
 #[inline(always)]
-pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, list: &[R], columns: &mut [Vec3<R>]) {
+pub(crate) fn fill_columns<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    list: &[R],
+    columns: &mut [[R; N]],
+) {
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
-        let cone = FrictionCone::read(problem.contacts, i);
+        let cone: FrictionCone<R, N> = problem.cone(i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
         when!(R::Mask::splat(s.friction.has_idle_slacks()).or(cone.is_there()), own.as_flattened_mut(), |own| {
             for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
                 let mut sum = zero();
                 for &(screw, _, b) in same_slot {
-                    let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+                    let seen = seen(problem.screws, &cone, screw, b);
                     sum = if b { add(sum, seen) } else { sub(sum, seen) };
                 }
-                put_triple(own, same_slot[0].1, cone.scaled(sum));
+                put_nth(own, same_slot[0].1, cone.scaled(sum));
             }
         });
     }
@@ -61,18 +67,18 @@ pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, list: &
 
 /// J̃ x for a contact.
 #[inline(always)]
-pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
+pub(crate) fn along<R: Real, const N: usize>(contact: &ContactColumns, columns: &[[R; N]], x: &[R]) -> [R; N] {
     with_private(contact, columns, along_shared(contact, columns, x), x)
 }
 
 /// J̃ x for a contact, given J̃_s x_s.
 #[inline(always)]
-pub(super) fn with_private<R: Real>(
+pub(super) fn with_private<R: Real, const N: usize>(
     contact: &ContactColumns,
-    columns: &[Vec3<R>],
-    mut sum: Vec3<R>,
+    columns: &[[R; N]],
+    mut sum: [R; N],
     x: &[R],
-) -> Vec3<R> {
+) -> [R; N] {
     for (&column, &x) in contact.private_part(columns).iter().zip_inline(&x[contact.private.clone()]) {
         sum = axpy(x, column, sum);
     }
@@ -81,7 +87,7 @@ pub(super) fn with_private<R: Real>(
 
 /// J̃_s x_s for a contact.
 #[inline(always)]
-pub(crate) fn along_shared<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
+pub(crate) fn along_shared<R: Real, const N: usize>(contact: &ContactColumns, columns: &[[R; N]], x: &[R]) -> [R; N] {
     let columns = contact.shared_part(columns);
     let mut sum = zero();
     for (&column, &x) in columns.iter().zip_inline(&x[..contact.n_leading]) {
@@ -95,7 +101,12 @@ pub(crate) fn along_shared<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>
 
 /// x += J̃ᵀ force of a contact.
 #[inline(always)]
-pub(crate) fn add_force<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], force: Vec3<R>, x: &mut [R]) {
+pub(crate) fn add_force<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[[R; N]],
+    force: [R; N],
+    x: &mut [R],
+) {
     let shared = contact.shared_part(columns);
     for (&column, x) in shared.iter().zip_inline(&mut x[..contact.n_leading]) {
         *x += dot(column, force);
@@ -141,26 +152,26 @@ pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
 
 /// free ← P⁻¹ (J̃ᵀη − g).
 #[inline(always)]
-pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    let columns = work.columns.as_chunks().0;
+pub(crate) fn balance<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks::<N>().0;
     for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }
     for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
-        when!(FrictionCone::read(problem.contacts, i).is_there(), &mut *work.free, |free| {
-            add_force(contact, columns, triple(work.eta, i), free);
+        when!(problem.cone::<N>(i).is_there(), &mut *work.free, |free| {
+            add_force(contact, columns, nth(work.eta, i), free);
         });
     }
-    cones!(s, problem.gaps, cone => { cone.on.push(cone.own(&work.eta[3 * s.nc()..]), work.free) });
+    cones!(s, problem.gaps, cone => { cone.on.push(cone.own(&work.eta[s.n_force()..]), work.free) });
     solve_p(s, work.factor_p, work.free);
 }
 
 /// h ← P + J̃ᵀWJ̃ at η and δ.
 #[inline(always)]
-pub(crate) fn fill_h<R: Real>(
+pub(crate) fn fill_h<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
-    (list, columns): (&[R], &[Vec3<R>]),
+    (list, columns): (&[R], &[[R; N]]),
     (eta, delta): (&[R], &[R]),
     h: &mut [R],
 ) {
@@ -169,9 +180,9 @@ pub(crate) fn fill_h<R: Real>(
         h[entry.in_h] = value;
     }
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
-        let cone = FrictionCone::read(problem.contacts, i);
+        let cone = problem.cone::<N>(i);
         when!(cone.is_there(), h, |h| {
-            let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
+            let weights = cone.weights(cone.kappa(problem.kappa), nth(eta, i));
             let weighed = inlined(
                 #[inline(always)]
                 |column| weights.times(column),
@@ -186,7 +197,7 @@ pub(crate) fn fill_h<R: Real>(
 #[inline(always)]
 fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[R]), h: &mut [R]) {
     cones!(s, problem.gaps, cone => {
-        let weight = cone.weight_at(problem.kappa, cone.own(&eta[3 * s.nc()..]), cone.at(delta));
+        let weight = cone.weight_at(problem.kappa, cone.own(&eta[s.n_force()..]), cone.at(delta));
         cone.on.stiffen(s, weight, h, None);
     });
 }
@@ -194,10 +205,10 @@ fn stiffen<R: Real>(s: &Structure, problem: &Problem<R>, (eta, delta): (&[R], &[
 /// P + J̃ᵀW̃J̃ at η and δ, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in
 /// the mask follow the relaxed law.
 #[inline(always)]
-pub(super) fn fill_pair<R: Real>(
+pub(super) fn fill_pair<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
-    (list, columns): (&[R], &[Vec3<R>]),
+    (list, columns): (&[R], &[[R; N]]),
     (eta, delta, relaxed): (&[R], &[R], R::Mask),
     (lower, upper): (&mut [R], &mut [R]),
 ) {
@@ -208,9 +219,9 @@ pub(super) fn fill_pair<R: Real>(
     stiffen(s, problem, (eta, delta), lower);
     copy(upper, lower);
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
-        let cone = FrictionCone::read(problem.contacts, i);
+        let cone = problem.cone::<N>(i);
         when!(cone.is_there(), &mut (&mut *lower, &mut *upper), |(lower, upper)| {
-            let Answer { root, up, down } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
+            let Answer { root, up, down } = s.answer(&cone, cone.kappa(problem.kappa), nth(eta, i), relaxed);
             let columns = contact.part(columns);
             let mut entries = contact.entries.iter();
             for (a, &column) in columns.iter().enumerate() {
@@ -265,6 +276,10 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
         for &x in rest {
             sums[0] = x.doubt(sums[0]);
         }
+    }
+    for &gamma in present(s, problem.near, problem.gammas) {
+        good = good.and(gamma.lt(R::zero()).not());
+        sums[0] = gamma.doubt(sums[0]);
     }
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     good = good.and(sum.is_finite());

@@ -1,4 +1,4 @@
-//! The friction coefficients of the law that an answer follows, where that is not the scene's.
+//! Friction that is taken away where there is no answer with it.
 
 use fingertip_lanes::lane::{Lane, when};
 use fingertip_lanes::program::{Group, Stage};
@@ -6,54 +6,39 @@ use fingertip_lanes::rows::Output;
 
 use super::cone::{CONTACT_OPERAND, MU};
 use super::memory::{Places, STATUS};
-use super::status::{RELAXED, Status, is_among};
+use super::status::{Coded, Status};
 use super::structure::Structure;
 
-/// Scales the friction coefficients of contacts in worlds whose status is one of several. The report is in the working
-/// memory, and the contacts are as the step has assembled them.
-pub(super) struct Refit<'a> {
-    structure: &'a Structure,
-    at: &'a Places,
-    /// Only those of contacts that carry a force in pairs?
-    twins: bool,
-    by: f64,
-    /// The first and the last status.
-    statuses: [Status; 2],
+/// Takes friction away in worlds with a status. The report is in the working memory, and the contacts are as the step
+/// has assembled them.
+pub(super) struct Loosen<'a> {
+    pub(super) structure: &'a Structure,
+    pub(super) at: &'a Places,
+    pub(super) status: Status,
 }
 
-impl<'a> Refit<'a> {
-    /// Takes friction away in worlds with this status.
-    pub(super) fn loosened(structure: &'a Structure, at: &'a Places, status: Status) -> Self {
-        Self { structure, at, twins: false, by: 0.0, statuses: [status; 2] }
-    }
-
-    /// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer
-    /// although the law is Coulomb's: see [`Structure::with_twins`].
-    pub(super) fn untwinned(structure: &'a Structure, at: &'a Places) -> Self {
-        Self { structure, at, twins: true, by: 0.5, statuses: RELAXED }
-    }
+/// Gives the contacts of a recalled answer the friction of the law that it follows.
+pub(crate) fn refit(structure: &Structure, at: &Places, group: &mut Group) {
+    group.run(&Loosen { structure, at, status: Status::Frictionless });
 }
 
-/// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
-pub(crate) fn refit(s: &Structure, at: &Places, group: &mut Group) {
-    if !s.twins.is_empty() {
-        group.run(&Refit::untwinned(s, at));
-    }
-    group.run(&Refit::loosened(s, at, Status::Frictionless));
-}
-
-impl Stage for Refit<'_> {
+impl Stage for Loosen<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Self { structure: s, at, twins, by, statuses: [first, last] } = *self;
-        let worlds = is_among([first.code(), last.code()], memory[at.work.info.start + STATUS]);
-        let n = if twins { s.twins.len() } else { s.nc() };
+        let Self { structure: s, at, status } = *self;
+        let worlds = status.is(memory[at.work.info.start + STATUS]);
         when!(worlds, &mut memory[at.operands.contacts.clone()], |operands| {
-            for k in R::parts(0..n) {
-                let contact = if twins { s.twins[k] } else { k };
-                let mu = &mut operands[CONTACT_OPERAND * contact + MU];
-                *mu = R::select(worlds, mu.scale(by), *mu);
+            for k in R::parts(0..s.nc()) {
+                let mu = &mut operands[CONTACT_OPERAND * k + MU];
+                *mu = R::select(worlds, R::zero(), *mu);
             }
         });
+        if s.n_gammas() > 0 {
+            when!(worlds, &mut memory[at.operands.gammas.clone()], |gammas| {
+                for gamma in gammas {
+                    *gamma = R::select(worlds, R::zero(), *gamma);
+                }
+            });
+        }
     }
 }

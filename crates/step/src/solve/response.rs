@@ -10,83 +10,107 @@
 //! which needs no W⁻¹: a force may lie as near to the boundary of its cone as rounding allows, and D may be singular.
 
 use fingertip_lanes::lane::{Real, state};
-use fingertip_lanes::vector::{Mat3, Vec3, axpy, dot, rotate, rotate_back, zero};
 
 use super::symmetric::Symmetric;
+use super::vector::{axpy, dot, transform, transform_back, zero};
 
 /// The response A = Zᵀ E Z of a contact's force to a displacement, in factors.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Response<R> {
-    z: Mat3<R>,
-    e: Vec3<R>,
-    /// L below its diagonal: (2, 1), (3, 1), (3, 2).
-    l: Vec3<R>,
+pub(super) struct Response<R, const N: usize> {
+    z: [[R; N]; N],
+    /// E on the diagonal, and L below it.
+    factors: [[R; N]; N],
 }
 
-state!(Response { numbers: [], flags: [], states: [z, e, l] });
+state!(Response[N] { numbers: [], flags: [], states: [z, factors] });
 
-impl<R: Real> Response<R> {
+impl<R: Real, const N: usize> Response<R, N> {
     /// Without private degrees of freedom: A = W.
     #[inline(always)]
-    pub(super) fn rigid(scaling: &Symmetric<R>) -> Self {
-        Self { z: scaling.rows(), e: [R::one(); 3], l: zero() }
+    pub(super) fn rigid(scaling: &Symmetric<R, N>) -> Self {
+        let mut factors = [zero(); N];
+        for i in 0..N {
+            factors[i][i] = R::one();
+        }
+        Self { z: scaling.rows(), factors }
     }
 
     /// [`Response::rigid`] without its L and E, which are 1.
     #[inline(always)]
-    pub(super) fn set_rigid(&mut self, scaling: &Symmetric<R>) {
+    pub(super) fn set_rigid(&mut self, scaling: &Symmetric<R, N>) {
         self.z = scaling.rows();
     }
 
     /// The response of a contact with private degrees of freedom, from its scaling F and their compliance D.
     #[inline(always)]
-    pub(super) fn compliant(scaling: &Symmetric<R>, compliance: &Symmetric<R>) -> Self {
-        let [x, y, z] = scaling.rows();
-        let (moved_x, moved_y, moved_z) = (compliance.times(x), compliance.times(y), compliance.times(z));
-        let one = R::one();
-        let (xy, xz, yz) = (dot(x, moved_y), dot(x, moved_z), dot(y, moved_z));
-        let first = one / (one + dot(x, moved_x));
-        let (l_yx, l_zx) = (xy * first, xz * first);
-        let second = one / (one + (-l_yx).mul_add(xy, dot(y, moved_y)));
-        let below = (-l_yx).mul_add(xz, yz);
-        let l_zy = below * second;
-        let third = one / (one + (-l_zy).mul_add(below, (-l_zx).mul_add(xz, dot(z, moved_z))));
-        let y = axpy(-l_yx, x, y);
-        Self { z: [x, y, axpy(-l_zy, y, axpy(-l_zx, x, z))], e: [first, second, third], l: [l_yx, l_zx, l_zy] }
+    pub(super) fn compliant(scaling: &Symmetric<R, N>, compliance: &Symmetric<R, N>) -> Self {
+        let mut z = scaling.rows();
+        // What is left of 1 + F D F, below and on its diagonal.
+        let mut left = [zero::<R, N>(); N];
+        let mut factors = left;
+        for i in 0..N {
+            let moved = compliance.times(z[i]);
+            for j in 0..=i {
+                left[i][j] = dot(z[j], moved);
+            }
+        }
+        for j in 0..N {
+            for i in j..N {
+                for k in 0..j {
+                    left[i][j] = (-factors[j][k]).mul_add(left[i][k], left[i][j]);
+                }
+                factors[i][j] = if i == j { R::one() / (R::one() + left[j][j]) } else { left[i][j] * factors[j][j] };
+            }
+        }
+        for i in 1..N {
+            for k in 0..i {
+                z[i] = axpy(-factors[i][k], z[k], z[i]);
+            }
+        }
+        Self { z, factors }
     }
 
     /// L⁻¹ x.
     #[inline(always)]
-    pub(super) fn down(&self, x: Vec3<R>) -> Vec3<R> {
-        let [l_yx, l_zx, l_zy] = self.l;
-        let y = (-l_yx).mul_add(x[0], x[1]);
-        [x[0], y, (-l_zy).mul_add(y, (-l_zx).mul_add(x[0], x[2]))]
+    pub(super) fn down(&self, mut x: [R; N]) -> [R; N] {
+        for i in 1..N {
+            for k in 0..i {
+                x[i] = (-self.factors[i][k]).mul_add(x[k], x[i]);
+            }
+        }
+        x
     }
 
     /// L⁻ᵀ x.
     #[inline(always)]
-    pub(super) fn up(&self, x: Vec3<R>) -> Vec3<R> {
-        let [l_yx, l_zx, l_zy] = self.l;
-        let y = (-l_zy).mul_add(x[2], x[1]);
-        [(-l_yx).mul_add(y, (-l_zx).mul_add(x[2], x[0])), y, x[2]]
+    pub(super) fn up(&self, mut x: [R; N]) -> [R; N] {
+        for i in (0..N - 1).rev() {
+            for k in (i + 1..N).rev() {
+                x[i] = (-self.factors[k][i]).mul_add(x[k], x[i]);
+            }
+        }
+        x
     }
 
     /// Z x.
     #[inline(always)]
-    pub(super) fn along(&self, x: Vec3<R>) -> Vec3<R> {
-        rotate(&self.z, x)
+    pub(super) fn along(&self, x: [R; N]) -> [R; N] {
+        transform(&self.z, x)
     }
 
     /// E x.
     #[inline(always)]
-    pub(super) fn weighed(&self, x: Vec3<R>) -> Vec3<R> {
-        [self.e[0] * x[0], self.e[1] * x[1], self.e[2] * x[2]]
+    pub(super) fn weighed(&self, mut x: [R; N]) -> [R; N] {
+        for i in 0..N {
+            x[i] = self.factors[i][i] * x[i];
+        }
+        x
     }
 
     /// Zᵀ x.
     #[inline(always)]
-    pub(super) fn force(&self, x: Vec3<R>) -> Vec3<R> {
-        rotate_back(&self.z, x)
+    pub(super) fn force(&self, x: [R; N]) -> [R; N] {
+        transform_back(&self.z, x)
     }
 }

@@ -13,12 +13,14 @@ use crate::tensor::numbers;
 pub struct Solution {
     /// δ (B, nv). Differentiable.
     pub delta: Tensor,
-    /// Contact force on B in world axes (B, nc, 3), N. Differentiable.
+    /// Contact force on B in world axes (B, nc, 3), N; if contacts resist turning, (B, nc, 4) with the torque on B
+    /// about the normal, N·m. Differentiable.
     pub force: Tensor,
     /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Forces of dry friction
     /// follow, of either sign, then three of each table. Differentiable.
     pub limit_force: Tensor,
-    /// The solver's scaled forces (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
+    /// The solver's scaled forces (B, 3 nc + nl, or 4 nc + nl if contacts resist turning): a warm start for a problem
+    /// nearby. No gradient.
     pub warm: Tensor,
     /// The whole result of the operation. No gradient.
     pub(super) packed: Tensor,
@@ -83,11 +85,6 @@ impl Report {
             pool::share(|| by_step.par_iter_mut().enumerate().for_each(|(t, to)| of_step(&numbers, t, to)));
         }
         Ok(by_step)
-    }
-
-    /// Is the answer that of the relaxed law, in a problem with Coulomb's law?
-    pub(crate) fn is_relaxed(&self) -> bool {
-        matches!(self.status, Status::IterationLimit | Status::Unsettled | Status::Frictionless)
     }
 
     /// Writes the report as [`INFO`] numbers.

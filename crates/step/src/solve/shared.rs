@@ -5,29 +5,29 @@
 
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip, inlined};
-use fingertip_lanes::vector::{Vec3, dot};
 
 use super::response::Response;
 use super::structure::{ContactColumns, Structure};
+use super::vector::dot;
 
 /// Calls a function of a constant size where there is one for this size, or something else.
 macro_rules! sized {
-    ($n:expr, $N:ident => $unrolled:expr, $otherwise:expr) => {
+    ($n:expr, $S:ident => $unrolled:expr, $otherwise:expr) => {
         match $n {
             3 => {
-                const $N: usize = 3;
+                const $S: usize = 3;
                 $unrolled
             }
             4 => {
-                const $N: usize = 4;
+                const $S: usize = 4;
                 $unrolled
             }
             6 => {
-                const $N: usize = 6;
+                const $S: usize = 6;
                 $unrolled
             }
             7 => {
-                const $N: usize = 7;
+                const $S: usize = 7;
                 $unrolled
             }
             _ => $otherwise,
@@ -37,17 +37,17 @@ macro_rules! sized {
 
 /// h += J̃_sᵀ A J̃_s and x −= J̃_sᵀ force of a contact. `scaled` has room for its shared columns.
 #[inline(always)]
-pub(super) fn add<R: Real>(
+pub(super) fn add<R: Real, const N: usize>(
     contact: &ContactColumns,
-    columns: &[Vec3<R>],
-    response: &Response<R>,
-    force: Vec3<R>,
-    scaled: &mut [Vec3<R>],
+    columns: &[[R; N]],
+    response: &Response<R, N>,
+    force: [R; N],
+    scaled: &mut [[R; N]],
     h: &mut [R],
     x: &mut [R],
 ) {
     let columns = contact.shared_part(columns);
-    sized!(contact.n_leading, N => return add_leading::<R, N>(contact, columns, response, force, h, x), ());
+    sized!(contact.n_leading, S => return add_leading::<R, N, S>(contact, columns, response, force, h, x), ());
     let scaled = &mut scaled[..columns.len()];
     for ((&column, &dof), along) in columns.iter().zip_inline(contact.shared()).zip_inline(scaled.iter_mut()) {
         x[dof] -= dot(column, force);
@@ -62,16 +62,20 @@ pub(super) fn add<R: Real>(
 
 /// E x of a contact's response A = Zᵀ E Z.
 #[inline(always)]
-pub(super) fn weighed<R: Real>(contact: &ContactColumns, response: &Response<R>, x: Vec3<R>) -> Vec3<R> {
+pub(super) fn weighed<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    response: &Response<R, N>,
+    x: [R; N],
+) -> [R; N] {
     if contact.is_rigid() { x } else { response.weighed(x) }
 }
 
 /// h_ab += `left`(v_a) · v_b, where `entries` says that the lower triangle is. Two rows go together, to read each v
 /// once.
 #[inline(always)]
-pub(super) fn add_products<R: Real>(
-    v: &[Vec3<R>],
-    left: impl Fn(Vec3<R>) -> Vec3<R>,
+pub(super) fn add_products<R: Real, const N: usize>(
+    v: &[[R; N]],
+    left: impl Fn([R; N]) -> [R; N],
     mut entries: &[usize],
     h: &mut [R],
 ) {
@@ -94,17 +98,17 @@ pub(super) fn add_products<R: Real>(
 }
 
 #[inline(always)]
-fn add_leading<R: Real, const N: usize>(
+fn add_leading<R: Real, const N: usize, const S: usize>(
     contact: &ContactColumns,
-    columns: &[Vec3<R>],
-    response: &Response<R>,
-    force: Vec3<R>,
+    columns: &[[R; N]],
+    response: &Response<R, N>,
+    force: [R; N],
     h: &mut [R],
     x: &mut [R],
 ) {
-    let (columns, h, x) = (&columns[..N], &mut h[..N * (N + 1) / 2], &mut x[..N]);
-    let mut scaled = [[R::zero(); 3]; N];
-    for a in 0..N {
+    let (columns, h, x) = (&columns[..S], &mut h[..S * (S + 1) / 2], &mut x[..S]);
+    let mut scaled = [[R::zero(); N]; S];
+    for a in 0..S {
         x[a] -= dot(columns[a], force);
         scaled[a] = response.along(columns[a]);
         let weighed = weighed(contact, response, scaled[a]);
@@ -117,38 +121,38 @@ fn add_leading<R: Real, const N: usize>(
 /// M += J̃_sᵀ up downᵀ J̃_s of a contact, for an M whose lower triangle is in `h`; in `upper` what the upper one has
 /// beside it.
 #[inline(always)]
-pub(super) fn add_tilt<R: Real>(
+pub(super) fn add_tilt<R: Real, const N: usize>(
     contact: &ContactColumns,
-    columns: &[Vec3<R>],
-    (up, down): (Vec3<R>, Vec3<R>),
-    scaled: &mut [Vec3<R>],
+    columns: &[[R; N]],
+    (up, down): ([R; N], [R; N]),
+    scaled: &mut [[R; N]],
     h: &mut [R],
     upper: &mut [R],
 ) {
     let columns = contact.shared_part(columns);
-    sized!(contact.n_leading, N => return add_leading_tilt::<R, N>(columns, (up, down), h, upper), ());
+    sized!(contact.n_leading, S => return add_leading_tilt::<R, N, S>(columns, (up, down), h, upper), ());
     let mut entries = contact.entries.iter();
     for (a, &column) in columns.iter().enumerate() {
         let (row, along) = (dot(column, up), dot(column, down));
-        scaled[a] = [row, along, R::zero()];
-        for (&[other_row, other_along, _], &entry) in scaled[..=a].iter().zip_inline(entries.by_ref()) {
-            let below = row * other_along;
+        (scaled[a][0], scaled[a][1]) = (row, along);
+        for (other, &entry) in scaled[..=a].iter().zip_inline(entries.by_ref()) {
+            let below = row * other[1];
             h[entry] += below;
-            upper[entry] += other_row * along - below;
+            upper[entry] += other[0] * along - below;
         }
     }
 }
 
 #[inline(always)]
-fn add_leading_tilt<R: Real, const N: usize>(
-    columns: &[Vec3<R>],
-    (up, down): (Vec3<R>, Vec3<R>),
+fn add_leading_tilt<R: Real, const N: usize, const S: usize>(
+    columns: &[[R; N]],
+    (up, down): ([R; N], [R; N]),
     h: &mut [R],
     upper: &mut [R],
 ) {
-    let (columns, h, upper) = (&columns[..N], &mut h[..N * (N + 1) / 2], &mut upper[..N * (N + 1) / 2]);
-    let (mut rows, mut alongs) = ([R::zero(); N], [R::zero(); N]);
-    for a in 0..N {
+    let (columns, h, upper) = (&columns[..S], &mut h[..S * (S + 1) / 2], &mut upper[..S * (S + 1) / 2]);
+    let (mut rows, mut alongs) = ([R::zero(); S], [R::zero(); S]);
+    for a in 0..S {
         rows[a] = dot(columns[a], up);
         alongs[a] = dot(columns[a], down);
         for b in 0..=a {
@@ -162,7 +166,7 @@ fn add_leading_tilt<R: Real, const N: usize>(
 /// x_s ← M_s⁻¹ x_s for an M that is not symmetric, in two triangles; they become its factors.
 #[inline(always)]
 pub(super) fn solve_pair<R: Real>(s: &Structure, h: &mut [R], upper: &mut [R], x: &mut [R]) {
-    sized!(s.n_dense, N => return Pattern::solve_dense_pair::<R, N>(h, upper, x), ());
+    sized!(s.n_dense, S => return Pattern::solve_dense_pair::<R, S>(h, upper, x), ());
     s.factor_h.factor_pair_leading(h, upper, s.n_shared);
     s.factor_h.solve_leading([upper, h], x, s.n_shared);
 }
@@ -170,7 +174,7 @@ pub(super) fn solve_pair<R: Real>(s: &Structure, h: &mut [R], upper: &mut [R], x
 /// x_s ← H_s⁻¹ x_s; H becomes its factor.
 #[inline(always)]
 pub(super) fn solve<R: Real>(s: &Structure, h: &mut [R], x: &mut [R]) {
-    sized!(s.n_dense, N => return Pattern::solve_dense::<R, N>(h, x), ());
+    sized!(s.n_dense, S => return Pattern::solve_dense::<R, S>(h, x), ());
     s.factor_h.factor_leading(h, s.n_shared);
     s.factor_h.solve_leading([h, h], x, s.n_shared);
 }

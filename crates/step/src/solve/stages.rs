@@ -4,22 +4,21 @@ use fingertip_lanes::lane::{Lane, Mask, clear, when};
 use fingertip_lanes::layout::parts;
 use fingertip_lanes::program::{Group, Stage};
 use fingertip_lanes::rows::Output;
-use fingertip_lanes::vector::scale;
 use fingertip_scene::Friction;
 
 use super::adjoint;
 use super::barrier;
-use super::cone::FrictionCone;
 use super::coulomb;
-use super::kinds::cones;
+use super::kinds::{by_dimension, cones};
 use super::law::Law;
 use super::log::{self, Phase};
 use super::memory::{Gradients, Places, STATUS};
 use super::presence::{self, listed};
-use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
-use super::refit::Refit;
+use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, nth};
+use super::refit::Loosen;
 use super::status::{Accuracy, Coded, Status, is_relaxed};
 use super::structure::Structure;
+use super::vector::scale;
 
 /// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working
 /// memory.
@@ -45,13 +44,9 @@ impl Solve<'_> {
                 group.run_in_either(&Relaxed { of: self, phase: Phase::Relaxed });
                 group.run_in_either(&Relaxed { of: self, phase: Phase::Opened });
                 group.run(&Coulomb { of: self, phase: Phase::Again });
-                if !structure.twins.is_empty() {
-                    group.run(&Refit::untwinned(structure, at));
-                    group.run_in_either(&Relaxed { of: self, phase: Phase::Untwinned });
-                }
             }
         }
-        group.run_in_either(&Refit::loosened(structure, at, Status::Infeasible));
+        group.run_in_either(&Loosen { structure, at, status: Status::Infeasible });
         group.run_in_either(&Relaxed { of: self, phase: Phase::Frictionless });
     }
 }
@@ -66,11 +61,18 @@ struct Relaxed<'a> {
 impl Stage for Relaxed<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        by_dimension!(self.of.structure, N => self.solve::<R, N>(memory));
+    }
+}
+
+impl Relaxed<'_> {
+    #[inline(always)]
+    fn solve<R: Lane, const N: usize>(&self, memory: &mut [R]) {
         let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
         let (problem, mut work) = at.of(memory);
         let worlds = match self.phase {
             Phase::First => R::Mask::splat(true),
-            Phase::Relaxed | Phase::Again | Phase::Untwinned => is_relaxed(work.info[STATUS]),
+            Phase::Relaxed | Phase::Again => is_relaxed(work.info[STATUS]),
             Phase::Opened => is_relaxed(work.kept_info[STATUS]),
             Phase::Frictionless => Status::Infeasible.is(work.info[STATUS]),
         };
@@ -80,16 +82,15 @@ impl Stage for Relaxed<'_> {
             let opens = self.phase == Phase::Opened;
             let (mut worlds, mut accuracy) = (worlds, accuracy);
             if opens {
-                coulomb::keep_where(worlds, structure, &problem, work);
+                coulomb::keep_where::<R, N>(worlds, structure, &problem, work);
                 worlds = is_relaxed(work.kept_info[STATUS]);
                 accuracy = Accuracy::Rough;
             } else if self.phase != Phase::First {
                 coulomb::put_aside(work);
             }
-            barrier::solve(structure, &problem, max_iterations, (worlds, warm, accuracy, opens), work);
+            barrier::solve::<R, N>(structure, &problem, max_iterations, (worlds, warm, accuracy, opens), work);
             match self.phase {
                 Phase::Opened => coulomb::opened(worlds, work),
-                Phase::Untwinned => coulomb::replace_relaxed(worlds, structure, &problem, work),
                 Phase::Frictionless => coulomb::loosened(worlds, work),
                 _ => {}
             }
@@ -109,7 +110,10 @@ impl Stage for Coulomb<'_> {
         let Solve { structure, at, max_iterations, warm, .. } = self.of;
         let (problem, mut work) = at.of(memory);
         log::open(self.phase, &mut work);
-        coulomb::solve(structure, &problem, max_iterations, (warm, self.phase == Phase::Again), &mut work);
+        let again = self.phase == Phase::Again;
+        by_dimension!(structure, N => {
+            coulomb::solve::<R, N>(structure, &problem, max_iterations, (warm, again), &mut work);
+        });
     }
 }
 
@@ -125,10 +129,12 @@ impl Stage for Balance<'_> {
         let s = self.structure;
         let (problem, mut work) = self.at.of(memory);
         presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
-        fill_columns(s, &problem, work.list, work.columns.as_chunks_mut().0);
         fill_pivots(s, problem.p, work.pivot);
         factor_p(s, problem.p, work.pivot, work.factor_p);
-        balance(s, &problem, &mut work);
+        by_dimension!(s, N => {
+            fill_columns::<R, N>(s, &problem, work.list, work.columns.as_chunks_mut().0);
+            balance::<R, N>(s, &problem, &mut work);
+        });
     }
 }
 
@@ -145,17 +151,24 @@ impl Stage for Factor<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, work) = self.at.of(memory);
-        let columns = work.columns.as_chunks_mut().0;
         if !self.solved {
             presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
-            fill_columns(s, &problem, work.list, columns);
         }
+        by_dimension!(s, N => {
+            let columns = work.columns.as_chunks_mut::<N>().0;
+            if !self.solved {
+                fill_columns(s, &problem, work.list, columns);
+            }
+            if s.friction.is_symmetric() {
+                fill_h(s, &problem, (work.list, columns), (work.eta, work.delta), work.h);
+            } else {
+                let relaxed = is_relaxed(work.info[STATUS]);
+                fill_pair(s, &problem, (work.list, columns), (work.eta, work.delta, relaxed), (work.h, work.upper));
+            }
+        });
         if s.friction.is_symmetric() {
-            fill_h(s, &problem, (work.list, columns), (work.eta, work.delta), work.h);
             s.factor_h.factor(work.h);
         } else {
-            let relaxed = is_relaxed(work.info[STATUS]);
-            fill_pair(s, &problem, (work.list, columns), (work.eta, work.delta, relaxed), (work.h, work.upper));
             s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
         }
     }
@@ -174,7 +187,7 @@ impl Stage for Pull<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let of = self.gradients;
-        let [memory, force, limit, y, screws, contacts, p, gaps, kappa] = parts(
+        let [memory, force, limit, y, screws, contacts, gammas, p, gaps, kappa] = parts(
             memory,
             [
                 &(0..self.at.work.end()),
@@ -183,6 +196,7 @@ impl Stage for Pull<'_> {
                 &of.y,
                 &of.screws,
                 &of.contacts,
+                &of.gammas,
                 &of.p,
                 &of.gaps,
                 &of.kappa,
@@ -190,8 +204,10 @@ impl Stage for Pull<'_> {
         );
         let (problem, mut work) = self.at.of(memory);
         let keep = Status::Infeasible.is_after(work.info[STATUS]);
-        let mut gradients = Gradients { force, limit, y, screws, contacts, p, gaps, kappa };
-        adjoint::vjp(self.structure, &problem, &mut work, keep, &mut gradients);
+        let mut gradients = Gradients { force, limit, y, screws, contacts, gammas, p, gaps, kappa };
+        by_dimension!(self.structure, N => {
+            adjoint::vjp::<R, N>(self.structure, &problem, &mut work, keep, &mut gradients);
+        });
     }
 }
 
@@ -207,16 +223,18 @@ impl Stage for Smoothing<'_> {
         let s = self.structure;
         let (problem, work) = self.at.of(memory);
         cones!(s, problem.gaps, cone => {
-            let (eta, u) = (cone.own(&work.eta[3 * s.nc()..]), cone.at(work.delta));
+            let (eta, u) = (cone.own(&work.eta[s.n_force()..]), cone.at(work.delta));
             cone.put(work.limit_step, cone.by_kappa(problem.kappa, eta, u));
         });
         clear(work.delta);
-        let columns = work.columns.as_chunks().0;
-        for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
-            when!(FrictionCone::read(problem.contacts, i).is_there(), &mut *work.delta, |delta| {
-                add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta);
-            });
-        }
+        by_dimension!(s, N => {
+            let columns = work.columns.as_chunks::<N>().0;
+            for (i, contact) in listed(work.list, s.contacts.iter().enumerate()) {
+                when!(problem.cone::<N>(i).is_there(), &mut *work.delta, |delta| {
+                    add_force(contact, columns, scale(-R::one(), nth(work.eta, i)), delta);
+                });
+            }
+        });
         cones!(s, problem.gaps, cone => { cone.on.push(cone.own(work.limit_step), work.delta) });
         s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
         let keep = Status::Infeasible.is_after(work.info[STATUS]);

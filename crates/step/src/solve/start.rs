@@ -1,18 +1,17 @@
 //! The start of the iteration: forces inside the cones, and the δ that follows from them.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, when};
-use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
 use fingertip_scene::Friction;
 
-use super::cones::{self, select};
 use super::contact_state::ContactState;
 use super::kinds::cones;
 use super::law::Law;
 use super::limit::root;
 use super::memory::{Problem, Work};
 use super::presence::listed;
-use super::problem::{add_force, along, solve_p, triple};
+use super::problem::{add_force, along, nth, solve_p};
 use super::structure::{ContactColumns, Structure};
+use super::vector::{axpy, dot, scale, select, sub, zero};
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing
 /// may move a penetrating contact, and its first force is finite all the same.
@@ -29,7 +28,13 @@ const LIFT: f64 = 0.03;
 /// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At
 /// least `least`.
 #[inline(always)]
-fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
+fn compliance<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[[R; N]],
+    n: [R; N],
+    pivot: &[R],
+    least: R,
+) -> R {
     let mut d = least;
     for (&column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
         let j = dot(n, column);
@@ -50,7 +55,7 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
 /// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start
 /// anew, of each contact alone. Returns the worlds with one or more of the latter, and those that are given forces.
 #[inline(always)]
-pub(super) fn start<R: Real>(
+pub(super) fn start<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (law, warm, soft): (Friction, bool, R),
@@ -58,20 +63,20 @@ pub(super) fn start<R: Real>(
 ) -> [R::Mask; 2] {
     let all = R::Mask::splat(true);
     let [cold, given] = if warm {
-        recall(s, problem, work)
+        recall::<R, N>(s, problem, work)
     } else {
-        forget(all, work);
+        forget::<R, N>(all, work);
         [all, R::Mask::splat(false)]
     };
-    balance(s, problem, all, work);
-    when!(cold, work, |work| renew(s, problem, (law, cold, soft), work));
+    balance::<R, N>(s, problem, all, work);
+    when!(cold, work, |work| renew::<R, N>(s, problem, (law, cold, soft), work));
     [cold, given]
 }
 
 /// Sets the forces to zero in worlds of the mask.
 #[inline(always)]
-fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
-    for state in listed(work.list, ContactState::of(work.contact_states)) {
+fn forget<R: Real, const N: usize>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    for state in listed(work.list, ContactState::<R, N>::of(work.contact_states)) {
         for x in &mut state.eta {
             *x = R::select(mask, R::zero(), *x);
         }
@@ -83,21 +88,26 @@ fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
 
 /// All contacts and limits start anew in worlds of the mask, see [`renew`].
 #[inline(always)]
-pub(super) fn renew_all<R: Real>(
+pub(super) fn renew_all<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    forget_all(s, problem, mask, work);
-    renew(s, problem, (law, mask, soft), work);
+    forget_all::<R, N>(s, problem, mask, work);
+    renew::<R, N>(s, problem, (law, mask, soft), work);
 }
 
 /// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
 #[inline(always)]
-pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
-    forget(mask, work);
-    balance(s, problem, mask, work);
+pub(super) fn forget_all<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    mask: R::Mask,
+    work: &mut Work<&mut [R]>,
+) {
+    forget::<R, N>(mask, work);
+    balance::<R, N>(s, problem, mask, work);
 }
 
 /// The softer κ at which contacts start anew: see [`SOFT_KAPPA`].
@@ -109,13 +119,13 @@ pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
 /// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each
 /// alone, from the gap that the others' forces leave it, with a κ that is soft; all get a slack.
 #[inline(always)]
-pub(super) fn renew<R: Real>(
+pub(super) fn renew<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    let columns = work.columns.as_chunks().0;
+    let columns = work.columns.as_chunks::<N>().0;
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
@@ -134,7 +144,7 @@ pub(super) fn renew<R: Real>(
             let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
             let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
             let anew = mask.and(there).and(keep.not());
-            for k in 0..3 {
+            for k in 0..N {
                 state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
                 let slack = R::select(keep, kept[k], fresh * cone.n[k]);
                 state.slack[k] = R::select(mask, slack, state.slack[k]);
@@ -150,8 +160,8 @@ pub(super) fn renew<R: Real>(
         let slack = cone.slack_of(R::select(keep, kappa, soft), eta);
         cone.put_slack(work.limit_slack, select(mask, slack, cone.slack(work.limit_slack)));
     });
-    balance(s, problem, mask, work);
-    let columns = work.columns.as_chunks().0;
+    balance::<R, N>(s, problem, mask, work);
+    let columns = work.columns.as_chunks::<N>().0;
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
         when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), &mut state.slack, |slack| {
@@ -171,10 +181,10 @@ pub(super) fn renew<R: Real>(
 /// The given forces, and none where they are outside their cones. Gives the worlds that lack such a force or are given
 /// none at all, and those that are given some: forces of zero mean the same as no forces.
 #[inline(always)]
-fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> [R::Mask; 2] {
+fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> [R::Mask; 2] {
     let (mut lacking, mut largest) = (R::Mask::splat(false), R::zero());
     for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
-        let force = triple(problem.warm, i);
+        let force: [R; N] = nth(problem.warm, i);
         let rho = state.cone.rho(force);
         let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
         let there = state.is_there();
@@ -184,7 +194,7 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         }
         lacking = lacking.or(there.and(valid.not()));
     }
-    let limits = &problem.warm[3 * s.nc()..];
+    let limits = &problem.warm[s.n_force()..];
     cones!(s, problem.gaps, cone => {
         let force = cone.own(limits);
         let mut sum = R::zero();
@@ -192,7 +202,7 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
             sum = x.doubt(sum);
         }
         let valid = cone.is_inside(force).and(sum.is_finite());
-        cone.put(work.limit_force, select(valid, force, cones::zero()));
+        cone.put(work.limit_force, select(valid, force, zero()));
         lacking = lacking.or(valid.not());
     });
     for force in limits {
@@ -205,7 +215,7 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
 /// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap
 /// after the free motion.
 #[inline(always)]
-pub(super) fn start_again<R: Real>(
+pub(super) fn start_again<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     kappa: R,
@@ -216,7 +226,7 @@ pub(super) fn start_again<R: Real>(
         *x = R::zero() - g;
     }
     solve_p(s, work.factor_p, work.free);
-    let columns = work.columns.as_chunks().0;
+    let columns = work.columns.as_chunks::<N>().0;
     let least = least_compliance(work.pivot);
     for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
     {
@@ -235,13 +245,13 @@ pub(super) fn start_again<R: Real>(
         let alone = cone.alone(kappa, work.pivot, cone.at(work.free));
         cone.put(work.limit_force, select(mask, alone, cone.own(work.limit_force)));
     });
-    balance(s, problem, mask, work);
+    balance::<R, N>(s, problem, mask, work);
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.
 #[inline(always)]
-fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
-    let columns = work.columns.as_chunks().0;
+fn balance<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks::<N>().0;
     for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = R::zero() - g;
     }

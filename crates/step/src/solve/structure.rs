@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use super::cone::{SLIDING, TURNING};
 use super::elimination::{Graph, rows};
-use super::law::Law;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -40,6 +40,8 @@ pub struct Structure {
     /// Indices of P's off-diagonal entries.
     pub(crate) couplings: Vec<usize>,
     pub(crate) contacts: Vec<ContactColumns>,
+    /// Numbers of a contact's force: 3, or 4 where contacts resist turning about their normal, see [`super::cone`].
+    pub(crate) dimension: usize,
     /// Lengths of the groups of contacts that are passed over together, none of them 0: see [`super::presence`].
     pub(crate) groups: Vec<usize>,
     /// Place and sign of the degree of freedom that each limit bounds; then, with sign 1, of those with dry friction.
@@ -62,8 +64,6 @@ pub struct Structure {
     /// How much stiffer friction is than normal forces, by Coulomb's law.
     pub(crate) impratio: f64,
     pub(crate) settings: Settings,
-    /// Contacts whose coefficients are twice as large by Coulomb's law: see [`Structure::with_twins`].
-    pub(crate) twins: Vec<usize>,
     pub(crate) kernels: Kernels,
 }
 
@@ -93,7 +93,6 @@ pub(crate) struct ContactColumns {
     pub(crate) private: Range<usize>,
     /// Do the contact's private degrees of freedom have limits or dry friction?
     pub(crate) limited: bool,
-    pub(crate) slip: Slip,
     /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at
     /// p_A.
     pub(crate) columns: Vec<(usize, usize, bool)>,
@@ -124,22 +123,6 @@ pub struct ContactPaths {
     pub a: Vec<(usize, usize)>,
     /// Screws that move side B, with their degrees of freedom.
     pub b: Vec<(usize, usize)>,
-    /// The motion that the contact's friction resists: sliding or turning.
-    pub slip: Slip,
-}
-
-/// The motion that a contact's friction resists. In either case the contact keeps the two sides' points apart along the
-/// normal n.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Slip {
-    /// Sliding: the contact's motion is that of the points, v_B − v_A.
-    #[default]
-    Slides,
-    /// Turning about the normal: the contact's motion is n (n · v) + t (n · ω). Here v is the points' motion, ω the
-    /// rotation of B relative to A, and t the first tangent of [`frame`](crate::contact::frame). The coefficient in
-    /// place of μ has the unit m, and the force along t is a torque about n, N·m. The choice of the tangent t does not
-    /// matter, because there is no motion along the other one.
-    Turns,
 }
 
 impl Structure {
@@ -212,6 +195,7 @@ impl Structure {
             shared_entries,
             couplings,
             contacts,
+            dimension: SLIDING,
             groups,
             n_limits: limits.len(),
             limits,
@@ -224,7 +208,6 @@ impl Structure {
             friction: Friction::default(),
             impratio: 1.0,
             settings: Settings::default(),
-            twins: Vec::new(),
             kernels: Kernels::default(),
         }
     }
@@ -275,13 +258,10 @@ impl Structure {
         Self { settings, kernels: Kernels::default(), ..self }
     }
 
-    /// This structure with twins: pairs of contacts that carry one normal force together, `twins` being the contacts of
-    /// all pairs. By Coulomb's law each of two carries half of the force, and problems have twice the friction
-    /// coefficients. The relaxed law shares the force freely, so a world that falls back on it is solved with the
-    /// coefficients themselves.
-    pub fn with_twins(self, twins: Vec<usize>) -> Self {
-        let twins = if self.friction.sharing() > 1.0 { twins } else { Vec::new() };
-        Self { twins, kernels: Kernels::default(), ..self }
+    /// This structure with contacts that resist turning about their normal too. Those of [`Structure::new`] only resist
+    /// sliding.
+    pub fn with_torsion(self) -> Self {
+        Self { dimension: TURNING, kernels: Kernels::default(), ..self }
     }
 
     /// This structure with contacts that belong together, as the contacts of two bodies do: the lengths of all groups,
@@ -343,10 +323,21 @@ impl Structure {
         self.n_limits..self.limits.len()
     }
 
-    /// Length of the solver's forces: three numbers per contact, one per limit and per degree of freedom with dry
+    /// Length of the contacts' forces, [`Structure::dimension`] numbers each.
+    #[inline(always)]
+    pub(crate) fn n_force(&self) -> usize {
+        self.dimension * self.nc()
+    }
+
+    /// The number of coefficients of torsional friction: one per contact, or none.
+    pub(crate) fn n_gammas(&self) -> usize {
+        if self.dimension == TURNING { self.nc() } else { 0 }
+    }
+
+    /// Length of the solver's forces: those of the contacts, one number per limit and per degree of freedom with dry
     /// friction, three per table.
     pub(crate) fn n_eta(&self) -> usize {
-        3 * self.nc() + self.nl()
+        self.n_force() + self.nl()
     }
 }
 
@@ -408,12 +399,11 @@ impl ContactColumns {
         let pairs = dofs.iter().enumerate().flat_map(|(a, &i)| dofs[..=a].iter().map(move |&j| (i, j)));
         let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
         let limited = dofs.iter().any(|&dof| has_limit[dof]);
-        let slip = paths.slip;
         let n_shared = dofs.partition_point(|&dof| dof < n_shared);
         let dense = (0..n_shared).all(|i| dofs[i] == i) && factor.is_dense(n_shared);
         let n_leading = if dense { n_shared } else { 0 };
         let private = dofs.get(n_shared).map_or(0..0, |&dof| dof..dof + dofs.len() - n_shared);
-        Self { first, n_shared, n_leading, private, limited, slip, dofs, columns, entries }
+        Self { first, n_shared, n_leading, private, limited, dofs, columns, entries }
     }
 }
 
@@ -441,7 +431,7 @@ mod tests {
         // Dofs 0..3 object, 3 base, then five fingers of four: each contact sees the object, the base and one finger.
         let path = |finger: usize| {
             let a = std::iter::once(3).chain(4 + 4 * finger..8 + 4 * finger).map(|k| (k, k)).collect();
-            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect(), slip: Slip::Slides }
+            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect() }
         };
         let contacts: Vec<_> = (0..5).map(path).collect();
         let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();

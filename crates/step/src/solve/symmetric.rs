@@ -1,65 +1,72 @@
-//! Symmetric 3×3 matrices in six numbers.
+//! Symmetric matrices of order N, stored by their lower triangle.
 
-use fingertip_lanes::lane::{Real, Slot, State, Zip};
-use fingertip_lanes::vector::{Mat3, Vec3, rotate, scale};
+use fingertip_lanes::lane::{Real, Slot, State};
 
-/// The six stored numbers of a symmetric matrix: xx, xy, yy, xz, yz, zz.
-const SYMMETRIC: usize = 6;
+use super::vector::{scale, transform, zero};
 
-/// A symmetric 3×3 matrix.
+/// A symmetric matrix of order N: the numbers on its diagonal and below it. Those above are not read.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Symmetric<R>([R; SYMMETRIC]);
+pub(super) struct Symmetric<R, const N: usize>([[R; N]; N]);
 
-impl<R: Real> State<R> for Symmetric<R> {
+impl<R: Real, const N: usize> State<R> for Symmetric<R, N> {
     fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
-        self.0.each(f);
+        for (i, row) in self.0.iter_mut().enumerate() {
+            row[..=i].each(f);
+        }
     }
 }
 
-impl<R: Real> Symmetric<R> {
+impl<R: Real, const N: usize> Symmetric<R, N> {
     /// The matrix s 1, a multiple of the identity.
     #[inline(always)]
     pub(super) fn diagonal(s: R) -> Self {
-        let zero = R::zero();
-        Self([s, zero, s, zero, zero, s])
+        let mut rows = [zero(); N];
+        for i in 0..N {
+            rows[i][i] = s;
+        }
+        Self(rows)
     }
 
     /// `yes` where the mask is set, else `no`.
     #[inline(always)]
     pub(super) fn select(mask: R::Mask, yes: Self, no: Self) -> Self {
         let mut chosen = no;
-        for (x, &yes) in chosen.0.iter_mut().zip_inline(&yes.0) {
-            *x = R::select(mask, yes, *x);
+        for i in 0..N {
+            for j in 0..=i {
+                chosen.0[i][j] = R::select(mask, yes.0[i][j], no.0[i][j]);
+            }
         }
         chosen
     }
 
     /// self + s v vᵀ.
     #[inline(always)]
-    pub(super) fn plus(self, s: R, v: Vec3<R>) -> Self {
-        let [x, y, z] = scale(s, v);
-        let [xx, xy, yy, xz, yz, zz] = self.0;
-        Self([
-            x.mul_add(v[0], xx),
-            x.mul_add(v[1], xy),
-            y.mul_add(v[1], yy),
-            x.mul_add(v[2], xz),
-            y.mul_add(v[2], yz),
-            z.mul_add(v[2], zz),
-        ])
+    pub(super) fn plus(mut self, s: R, v: [R; N]) -> Self {
+        let scaled = scale(s, v);
+        for i in 0..N {
+            for j in 0..=i {
+                self.0[i][j] = scaled[j].mul_add(v[i], self.0[i][j]);
+            }
+        }
+        self
     }
 
     /// The whole matrix.
     #[inline(always)]
-    pub(super) fn rows(&self) -> Mat3<R> {
-        let [xx, xy, yy, xz, yz, zz] = self.0;
-        [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    pub(super) fn rows(&self) -> [[R; N]; N] {
+        let mut rows = self.0;
+        for i in 0..N {
+            for j in 0..i {
+                rows[j][i] = rows[i][j];
+            }
+        }
+        rows
     }
 
     /// self · v.
     #[inline(always)]
-    pub(super) fn times(&self, v: Vec3<R>) -> Vec3<R> {
-        rotate(&self.rows(), v)
+    pub(super) fn times(&self, v: [R; N]) -> [R; N] {
+        transform(&self.rows(), v)
     }
 }

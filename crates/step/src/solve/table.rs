@@ -97,7 +97,7 @@ impl<R: Real> Footprint<'_, R> {
 
     /// h += Tᵀ W T: none of its degrees of freedom is private.
     #[inline(always)]
-    pub(super) fn stiffen(&self, _: &Structure, weight: Symmetric<R>, h: &mut [R], _: Option<&mut [R]>) {
+    pub(super) fn stiffen(&self, _: &Structure, weight: Symmetric<R, 3>, h: &mut [R], _: Option<&mut [R]>) {
         let [[xx, xy, _], [_, yy, _], _] = weight.rows();
         let turned = weight.times(self.lever);
         let all = [xx, xy, yy, turned[0], turned[1], dot(self.lever, turned)];
@@ -196,7 +196,7 @@ impl<'a, R: Real> Table<'a, R> {
 }
 
 impl<R: Real> Cone<R, 3, 4> for Table<'_, R> {
-    type Weight = Symmetric<R>;
+    type Weight = Symmetric<R, 3>;
 
     #[inline(always)]
     fn places(&self) -> (usize, usize) {
@@ -246,7 +246,7 @@ impl<R: Real> Cone<R, 3, 4> for Table<'_, R> {
 
     /// W = ½ κ ρ (1 − 2 η ηᵀ/(F² + ‖η‖²)).
     #[inline(always)]
-    fn response(&self, kappa: R, eta: Vec3<R>) -> (Symmetric<R>, Vec3<R>) {
+    fn response(&self, kappa: R, eta: Vec3<R>) -> (Symmetric<R, 3>, Vec3<R>) {
         let half = (kappa * rho(self.most, eta)).scale(0.5);
         let sum = self.most.mul_add(self.most, dot(eta, eta));
         let weight = Symmetric::diagonal(half).plus(-(half.scale(2.0) / sum), eta);
@@ -254,7 +254,7 @@ impl<R: Real> Cone<R, 3, 4> for Table<'_, R> {
     }
 
     #[inline(always)]
-    fn response_with(&self, kappa: R, tau: R, eta: Vec3<R>, slack: [R; 4]) -> (Symmetric<R>, Vec3<R>) {
+    fn response_with(&self, kappa: R, tau: R, eta: Vec3<R>, slack: [R; 4]) -> (Symmetric<R, 3>, Vec3<R>) {
         let Scaling { w, theta, .. } = self.between(eta, slack);
         let per = R::one() / theta;
         let part = R::splat(2.0) / dot(w, w).mul_add(R::splat(2.0), R::one());
@@ -341,7 +341,7 @@ impl<R: Real> Cone<R, 3, 4> for Table<'_, R> {
     }
 
     #[inline(always)]
-    fn weight_at(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Symmetric<R> {
+    fn weight_at(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Symmetric<R, 3> {
         let (b, s) = self.stretched(kappa, u);
         let across = kappa * self.most * self.most / (R::one() + s);
         Symmetric::diagonal(across).plus(-(across / s.mul_add(s, s)), b)
@@ -349,7 +349,7 @@ impl<R: Real> Cone<R, 3, 4> for Table<'_, R> {
 
     /// α (1 − b bᵀ/(√s (√s + 1)(s + 1))), α = F √(κ/(1 + s)).
     #[inline(always)]
-    fn root_at(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Symmetric<R> {
+    fn root_at(&self, kappa: R, _: Vec3<R>, u: Vec3<R>) -> Symmetric<R, 3> {
         let (b, s) = self.stretched(kappa, u);
         let (alpha, root) = (self.most * (kappa / (R::one() + s)).sqrt(), s.sqrt());
         Symmetric::diagonal(alpha).plus(-(alpha / (root.mul_add(root, root) * (s + R::one()))), b)

@@ -10,26 +10,33 @@ use crate::contact::{Contacts, UNUSED, Window};
 use crate::kinematics::{Frames, Tree};
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{CONTACT_OPERAND, ContactPaths, MU, Slip, WEIGHT};
+use crate::solve::{CONTACT_OPERAND, ContactPaths, MU, Structure, WEIGHT};
 use crate::tensor::beside;
 use crate::tensor::operation::{Function, Kernels, Operation, Signature};
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy};
 use fingertip_scene::Shape;
 
-use super::torsion::{Torsion, slips};
+use super::torsion::Torsion;
 
-/// For each contact of the solver, the screws and degrees of freedom that move its sides A and B, and the motion that
-/// its friction resists.
+/// For each contact, the screws and degrees of freedom that move its sides A and B.
 pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     let tree = &model.tree;
     let path = |shape: usize| -> Vec<(usize, usize)> {
         tree.path(model.shapes[shape].body).into_iter().map(|screw| (screw, tree.screw_dof[screw])).collect()
     };
-    let of = |(pair, slip): (usize, Slip)| {
+    let of = |&pair: &usize| {
         let pair = &model.pairs.pairs[pair];
-        ContactPaths { a: path(pair.a), b: path(pair.b), slip }
+        ContactPaths { a: path(pair.a), b: path(pair.b) }
     };
-    slips(model).map(of).collect()
+    model.pairs.pair_of_contact.iter().map(of).collect()
+}
+
+/// The structure with what it is told of a model's contacts: which of them belong together, as those of a pair do, and
+/// whether they resist turning.
+pub(super) fn with_contacts(structure: Structure, model: &Model) -> Structure {
+    let groups = model.pairs.pair_of_contact.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+    let structure = structure.with_groups(groups);
+    if model.pairs.torsional.is_empty() { structure } else { structure.with_torsion() }
 }
 
 /// Detects the contacts between the shapes at these frames.
@@ -52,8 +59,7 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
     }
 }
 
-/// The solver's input for a model's contacts apart from their geometry: barrier weights, friction coefficients and
-/// torsional twins.
+/// The solver's input for a model's contacts apart from their geometry: barrier weights and friction coefficients.
 #[derive(Debug)]
 pub(super) struct ContactTables {
     /// Index of the pair of shapes of each contact.
@@ -88,34 +94,35 @@ impl ContactTables {
         self.windows[contact].weight(phi)
     }
 
-    /// Completes the solver's contacts in place: adds μ of those that are present, and splits each contact with
-    /// torsional friction into two twins.
+    /// Completes the solver's contacts that are present, in place: adds μ and γ.
     #[inline(always)]
     pub(super) fn complete<R: Real>(
         &self,
         present: impl Iterator<Item = usize>,
         [mu, torsion]: [&[R]; 2],
-        contacts: &mut [R],
+        [contacts, gammas]: [&mut [R]; 2],
     ) {
         for c in present {
             contacts[CONTACT_OPERAND * c + MU] = mu[self.pairs[c]];
+            if let Some(gamma) = gammas.get_mut(c) {
+                *gamma = self.torsion.gamma(c, torsion);
+            }
         }
-        self.torsion.split(torsion, contacts);
     }
 
-    /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the
-    /// coefficients of friction, to which they are added.
+    /// The vector-Jacobian product of `complete`: adds to the gradients of the coefficients of friction.
     #[inline(always)]
     pub(super) fn vjp_complete<R: Real>(
         &self,
         of: impl IntoIterator<Item = usize>,
         [mu, torsion]: [&mut [R]; 2],
-        contacts: &mut [R],
+        [contacts, gammas]: [&[R]; 2],
     ) {
-        self.torsion.vjp_split(torsion, contacts);
         for c in of {
-            let pair = self.pairs[c];
-            mu[pair] += contacts[CONTACT_OPERAND * c + MU];
+            mu[self.pairs[c]] += contacts[CONTACT_OPERAND * c + MU];
+            if let Some(&gamma) = gammas.get(c) {
+                self.torsion.vjp_gamma(c, gamma, torsion);
+            }
         }
     }
 
@@ -135,7 +142,8 @@ impl ContactTables {
         beside(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?.flatten_from(1)
     }
 
-    /// The solver's contacts (B, 12 n): normal, points, gap, μ and weight, of what [`ContactTables::placed`] gives.
+    /// The solver's contacts, as [`ContactProblem::contacts`](crate::solve::ContactProblem::contacts), of what
+    /// [`ContactTables::placed`] gives.
     pub(super) fn operand(self: &Arc<Self>, parameters: &Parameters, placed: &Tensor) -> Result<Tensor> {
         let op = Operation::rowwise(Complete(self.clone()), &self.kernels);
         placed.apply_op3(&parameters.mu, &parameters.torsion, op)
@@ -173,32 +181,35 @@ struct Complete(Arc<ContactTables>);
 impl Complete {
     /// Length of a contact's geometry and weight.
     const OWN: usize = GEOMETRY + 1;
+
+    /// Length of the solver's contacts, without and with the coefficients of torsional friction behind them.
+    fn widths(&self) -> [usize; 2] {
+        let (width, nc) = (CONTACT_OPERAND * self.0.pairs.len(), self.0.pairs.len());
+        [width, if self.0.torsion.n_pairs > 0 { width + nc } else { width }]
+    }
 }
 
 impl Function<3> for Complete {
     fn signature(&self) -> Signature<3> {
         let ContactTables { pairs, n_pairs, torsion, .. } = &*self.0;
         let operands = [("contacts", Self::OWN * pairs.len()), ("mu", *n_pairs), ("torsion", torsion.n_pairs)];
-        Signature { name: "contact operands", operands, width: CONTACT_OPERAND * torsion.n_contacts() }
-    }
-
-    fn scratch(&self) -> usize {
-        CONTACT_OPERAND * self.0.torsion.n_contacts()
+        Signature { name: "contact operands", operands, width: self.widths()[1] }
     }
 
     #[inline(always)]
     fn value<R: Lane>(&self, [own, mu, torsion]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
-        for (own, to) in own.chunks_exact(Self::OWN).zip_inline(out.chunks_exact_mut(CONTACT_OPERAND)) {
+        let (contacts, gammas) = out.split_at_mut(self.widths()[0]);
+        for (own, to) in own.chunks_exact(Self::OWN).zip_inline(contacts.chunks_exact_mut(CONTACT_OPERAND)) {
             copy(&mut to[..GEOMETRY], &own[..GEOMETRY]);
             to[WEIGHT] = own[GEOMETRY];
         }
-        self.0.complete(R::parts(0..self.0.pairs.len()), [mu, torsion], out);
+        self.0.complete(R::parts(0..self.0.pairs.len()), [mu, torsion], [contacts, gammas]);
     }
 
     #[inline(always)]
-    fn vjp<R: Lane>(&self, _: [&[R]; 3], contacts: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
-        copy(contacts, grad);
-        self.0.vjp_complete(R::parts(0..self.0.pairs.len()), [mu, torsion], contacts);
+    fn vjp<R: Lane>(&self, _: [&[R]; 3], _: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
+        let (contacts, gammas) = grad.split_at(self.widths()[0]);
+        self.0.vjp_complete(R::parts(0..self.0.pairs.len()), [mu, torsion], [contacts, gammas]);
         for (from, own) in contacts.chunks_exact(CONTACT_OPERAND).zip_inline(own.chunks_exact_mut(Self::OWN)) {
             copy(&mut own[..GEOMETRY], &from[..GEOMETRY]);
             own[GEOMETRY] = from[WEIGHT];

@@ -26,7 +26,7 @@ pub struct Step {
     pub limit_force: Tensor,
     /// The report of each world's solve.
     pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, 3 n + nl). n counts all contacts, and those with torsional friction twice.
+    /// Start for the next step's solve (B, 3 nc + nl), or (B, 4 nc + nl) in scenes with torsional friction.
     pub warm: Tensor,
 }
 

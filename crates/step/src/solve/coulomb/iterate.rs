@@ -61,21 +61,22 @@ state!(Iterate { numbers: [steps, attempt, iterations, last, ratio], flags: [run
 
 /// Runs the iteration. Returns the worlds with an answer, and the numbers of iterations that it took.
 #[inline(always)]
-pub(super) fn find<R: Real>(
+pub(super) fn find<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     max_iterations: usize,
     (worlds, warm, again): (R::Mask, bool, bool),
     work: &mut Work<&mut [R]>,
 ) -> (R::Mask, R) {
-    let mut running = worlds.and(newton::set_up(s, problem, work));
+    let mut running = worlds.and(newton::set_up::<R, N>(s, problem, work));
     let mut approach = Approach::none();
     if again {
         running = running.and(Status::Unsettled.is_after(work.info[STATUS]));
-        recall(s, problem, work);
+        recall::<R, N>(s, problem, work);
     } else {
-        let [cold, _] = start(s, problem, (Friction::Coulomb, warm, R::splat(s.settings.coulomb_kappa)), work);
-        join_anew(cold.and(running), s, problem, &mut approach, work);
+        let soft = R::splat(s.settings.coulomb_kappa);
+        let [cold, _] = start::<R, N>(s, problem, (Friction::Coulomb, warm, soft), work);
+        join_anew::<R, N>(cold.and(running), s, problem, &mut approach, work);
     }
     let first = match (again, s.impratio > 1.0) {
         (true, _) => Attempt::FromRelaxed,
@@ -98,7 +99,7 @@ pub(super) fn find<R: Real>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance(s, problem, work),
+        |(at, work)| at.advance::<N>(s, problem, work),
     );
     (iterate.found, iterate.iterations)
 }
@@ -112,28 +113,28 @@ fn pace<R: Real>(careful: R::Mask, brisk: f64, careful_one: f64) -> R {
 impl<R: Real> Iterate<R> {
     /// One step of the running worlds; decides which have found an answer, go on, or make the next attempt.
     #[inline(always)]
-    fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    fn advance<const N: usize>(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         let (running, apart) = (self.running, self.approach.worlds);
-        step(s, problem, (&self.approach, self.ratio), work);
+        step::<R, N>(s, problem, (&self.approach, self.ratio), work);
         let careful = Attempt::Careful.is(self.attempt);
-        let end = length(s, problem, (&self.approach, self.ratio), work);
+        let end = length::<R, N>(s, problem, (&self.approach, self.ratio), work);
         let alpha = (end * pace(careful, BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
         for (delta, &step) in work.delta.iter_mut().zip_inline(work.step.iter()) {
             *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
         }
-        let worst = go(s, problem, (moving, alpha, self.ratio), work);
+        let worst = go::<R, N>(s, problem, (moving, alpha, self.ratio), work);
         self.iterations += R::select(running, R::one(), R::zero());
         self.steps += R::one();
-        note(s, [self.attempt, alpha, worst], work);
+        note::<R, N>(s, [self.attempt, alpha, worst], work);
 
         let is_full = alpha.lt(R::one()).not();
         let on_path = self.approach.tau.lt(R::splat(NEAR));
         self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
         let short = R::one() - alpha;
         let part = (short * short).max(pace(careful, BRISK.fastest, CAREFUL.fastest)).min(R::one());
-        self.approach.tau = (mean_product(s, problem, work) * part).max(R::one());
+        self.approach.tau = (mean_product::<R, N>(s, problem, work) * part).max(R::one());
         let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
         let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
         let stiff = self.ratio.lt(R::splat(s.impratio)).not();
@@ -149,19 +150,25 @@ impl<R: Real> Iterate<R> {
         let far = worst.lt(R::splat(FAR)).not().and(apart.not());
         let late = self.running.and(trial).and(far);
         when!(late, &mut (&mut self.approach, &mut *work), |(approach, work)| {
-            newton::prepare(s, problem, work);
-            renew(s, problem, (Friction::Coulomb, late, R::splat(s.settings.coulomb_kappa)), work);
-            join_anew(late, s, problem, approach, work);
+            newton::prepare::<R, N>(s, problem, work);
+            renew::<R, N>(s, problem, (Friction::Coulomb, late, R::splat(s.settings.coulomb_kappa)), work);
+            join_anew::<R, N>(late, s, problem, approach, work);
         });
         let most = f64::from(s.settings.coulomb_iterations);
         let longest = pace(careful, most * BRISK.longest, most * CAREFUL.longest);
         let lost = self.running.and(sound.not().or(self.steps.gt(longest)));
-        when!(lost, &mut (self, work), |(at, work)| at.give_up(s, problem, lost, work));
+        when!(lost, &mut (self, work), |(at, work)| at.give_up::<N>(s, problem, lost, work));
     }
 
     /// Gives up an attempt that has failed: worlds of the mask make the next one, and none after the careful one.
     #[inline(always)]
-    fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
+    fn give_up<const N: usize>(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        lost: R::Mask,
+        work: &mut Work<&mut [R]>,
+    ) {
         let again = lost.and(Attempt::Careful.is_after(self.attempt));
         self.running = self.running.and(lost.not().or(again));
         self.attempt += R::select(again, R::one(), R::zero());
@@ -170,8 +177,8 @@ impl<R: Real> Iterate<R> {
         let soft = R::select(Attempt::Hard.is(self.attempt), soft_kappa(problem.kappa), soft);
         self.steps = R::select(again, R::zero(), self.steps);
         self.ratio = R::select(again, R::one(), self.ratio);
-        newton::prepare(s, problem, work);
-        renew_all(s, problem, (Friction::Coulomb, again, soft), work);
-        join_anew(again, s, problem, &mut self.approach, work);
+        newton::prepare::<R, N>(s, problem, work);
+        renew_all::<R, N>(s, problem, (Friction::Coulomb, again, soft), work);
+        join_anew::<R, N>(again, s, problem, &mut self.approach, work);
     }
 }

@@ -21,8 +21,7 @@
 //! Newton's.
 //!
 //! A world makes these [attempts](super::log::Attempt), the last of them from where [`opening`] leads.
-//! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs
-//! have other coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
+//! If none succeeds, the result is the relaxed answer, and the status says so.
 
 mod iterate;
 mod join;
@@ -37,7 +36,7 @@ use super::status::{Coded, Status, is_relaxed};
 use super::structure::Structure;
 use iterate::find;
 pub(super) use opening::{close, open};
-pub(super) use outcome::{keep_where, loosened, opened, put_aside, replace_relaxed};
+pub(super) use outcome::{keep_where, loosened, opened, put_aside};
 use outcome::{report, restore};
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
@@ -46,7 +45,7 @@ use outcome::{report, restore};
 /// With `again`, worlds that are not settled start from the answer of the relaxed solve with opened gaps; the others
 /// are left as they were.
 #[inline(always)]
-pub(crate) fn solve<R: Real>(
+pub(crate) fn solve<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     max_iterations: usize,
@@ -59,8 +58,8 @@ pub(crate) fn solve<R: Real>(
         *status = Status::Solved.everywhere();
     }
     when!(worlds, work, |work| {
-        let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
-        report(s, problem, (found, iterations), work);
+        let (found, iterations) = find::<R, N>(s, problem, max_iterations, (worlds, warm, again), work);
+        report::<R, N>(s, problem, (found, iterations), work);
         if again {
             restore(worlds, work);
         }

@@ -8,7 +8,6 @@
 //! the law itself lead on, and from there to friction that is stiffer by a ratio.
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
-use fingertip_lanes::vector::{axpy, dot};
 
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
@@ -16,6 +15,7 @@ use super::super::presence::listed;
 use super::super::problem::along;
 use super::super::slide::Slide;
 use super::super::structure::Structure;
+use super::super::vector::{axpy, dot};
 
 /// The part of the way that an opening goes to the slip: all of it goes back and forth.
 const PART: f64 = 0.5;
@@ -24,8 +24,8 @@ const NEAR: f64 = 0.5;
 
 /// All gaps as they are: those to which openings add.
 #[inline(always)]
-pub(in super::super) fn close<R: Real>(work: &mut Work<&mut [R]>) {
-    let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides));
+pub(in super::super) fn close<R: Real, const N: usize>(work: &mut Work<&mut [R]>) {
+    let states = ContactState::<R, N>::of(work.contact_states).iter().zip_inline(Slide::<R, N>::of(work.slides));
     for (state, slide) in listed(work.list, states) {
         slide.gap = state.cone.phi;
     }
@@ -34,15 +34,15 @@ pub(in super::super) fn close<R: Real>(work: &mut Work<&mut [R]>) {
 /// Opens gaps by the slips of the present answer, in worlds of the mask. Gives those that are not yet near Coulomb's
 /// law.
 #[inline(always)]
-pub(in super::super) fn open<R: Real>(
+pub(in super::super) fn open<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     solved: R::Mask,
     work: &mut Work<&mut [R]>,
 ) -> R::Mask {
-    let columns = work.columns.as_chunks().0;
+    let columns = work.columns.as_chunks::<N>().0;
     let mut worst = R::zero();
-    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::<R, N>::of(work.slides).iter());
     for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
         let (cone, there) = (&mut state.cone, state.share.gt(R::zero()));
         let z = axpy(slide.gap, cone.n, along(contact, columns, work.delta));

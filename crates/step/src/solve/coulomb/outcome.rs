@@ -1,54 +1,32 @@
 //! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
-use fingertip_lanes::lane::{Mask, Real, copy, copy_where, inlined, zero_unless};
-use fingertip_lanes::vector::dot;
+use fingertip_lanes::lane::{Mask, Real, copy, copy_where, zero_unless};
 use fingertip_scene::Friction;
 
-use super::super::cone::FrictionCone;
-use super::super::contact_state::ContactState;
 use super::super::forces::write_forces;
 use super::super::memory::{ITERATIONS, Problem, SLIP_GAP, STATUS, Work};
 use super::super::optimality::{are_in_range, residual, tolerance};
 use super::super::presence::listed;
-use super::super::problem::triple;
+use super::super::problem::nth;
 use super::super::status::{Coded, Status};
 use super::super::structure::Structure;
+use super::super::vector::dot;
 
 /// Writes η and the report; zeros for δ and η in worlds without an answer.
 #[inline(always)]
-pub(super) fn report<R: Real>(
+pub(super) fn report<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (found, iterations): (R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    write_forces(s, problem, work);
-    let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>(s))));
+    write_forces::<R, N>(s, problem, work);
+    let residual = residual::<R, N>(s, problem, Friction::Coulomb, work);
+    let settled = found.and(are_in_range::<R, N>(work)).and(residual.lt(R::splat(tolerance::<R>(s))));
     zero_unless(settled, work.delta);
     zero_unless(settled, work.eta);
     let status = R::select(settled, Status::Solved.everywhere(), Status::Unsettled.everywhere());
     copy(work.info, &[status, iterations, R::select(settled, residual, R::one()), R::zero()]);
-}
-
-/// The worlds in which contacts that carry a normal force in pairs do not push or turn more than half of it allows, to
-/// the tolerance. Where gaps are all rounding the two have different ones.
-#[inline(always)]
-fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
-    let mut shared = R::Mask::splat(true);
-    let states = ContactState::of(work.contact_states);
-    for &pair in R::parts(s.twins.as_chunks::<2>().0) {
-        let part = inlined(
-            #[inline(always)]
-            |contact: usize| states[contact].cone.split(states[contact].eta),
-        );
-        let [one, other] = [part(pair[0]), part(pair[1])];
-        let half = (one.0 + other.0).scale(0.5 * (1.0 + tolerance::<R>(s)));
-        for (_, across) in [one, other] {
-            shared = shared.and((half * half).lt(dot(across, across)).not());
-        }
-    }
-    shared
 }
 
 /// Keeps all results.
@@ -76,22 +54,22 @@ fn count<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
 /// The results of worlds of the mask are those of the relaxed law: under a status of their own, but where that law has
 /// not solved them either.
 #[inline(always)]
-fn unsettle<R: Real>(mask: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+fn unsettle<R: Real, const N: usize>(mask: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let relaxed = mask.and(Status::IterationLimit.is_after(work.info[STATUS]));
     work.info[STATUS] = R::select(relaxed, Status::Unsettled.everywhere(), work.info[STATUS]);
-    work.info[SLIP_GAP] = R::select(relaxed, slip_gap(s, problem, (work.list, work.eta)), work.info[SLIP_GAP]);
+    work.info[SLIP_GAP] = R::select(relaxed, slip_gap::<R, N>(s, problem, (work.list, work.eta)), work.info[SLIP_GAP]);
 }
 
 /// Keeps the results of the relaxed solve in worlds of the mask, with all iterations so far.
 #[inline(always)]
-pub(in super::super) fn keep_where<R: Real>(
+pub(in super::super) fn keep_where<R: Real, const N: usize>(
     mask: R::Mask,
     s: &Structure,
     problem: &Problem<R>,
     work: &mut Work<&mut [R]>,
 ) {
     count(mask, work);
-    unsettle(mask, s, problem, work);
+    unsettle::<R, N>(mask, s, problem, work);
     work.info[ITERATIONS] = work.kept_info[ITERATIONS];
     copy_where(mask, work.kept_delta, work.delta);
     copy_where(mask, work.kept_eta, work.eta);
@@ -114,20 +92,6 @@ pub(super) fn restore<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
     work.info[ITERATIONS] = work.kept_info[ITERATIONS];
 }
 
-/// The kept results, but in worlds of the mask, which had a relaxed answer, the present ones: those of another relaxed
-/// solve.
-#[inline(always)]
-pub(in super::super) fn replace_relaxed<R: Real>(
-    worlds: R::Mask,
-    s: &Structure,
-    problem: &Problem<R>,
-    work: &mut Work<&mut [R]>,
-) {
-    recall_where(worlds.not(), work);
-    work.info[ITERATIONS] += R::select(worlds, work.kept_info[ITERATIONS], R::zero());
-    unsettle(worlds, s, problem, work);
-}
-
 /// The kept results, but in worlds of the mask that now have a solution without friction: it is theirs, under a status
 /// of its own.
 #[inline(always)]
@@ -141,10 +105,10 @@ pub(in super::super) fn loosened<R: Real>(worlds: R::Mask, work: &mut Work<&mut 
 
 /// The largest gap μ‖ν_t‖ of relaxed contacts with these forces: ‖z_t‖ of the displacements that belong to them.
 #[inline(always)]
-fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, (list, eta): (&[R], &[R])) -> R {
+fn slip_gap<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, (list, eta): (&[R], &[R])) -> R {
     let mut largest = R::zero();
     for i in listed(list, 0..s.nc()) {
-        let (cone, eta) = (FrictionCone::read(problem.contacts, i), triple(eta, i));
+        let (cone, eta) = (problem.cone::<N>(i), nth(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());
         let (_, across) = cone.split(cone.pole(own, eta, cone.rho(eta)));

@@ -1,7 +1,6 @@
 //! One step of the primal-dual iteration for Coulomb's law: its linear system, its length, and taking it.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, inlined, when};
-use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
 
 use super::super::approach::{Approach, advance, limit_products};
 use super::super::cones::Coordinate;
@@ -17,11 +16,12 @@ use super::super::shared;
 use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
 use super::super::symmetric::Symmetric;
+use super::super::vector::{add, axpy, dot, scale, select, sub, zero};
 
 /// Computes a step for friction stiffer by a ratio: that of δ in `work.step`, those of forces in the contacts' and
 /// limits' states.
 #[inline(always)]
-pub(super) fn step<R: Real>(
+pub(super) fn step<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (approach, ratio): (&Approach<R>, R),
@@ -29,8 +29,8 @@ pub(super) fn step<R: Real>(
 ) {
     let kappa = problem.kappa;
     newton::begin(s, problem, kappa, approach, work);
-    displace(s, work);
-    let columns = work.columns.as_chunks().0;
+    displace::<R, N>(s, work);
+    let columns = work.columns.as_chunks::<N>().0;
     // What the upper triangle of the system has beside the symmetric part.
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
     clear(&mut work.upper[..n_entries]);
@@ -69,8 +69,8 @@ pub(super) fn step<R: Real>(
         });
     }
     newton::end(s, problem, kappa, approach, work);
-    let columns = work.columns.as_chunks().0;
-    let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
+    let columns = work.columns.as_chunks::<N>().0;
+    let states = ContactState::<R, N>::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
         when!(state.is_there(), &mut slide.moved, |moved| {
             let private = contact.private_part(columns);
@@ -81,27 +81,19 @@ pub(super) fn step<R: Real>(
     }
 }
 
-/// z of each contact. The two of a pair that resists turning have one gap: where that is all that rounding leaves of
-/// two sums of lengths, they would not share the normal force evenly, and the friction of one would be more than the
-/// whole may have.
+/// z of each contact.
 #[inline(always)]
-fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
-    let columns = work.columns.as_chunks().0;
+fn displace<R: Real, const N: usize>(s: &Structure, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks::<N>().0;
     let states = ContactState::of(work.contact_states);
     for (state, contact) in listed(work.list, states.iter_mut().zip_inline(&s.contacts)) {
         state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
-    }
-    for &[contact, twin] in R::parts(s.twins.as_chunks().0) {
-        let whole = states[contact].zeta;
-        let state = &mut states[twin];
-        let n = state.cone.n;
-        state.zeta = axpy(dot(n, sub(whole, state.zeta)), n, state.zeta);
     }
 }
 
 /// (W̃⁻¹ + D)⁻¹ x: the response of a contact's force, with its private degrees of freedom eliminated.
 #[inline(always)]
-fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3<R> {
+fn answer<R: Real, const N: usize>(response: &Response<R, N>, slide: &Slide<R, N>, x: [R; N]) -> [R; N] {
     let symmetric = response.force(response.weighed(response.along(x)));
     axpy(dot(slide.down, x), slide.up, symmetric)
 }
@@ -109,11 +101,11 @@ fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3
 /// A contact's answer, and in `state.error` z less what it should be and what its private degrees of freedom make of
 /// it; in `step` r₁ of these.
 #[inline(always)]
-fn eliminate<R: Real>(
+fn eliminate<R: Real, const N: usize>(
     contact: &ContactColumns,
-    (columns, pivot): (&[Vec3<R>], &[R]),
+    (columns, pivot): (&[[R; N]], &[R]),
     (kappa, approach, ratio): (R, &Approach<R>, R),
-    (state, slide): (&mut ContactState<R>, &mut Slide<R>),
+    (state, slide): (&mut ContactState<R, N>, &mut Slide<R, N>),
     step: &mut [R],
 ) {
     let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
@@ -166,16 +158,20 @@ fn eliminate<R: Real>(
         slide.down = scale(R::one() / (R::one() + dot(down, moved)), down);
         state.response = response;
     }
-    for k in 0..3 {
+    for k in 0..N {
         slide.up[k] = R::select(none, R::zero(), slide.up[k]);
     }
 }
 
 /// The mean of slack times force over gaps, slips and limits, 1 on the path.
 #[inline(always)]
-pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+pub(super) fn mean_product<R: Real, const N: usize>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+) -> R {
     let (mut sum, mut weights) = (R::zero(), R::splat(s.n_products()));
-    let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter());
+    let states = ContactState::<R, N>::of(work.contact_states).iter().zip_inline(Slide::<R, N>::of(work.slides).iter());
     for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
         // A gap's product on the path is half of a slip's.
@@ -190,7 +186,7 @@ pub(super) fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &
 /// The step length to the nearest cone boundary, in steps; not finite where the step is not. Writes the change of the
 /// slacks by a full step to `d_slack`.
 #[inline(always)]
-pub(super) fn length<R: Real>(
+pub(super) fn length<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (approach, ratio): (&Approach<R>, R),
@@ -198,7 +194,7 @@ pub(super) fn length<R: Real>(
 ) -> R {
     let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
     let mut bounds = [R::splat(f64::INFINITY), R::zero()];
-    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::<R, N>::of(work.slides).iter());
     for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
         when!(there, &mut (state, &mut bounds), |(state, [end, doubt])| {
@@ -232,7 +228,7 @@ pub(super) fn length<R: Real>(
 
 /// Takes the step in worlds of the mask; gives the largest misfit there, with friction stiffer by a ratio.
 #[inline(always)]
-pub(super) fn go<R: Real>(
+pub(super) fn go<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (moving, alpha, ratio): (R::Mask, R, R),
@@ -241,13 +237,13 @@ pub(super) fn go<R: Real>(
     let kappa = problem.kappa;
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = [R::zero()];
-    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
+    let states = ContactState::<R, N>::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
     for (state, slide) in listed(work.list, states) {
         let there = state.is_there();
         when!(there, &mut ((state, slide), &mut worst), |((state, slide), [worst])| {
             let gap = dot(state.cone.n, add(state.zeta, slide.moved));
             slide.gap = go(slide.gap, gap - slide.gap);
-            for k in 0..3 {
+            for k in 0..N {
                 state.eta[k] = go(state.eta[k], state.d_eta[k]);
                 state.slack[k] = go(state.slack[k], state.d_slack[k]);
             }

@@ -43,9 +43,8 @@ use crate::solve::{ContactPaths, Report, Structure};
 use super::connection::ConnectionTables;
 use super::fused::{self, Choices, JointForces};
 use super::limits::{LimitDofs, LimitTables};
-use super::operands::contact_paths;
+use super::operands::{contact_paths, with_contacts};
 use super::strand::Entries;
-use super::torsion::{Torsion, groups};
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
 pub use many::{DynamicLinearization, DynamicTrajectory};
@@ -97,8 +96,8 @@ pub struct DynamicStep {
     /// The report of each world's solve. The residual of rigid contact is a velocity, see
     /// [`crate::solve::Delassus::residual`].
     pub reports: Vec<Report>,
-    /// Start for the next step's solve with the barrier (B, n): three numbers for each contact, three more for each
-    /// with torsional friction, one for each joint limit, and three for each table.
+    /// Start for the next step's solve with the barrier (B, n): three numbers for each contact, four in scenes with
+    /// torsional friction, one for each joint limit, and three for each table.
     pub warm: Option<Tensor>,
 }
 
@@ -130,8 +129,7 @@ impl Dynamic {
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);
-        let structure = structure.with_groups(groups(model)).with_twins(Torsion::new(model).twinned().collect());
-        let structure = Arc::new(structure);
+        let structure = Arc::new(with_contacts(structure, model));
         let choices = Choices {
             dynamics: &dynamics,
             joints: joints.clone(),

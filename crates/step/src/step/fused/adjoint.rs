@@ -30,7 +30,7 @@ impl Stage for Recall<'_> {
         self.grad.load_all(first, row.q_next.start, to.q_next);
         self.grad.load_all(first, row.delta.start, to.delta);
         self.grad.load_all(first, row.v_next.start, to.v_next);
-        self.grad.load_all(first, row.force.start, &mut to.force[..plan.n_forces()]);
+        plan.contacts.torsion.load_gradient(self.grad, (first, row.force.start), to.force);
         self.grad.load_all(first, row.limit_force.start, to.limit);
         self.grad.load_all(first, row.contact.start, to.geometry);
         self.grad.load_all(first, row.share.start, to.share);
@@ -54,19 +54,6 @@ impl Stage for PullIntegrate<'_> {
             to.y[place] = to.delta[dof] + to.through_delta[dof];
         }
         clear(to.kin);
-    }
-}
-
-/// From the gradients of the contacts' forces and torques to those of the solver's forces and, through its normal, of
-/// the geometry.
-pub(super) struct PullForces<'a>(pub(super) &'a Plan);
-
-impl Stage for PullForces<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let plan = self.0;
-        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
-        plan.contacts.torsion.vjp_forces(m.contacts, work.eta, to.force, (to.geometry, GEOMETRY));
     }
 }
 
@@ -97,7 +84,8 @@ impl Plan {
             clear(block);
         }
         let s = &*self.structure;
-        self.contacts.vjp_complete(touched(s, m.near, 0..self.nc), self.friction_mut(to.par), to.contacts);
+        let (own, grads) = (self.friction_mut(to.par), [&*to.contacts, &*to.gammas]);
+        self.contacts.vjp_complete(touched(s, m.near, 0..self.nc), own, grads);
         self.vjp_rolling(m, to);
         let contacts = to.contacts.chunks_exact_mut(CONTACT_OPERAND).zip_inline(to.geometry.chunks_exact(GEOMETRY));
         for (contact, grad) in touched(s, m.near, contacts) {

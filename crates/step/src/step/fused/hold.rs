@@ -14,7 +14,7 @@ use fingertip_lanes::rows::{Output, Rows};
 use super::super::gaps::gap;
 use super::jacobian;
 use super::kernel::Kernel;
-use super::memory::{GEOMETRY, Memory, TURNING};
+use super::memory::{GEOMETRY, Memory};
 use super::plan::Plan;
 use super::rollout::backward::Cost;
 use super::rollout::forward::Forward;
@@ -134,7 +134,7 @@ impl Plan {
     /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
     fn lambda(&self, row: &[f64]) -> Vec<f64> {
         let at = self.row();
-        let mut lambda = Vec::with_capacity(self.n_lambda());
+        let mut lambda = Vec::with_capacity(self.n_forces());
         for i in 0..self.nc {
             let [n, force] =
                 [at.contact.start + GEOMETRY * i, at.force.start + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
@@ -142,24 +142,26 @@ impl Plan {
                 lambda.push(axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2]);
             }
         }
-        lambda.extend((0..self.n_turning()).map(|k| row[at.turning.start + TURNING * k + 1]));
+        lambda.extend(&row[at.torque]);
         lambda
     }
 
     /// Extends gradients by forces (·, nc, 3), step by step, with zero gradients by the torques.
     pub(in super::super) fn with_torques(&self, by_force: &[f64]) -> Vec<f64> {
-        let turning = vec![0.0; TURNING * self.n_turning()];
-        by_force.chunks_exact((3 * self.nc).max(1)).flat_map(|step| step.iter().chain(&turning)).copied().collect()
+        let torques = vec![0.0; self.contacts.torsion.n_torques];
+        by_force.chunks_exact((3 * self.nc).max(1)).flat_map(|step| step.iter().chain(&torques)).copied().collect()
     }
 
     /// Splits the forces of steps into contact forces and torques, each step by step.
     pub(in super::super) fn split_forces(&self, forces: Vec<f64>) -> [Vec<f64>; 2] {
-        if self.n_turning() == 0 {
+        if self.contacts.torsion.n_torques == 0 {
             return [forces, Vec::new()];
         }
         let steps = || forces.chunks_exact(self.n_forces()).map(|step| step.split_at(3 * self.nc));
-        let torques = |turning: &[f64]| turning.as_chunks::<TURNING>().0.iter().map(|of| of[1]).collect::<Vec<_>>();
-        [steps().flat_map(|(force, _)| force).copied().collect(), steps().flat_map(|(_, of)| torques(of)).collect()]
+        [
+            steps().flat_map(|(force, _)| force).copied().collect(),
+            steps().flat_map(|(_, torque)| torque).copied().collect(),
+        ]
     }
 }
 

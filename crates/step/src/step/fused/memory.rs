@@ -11,7 +11,6 @@ use fingertip_lanes::layout;
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
 use super::super::rolling::RollingTables;
-pub(super) use super::super::torsion::TURNING;
 
 layout! {
     /// A step's numbers except for the solver's own.
@@ -29,6 +28,8 @@ layout! {
         /// Normal, closest points and φ of each convex pair's shapes, laid out as `geometry`.
         nearest,
         contacts,
+        /// The coefficient of torsional friction of each contact, if there are any.
+        gammas,
         /// Which groups of contacts are near: see [`solve::present`].
         near,
         /// A ball around each shape, or nothing where no pair is passed over.
@@ -51,8 +52,8 @@ layout! {
         /// The next velocity v₊ (nv). It and `extra` are numbers of the second-order step only.
         v_next,
         extra,
-        /// Force on B of each contact, in world axes. Then, for each contact that resists turning, the normal force
-        /// that this twin carries and the torque about the normal.
+        /// Force on B of each contact, in world axes, then the torques about their normals of those that resist
+        /// turning.
         force,
     }
 }
@@ -74,6 +75,7 @@ layout! {
         par,
         kin,
         contacts,
+        gammas,
         motion,
         p,
         /// y of the solve's adjoint, in the order of elimination.
@@ -125,7 +127,7 @@ impl Places {
     ) -> Self {
         let n_velocities = if extra.is_some() { s.nv } else { 0 };
         let [n_extra, n_extra_gradients] = extra.unwrap_or_default();
-        let (nc, at) = (contacts.torsion.nc, &problem.at);
+        let (nc, at) = (s.nc(), &problem.at);
         let sizes = Numbers {
             q: nq,
             u: nu,
@@ -135,7 +137,8 @@ impl Places {
             geometry: GEOMETRY * nc,
             share: pairs.n_weights,
             nearest: GEOMETRY * pairs.n_convex,
-            contacts: CONTACT_OPERAND * s.nc(),
+            contacts: CONTACT_OPERAND * nc,
+            gammas: s.n_gammas(),
             near: solve::n_groups(s),
             balls: if solve::n_groups(s) > 0 { pairs.n_balls() } else { 0 },
             motion: problem.n_motions(),
@@ -158,7 +161,7 @@ impl Places {
             q_next: nq,
             delta: s.nv,
             v_next: n_velocities,
-            force: 3 * s.nc(),
+            force: s.n_force(),
             limit: s.nl(),
             geometry: sizes.geometry,
             share: pairs.n_weights,
@@ -167,6 +170,7 @@ impl Places {
             par: at.n,
             kin: sizes.kin,
             contacts: sizes.contacts,
+            gammas: sizes.gammas,
             motion: sizes.motion,
             p: sizes.p,
             y: s.nv,
@@ -200,6 +204,7 @@ impl Places {
                 operands: Operands {
                     screws: screws(&numbers.kin),
                     contacts: numbers.contacts.clone(),
+                    gammas: numbers.gammas.clone(),
                     near: numbers.near.clone(),
                     p: numbers.p.clone(),
                     g: numbers.g.clone(),
@@ -215,6 +220,7 @@ impl Places {
                 y: gradients.y.clone(),
                 screws: screws(&gradients.kin),
                 contacts: gradients.contacts.clone(),
+                gammas: gradients.gammas.clone(),
                 p: gradients.p.clone(),
                 gaps: gradients.gaps.clone(),
                 kappa: gradients.kappa.clone(),

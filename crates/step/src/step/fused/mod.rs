@@ -43,9 +43,7 @@ use crate::solve::{Report, Start};
 use crate::tensor::{numbers, part};
 
 use super::result::{Linearization, Rollout, Step};
-use super::torsion::torques;
 use machine::Machine;
-use memory::TURNING;
 
 pub(super) use hold::{hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
 pub(super) use inertial::{JointForces, SecondOrder};
@@ -110,7 +108,7 @@ pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     let step = read(plan, &rows)?;
     let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
     let stiff = Stiff { worlds, rows: rows.clone() };
-    let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_lambda());
+    let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_forces());
     let linear = Linearization {
         step,
         a: a.reshape((worlds, nv, nv))?,
@@ -129,7 +127,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
         q_next: of(row.q_next)?,
         delta: of(row.delta)?,
         force: of(row.force)?.reshape((rows.dim(0)?, nc, 3))?,
-        torque: torques(&of(row.turning)?, 1)?,
+        torque: of(row.torque)?,
         contacts: Contacts::of_row(&of(row.contact.start..row.share.end)?, nc)?,
         limit_force: of(row.limit_force)?,
         reports: Report::read(&detached.narrow(1, row.info.start, row.info.len())?)?,
@@ -144,12 +142,12 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
     let (states, force, reports) = rollout_op::rollout(plan, n_steps, [&q0.contiguous()?, &u, par])?;
     let force = force.reshape((b, n_steps, plan.n_forces()))?;
-    let (n_force, n_turning) = (3 * nc, TURNING * plan.n_turning());
+    let (n_force, n_torques) = (3 * nc, plan.contacts.torsion.n_torques);
     Ok(Rollout {
         q: states.reshape((b, n_steps + 1, nq))?,
-        force: if n_turning == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }
+        force: if n_torques == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }
             .reshape((b, n_steps, nc, 3))?,
-        torque: torques(&part(&force, 2, n_force, n_turning)?, 2)?,
+        torque: part(&force, 2, n_force, n_torques)?,
         reports,
     })
 }

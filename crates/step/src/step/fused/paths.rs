@@ -9,7 +9,6 @@ use fingertip_lanes::layout;
 use super::super::connection;
 use super::super::problem::ProblemTables;
 use super::super::strand::Strand;
-use super::super::torsion::slips;
 use super::memory::GEOMETRY;
 use crate::contact::kernels::{Method, PairKernel};
 
@@ -53,15 +52,15 @@ layout! {
         /// Derivative of each contact's barrier share by the degree of freedom of each slot; nothing where all shares
         /// are 1.
         share,
-        /// Derivative of the force on B by the degree of freedom of each slot at fixed δ.
+        /// Derivative of the force on B, and the torque, by the degree of freedom of each slot at fixed δ.
         force,
-        /// Derivative of λ by the degree of freedom of each slot at fixed δ.
+        /// Derivative of λ, and the torque, by the degree of freedom of each slot at fixed δ.
         lambda,
-        /// Derivative of each contact's λ by δ: three numbers per slot.
+        /// Derivative of each contact's λ, and the torque, by δ.
         columns,
         /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
         x,
-        /// Room for three rows of derivatives by q and u before they are written, each padded to full blocks.
+        /// Room for a contact's rows of derivatives by q and u before they are written, each padded to full blocks.
         rows,
     }
 }
@@ -94,9 +93,12 @@ impl Paths {
         let tree = &model.tree;
         let screws = Screws::new(tree);
         let path = |body: usize| screws.path(s, body);
-        let contacts: Vec<_> = slips(model)
+        let contacts: Vec<_> = model
+            .pairs
+            .pair_of_contact
+            .iter()
             .zip(&s.contacts)
-            .map(|((pair, _), columns)| {
+            .map(|(&pair, columns)| {
                 let pair = &model.pairs.pairs[pair];
                 [pair.a, pair.b].map(|shape| {
                     let mut path = path(model.shapes[shape].body);
@@ -172,11 +174,11 @@ impl Paths {
             rates: n_rates.unwrap_or(0),
             geometry: GEOMETRY * s.n_slots,
             share: if n_rates.is_some() { s.n_slots } else { 0 },
-            force: 3 * s.n_slots,
-            lambda: 3 * s.n_slots,
-            columns: 3 * s.n_slots,
+            force: s.dimension * s.n_slots,
+            lambda: s.dimension * s.n_slots,
+            columns: s.dimension * s.n_slots,
             x: s.nv * BLOCK * reach.len(),
-            rows: 3 * BLOCK * reach.len(),
+            rows: s.dimension * BLOCK * reach.len(),
         };
         Self { contacts, bodies, connections, reach, dofs, nv: s.nv, at: sizes.from(start) }
     }

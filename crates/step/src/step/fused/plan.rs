@@ -18,7 +18,6 @@ use fingertip_lanes::rows::Rows;
 use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
 use super::super::rolling::RollingTables;
-use super::super::torsion::Turning;
 use super::memory::Places;
 use super::paths::Paths;
 
@@ -56,7 +55,7 @@ pub(in super::super) struct Plan {
     pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
     pub(in super::super) nq: usize,
     pub(in super::super) nu: usize,
-    /// The number of contacts, each counted once: torsional twins are not included.
+    /// The number of contacts.
     pub(super) nc: usize,
     pub(in super::super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
@@ -176,22 +175,6 @@ impl Plan {
     /// Length of a step's forces: see [`Numbers`](super::memory::Numbers).
     pub(super) fn n_forces(&self) -> usize {
         self.places.numbers.force.len()
-    }
-
-    /// Length of λ: three numbers per contact, then the torques.
-    pub(super) fn n_lambda(&self) -> usize {
-        3 * self.nc + self.n_turning()
-    }
-
-    /// The number of contacts that resist turning.
-    pub(super) fn n_turning(&self) -> usize {
-        self.contacts.torsion.turning.len()
-    }
-
-    /// The twins among the structure's contacts, and the contact that each is the twin of.
-    #[inline(always)]
-    pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
-        self.contacts.torsion.twins()
     }
 
     /// Length of the shares: one number per contact, or 0 where all are 1. See [`Numbers`](super::memory::Numbers).

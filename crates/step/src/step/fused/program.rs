@@ -5,7 +5,7 @@ use crate::solve::{self, Accuracy};
 use fingertip_lanes::program::{Group, Program};
 use fingertip_lanes::rows::Rows;
 
-use super::adjoint::{Clean, PullForces, PullGeometry, PullIntegrate, Recall, StoreGradients};
+use super::adjoint::{Clean, PullGeometry, PullIntegrate, Recall, StoreGradients};
 use super::memory::Places;
 use super::plan::Plan;
 use super::stages::{Check, Finish, Geometry, Load, Operands, Store};
@@ -42,7 +42,7 @@ impl Plan {
         self.equations.finish(self, group);
     }
 
-    /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
+    /// Gives the contacts of a recalled answer the friction of the law that it follows.
     pub(super) fn refit(&self, group: &mut Group) {
         solve::refit(&self.structure, &self.places.solve, group);
     }
@@ -58,9 +58,6 @@ impl Plan {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
         self.equations.vjp_finish(self, group);
         group.run(&PullIntegrate(self));
-        if self.n_turning() > 0 {
-            group.run(&PullForces(self));
-        }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
         self.equations.vjp_assemble(self, group);
         group.run(&PullGeometry { plan: self, passes });

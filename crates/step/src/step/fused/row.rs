@@ -7,7 +7,7 @@ use fingertip_lanes::record::Row;
 
 use crate::solve::INFO;
 
-use super::memory::{GEOMETRY, TURNING};
+use super::memory::GEOMETRY;
 use super::plan::Plan;
 
 layout! {
@@ -21,9 +21,8 @@ layout! {
         v_next,
         /// Force on B of each contact (nc, 3), world axes.
         force,
-        /// For each contact that resists turning: the normal force that this twin carries, N, and the torque about the
-        /// normal, N·m.
-        turning,
+        /// Torque on B about the normal of each contact that resists turning, N·m.
+        torque,
         /// Forces of the joint limits (nl).
         limit_force,
         /// Normal, points on A and B and φ of each contact.
@@ -41,13 +40,13 @@ impl Plan {
     /// The ranges of the parts of a step's result row.
     pub(in super::super) fn row(&self) -> StepRow<Range<usize>> {
         let s = &self.structure;
-        let turning = TURNING * self.n_turning();
+        let torque = self.contacts.torsion.n_torques;
         let sizes = StepRow {
             q_next: self.nq,
             delta: s.nv,
             v_next: self.n_velocities(),
-            force: self.n_forces() - turning,
-            turning,
+            force: self.n_forces() - torque,
+            torque,
             limit_force: s.nl(),
             contact: GEOMETRY * self.nc,
             share: self.n_shares(),
@@ -70,7 +69,7 @@ impl Plan {
     /// The parts of a step's row that are there, by name and size.
     pub(in super::super) fn row_parts(&self) -> Vec<Row> {
         let report = ["status", "iterations", "residual", "slip_gap"];
-        let optional = ["v_next", "turning", "share"];
+        let optional = ["v_next", "torque", "share"];
         let row = self.row();
         let there = row.named().filter(|(name, at)| *name != "info" && (!at.is_empty() || !optional.contains(name)));
         there.map(|(name, at)| Row::new(name, at.len())).chain(report.map(|name| Row::new(name, 1))).collect()

@@ -5,7 +5,7 @@ use candle_core::Result;
 use crate::contact::absence::{forget, pass};
 use crate::contact::numbers::PHI;
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, Status, WEIGHT, gone, present, touched};
+use crate::solve::{CONTACT_OPERAND, Status, WEIGHT, by_dimension, gone, present, touched};
 use crate::step::operands::is_usable;
 use crate::tensor::rows::TensorGuard;
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined, zero_unless};
@@ -139,7 +139,7 @@ impl Plan {
     #[inline(always)]
     pub(super) fn kappa<R: Real>(&self, usable: R::Mask, par: &[R]) -> R {
         let (mut sum, mut least) = (R::zero(), R::zero());
-        for &mu in R::parts(self.friction(par)[0]) {
+        for &mu in R::parts(&par[self.at.mu..self.at.stiffness]) {
             sum = mu.doubt(sum);
             least = least.min(mu);
         }
@@ -147,7 +147,7 @@ impl Plan {
         R::select(good, par[self.at.kappa], R::splat(f64::NAN))
     }
 
-    /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
+    /// The contacts as the solver takes them: geometry, μ, weight; and γ.
     #[inline(always)]
     pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
         for contact in gone(&self.structure, m.near, m.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
@@ -158,7 +158,8 @@ impl Plan {
             copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
             to[WEIGHT] = self.weight(c, to[PHI]).0 * share(m.share, c);
         }
-        self.contacts.complete(present(&self.structure, m.near, 0..self.nc), self.friction(m.par), m.contacts);
+        let present = present(&self.structure, m.near, 0..self.nc);
+        self.contacts.complete(present, self.friction(m.par), [m.contacts, m.gammas]);
     }
 
     /// Adds the rolling stiffness of [`RollingTables`](crate::step::rolling::RollingTables) to P.
@@ -221,13 +222,15 @@ impl Stage for Finish<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        let (forces, limits) = work.eta.split_at(3 * s.nc());
-        let (warm, warm_limits) = m.warm.split_at_mut(3 * s.nc());
+        let (forces, limits) = work.eta.split_at(s.n_force());
+        let (warm, warm_limits) = m.warm.split_at_mut(s.n_force());
         copy(warm_limits, limits);
-        let forces = forces.as_chunks::<3>().0;
-        for (warm, &force) in touched(s, work.presence, warm.as_chunks_mut::<3>().0.iter_mut().zip_inline(forces)) {
-            *warm = force;
-        }
+        by_dimension!(s, N => {
+            let forces = forces.as_chunks::<N>().0;
+            for (warm, &force) in touched(s, work.presence, warm.as_chunks_mut::<N>().0.iter_mut().zip_inline(forces)) {
+                *warm = force;
+            }
+        });
         for (dof, &place) in s.place.iter().enumerate() {
             m.delta[dof] = work.delta[place];
         }
@@ -251,7 +254,10 @@ impl Stage for Finish<'_> {
         for force in gone(s, m.near, m.force.as_chunks_mut::<3>().0) {
             clear(force);
         }
-        plan.contacts.torsion.forces(present(s, m.near, 0..plan.nc), m.contacts, work.eta, m.force);
+        by_dimension!(s, N => {
+            let present = present(s, m.near, 0..plan.nc);
+            plan.contacts.torsion.forces::<R, N>(present, (m.contacts, m.gammas), work.eta, m.force);
+        });
         zero_unless(solved, m.force);
     }
 }
@@ -263,7 +269,7 @@ impl Stage for Store<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Memory { numbers: m, work } = self.0.places.memory(memory).0;
-        let (limits, row) = (&work.eta[3 * self.0.structure.nc()..], self.0.row());
+        let (limits, row) = (&work.eta[self.0.structure.n_force()..], self.0.row());
         out.store_all(first, row.q_next.start, m.q_next);
         out.store_all(first, row.delta.start, m.delta);
         out.store_all(first, row.v_next.start, m.v_next);

@@ -18,7 +18,6 @@ pub use dynamic::{DynamicJacobians, DynamicRollout};
 pub use sensitivities::{Direction, Outputs, Sensitivities};
 
 use super::rollout;
-use super::torsion::TURNING;
 
 /// A step of B worlds on plain numbers.
 #[derive(Clone, Debug)]
@@ -168,7 +167,7 @@ impl StepNumbers {
             delta: of(at.delta.clone()),
             v_next: of(at.v_next.clone()),
             force: of(at.force.clone()),
-            torque: items(&rows, n, &at.turning, TURNING, 1..2),
+            torque: of(at.torque.clone()),
             limit_force: of(at.limit_force.clone()),
             normal: of_contact(0..3),
             point_a: of_contact(3..6),
@@ -238,7 +237,7 @@ impl StepCotangent<'_> {
             put(self.q_next, at.q_next.start, 1, 1);
             put(self.v_next, at.v_next.start, 1, 1);
             put(self.force, at.force.start, 1, 1);
-            put(self.torque, at.turning.start + 1, TURNING, 1);
+            put(self.torque, at.torque.start, 1, 1);
             put(self.normal, at.contact.start + NORMAL, GEOMETRY, 3);
             put(self.point_a, at.contact.start + POINT_A, GEOMETRY, 3);
             put(self.point_b, at.contact.start + POINT_B, GEOMETRY, 3);

@@ -32,8 +32,8 @@ impl Quasidynamic {
     }
 
     fn finish(&self, q: &Tensor, of: Assembled, solution: Solution, reports: Vec<Report>) -> Result<Step> {
-        let Assembled { contacts, problem } = of;
-        let [force, torque] = self.contacts.torsion.totals(&problem.contacts, &solution)?;
+        let contacts = of.contacts;
+        let [force, torque] = self.contacts.torsion.totals(&solution)?;
         let Solution { delta, limit_force, warm, .. } = solution;
         let q_next = self.manifold.integrate(q, &delta)?;
         Ok(Step { q_next, delta, force, torque, contacts, limit_force, reports, warm })

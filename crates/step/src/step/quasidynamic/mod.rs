@@ -25,11 +25,10 @@ use fingertip_lanes::lane::InstructionSet;
 
 use super::fused;
 use super::limits::LimitTables;
-use super::operands::{ContactTables, contact_paths};
+use super::operands::{ContactTables, contact_paths, with_contacts};
 use super::problem::ProblemTables;
 use super::result::{Linearization, Rollout, Step};
 use super::rolling::RollingTables;
-use super::torsion::groups;
 pub use efforts::BeyondEffort;
 pub use geometry::Geometry;
 pub use iterates::Iterate;
@@ -97,8 +96,7 @@ impl Quasidynamic {
             .with_friction(model.params.friction)
             .with_impratio(model.params.impratio)
             .with_settings(model.params.solver);
-        let structure = structure.with_groups(groups(model)).with_twins(contacts.torsion.twinned().collect());
-        let structure = Arc::new(structure);
+        let structure = Arc::new(with_contacts(structure, model));
         let plan = fused::Plan::new(model, &structure, &contacts, &problem, Arc::new(fused::Statics))?;
         let rolling = plan.rolling.clone();
         let plan = plan.on_device(&model.device, |contact| model.contact_names(contact))?;

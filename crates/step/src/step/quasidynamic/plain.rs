@@ -135,7 +135,7 @@ impl Quasidynamic {
         self.with_parameters(&self.parameters().map(again)?)
     }
 
-    /// Length of a row of `warm`: three numbers for each contact, three more for each with torsional friction, and one
+    /// Length of a row of `warm`: three numbers for each contact, four in scenes with torsional friction, and one
     /// for each joint limit.
     pub fn n_warm(&self) -> usize {
         self.structure().n_eta()

@@ -4,16 +4,15 @@ use crate::contact::lanes;
 use crate::contact::numbers::{NORMAL, PHI, POINT_A, POINT_B};
 use crate::kinematics::Pose;
 use crate::kinematics::spatial::{Twist, Wrench};
-use crate::solve::{FrictionCone, Rates, Slip, Status, Table};
+use crate::solve::vector::{add, axpy, dot, extended, first, scale, sub, transform, transform_back, zero};
+use crate::solve::{FrictionCone, Rates, Status, TURNING, Table, by_dimension, nth, put_nth};
 use fingertip_lanes::lane::{Lane, Real, Zip, clear, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
-use fingertip_lanes::vector::{
-    Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, signed, sub, vec3_at, zero,
-};
+use fingertip_lanes::vector::{Mat3, Vec3, cross, rotate, rotate_back, signed, vec3_at};
 
 use super::super::super::strand::{Strand, times};
-use super::super::super::torsion::{Turning, is_nowhere};
+use super::super::super::torsion::is_nowhere;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
@@ -21,12 +20,6 @@ use super::super::stages::{per, share};
 
 /// Slots of a contact whose rates go to the rows together: numbers of one world fill a register.
 const TOGETHER: usize = 4;
-
-/// The force and the torque along the normal n that λ of a torsional contact stands for.
-#[inline(always)]
-fn acting<R: Real>(lambda: Vec3<R>, n: Vec3<R>) -> [Vec3<R>; 2] {
-    [scale(lambda[0], n), scale(lambda[1], n)]
-}
 
 /// The wrench of a force at p.
 #[inline(always)]
@@ -70,7 +63,7 @@ impl Stage for Balance<'_> {
             plan.stretch(spring, m.par[plan.at.spring + k], to.x);
         }
         for (l, &(place, _)) in s.one_sided().iter().enumerate() {
-            let eta = work.eta[3 * s.nc() + l];
+            let eta = work.eta[s.n_force() + l];
             to.x[plan.paths.entry(plan.paths.dofs[place], place)] -= (kappa * eta * eta).scale(0.5);
         }
         for places in &s.tables {
@@ -83,55 +76,39 @@ impl Stage for Balance<'_> {
         for body in R::parts(&plan.paths.bodies) {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
         }
-        for contact in R::parts(0..s.nc()) {
-            if is_nowhere(m.contacts, contact) {
-                continue;
+        by_dimension!(s, N => {
+            for contact in R::parts(0..s.nc()) {
+                if is_nowhere(m.contacts, contact) {
+                    continue;
+                }
+                let of = &s.contacts[contact];
+                let slots = N * of.first..N * (of.first + of.dofs.len());
+                clear(&mut to.lambda[slots.clone()]);
+                clear(&mut to.columns[slots.clone()]);
+                let cone = FrictionCone::<R, N>::read(m.contacts, m.gammas, contact);
+                R::when(
+                    cone.is_there(),
+                    &mut to,
+                    #[inline(always)]
+                    |to| {
+                        plan.push_contact(
+                            (contact, &cone),
+                            plan.screws(m.kin),
+                            share(m.share, contact),
+                            kappa,
+                            (work.eta, work.info[0]),
+                            work.delta,
+                            work.columns,
+                            to,
+                        );
+                    },
+                );
+                for k in slots {
+                    to.lambda[k] = R::select(keep, to.lambda[k], R::zero());
+                    to.columns[k] = R::select(keep, to.columns[k], R::zero());
+                }
             }
-            let of = &s.contacts[contact];
-            let slots = 3 * of.first..3 * (of.first + of.dofs.len());
-            clear(&mut to.lambda[slots.clone()]);
-            clear(&mut to.columns[slots]);
-            R::when(
-                FrictionCone::read(m.contacts, contact).is_there(),
-                &mut to,
-                #[inline(always)]
-                |to| {
-                    plan.push_contact(
-                        contact,
-                        plan.screws(m.kin),
-                        m.contacts,
-                        share(m.share, plan.contacts.torsion.once(contact)),
-                        kappa,
-                        (work.eta, work.info[0]),
-                        work.delta,
-                        work.columns,
-                        to,
-                    );
-                },
-            );
-        }
-        // The part of a normal force that goes with turning is one of the contact's own.
-        for (twin, Turning { contact, .. }) in plan.turning() {
-            if is_nowhere(m.contacts, twin) {
-                continue;
-            }
-            let [own, twin] = [contact, twin].map(|contact| &s.contacts[contact]);
-            for slot in 0..twin.dofs.len() {
-                let [own, twin] = [3 * (own.first + slot), 3 * (twin.first + slot)];
-                to.lambda[own] += to.lambda[twin];
-                to.columns[own] += to.columns[twin];
-            }
-        }
-        for contact in R::parts(0..s.nc()) {
-            if is_nowhere(m.contacts, contact) {
-                continue;
-            }
-            let of = &s.contacts[contact];
-            for k in 3 * of.first..3 * (of.first + of.dofs.len()) {
-                to.lambda[k] = R::select(keep, to.lambda[k], R::zero());
-                to.columns[k] = R::select(keep, to.columns[k], R::zero());
-            }
-        }
+        });
     }
 }
 
@@ -201,11 +178,10 @@ impl Plan {
     /// Adds a contact's part of ∂(Jᵀf)/∂q, and computes the changes of its λ.
     #[expect(clippy::too_many_arguments, reason = "operands of a kernel")]
     #[inline(always)]
-    fn push_contact<R: Lane>(
+    fn push_contact<R: Lane, const N: usize>(
         &self,
-        contact: usize,
+        (contact, cone): (usize, &FrictionCone<R, N>),
         screws: &[R],
-        contacts: &[R],
         share: R,
         kappa: R,
         (eta, status): (&[R], R),
@@ -215,87 +191,78 @@ impl Plan {
     ) {
         let (of, paths) = (&self.structure.contacts[contact], &self.paths.contacts[contact]);
         let slots = of.first..of.first + of.dofs.len();
-        let cone = FrictionCone::read(contacts, contact);
-        let (own, eta) = (cone.kappa(kappa), vec3_at(eta, 3 * contact));
-        let force = cone.scaled(eta);
+        let (own, eta) = (cone.kappa(kappa), nth(eta, contact));
+        let (normal, force) = (first(cone.n), cone.scaled(eta));
         let points = [cone.point_a, cone.point_b];
 
         // J δ, and its change where screws are carried.
-        let (mut d, mut turns) = (zero(), [zero(); 2]);
-        clear(&mut to.force[3 * slots.start..3 * slots.end]);
+        let (mut moved, mut turns) = (zero(), [zero(); 2]);
+        clear(&mut to.force[N * slots.start..N * slots.end]);
         for side in 0..2 {
             sum_up(&paths[side], screws, delta, false, to.sums);
             let all = Twist::read(to.sums, 0);
-            d = add(d, signed(side, all.velocity(points[side])));
+            moved = add(moved, signed(side, all.velocity(points[side])));
             turns[side] = all.omega;
             for entry in &paths[side] {
                 let carried = Twist::read(screws, entry.screw).cross(Twist::read(to.sums, entry.after));
-                let at = 3 * (slots.start + entry.slot);
-                let velocity = carried.velocity(points[side]);
-                let seen = match of.slip {
-                    Slip::Slides => velocity,
-                    Slip::Turns => cone.turning(velocity, carried.omega),
-                };
-                put_vec3(to.force, at, add(vec3_at(to.force, at), signed(side, seen)));
+                let seen = cone.seen(signed(side, carried.velocity(points[side])), signed(side, carried.omega));
+                let slot = slots.start + entry.slot;
+                put_nth(to.force, slot, add(nth(to.force, slot), seen));
             }
         }
-        // Motion and turn of B against A, of which d is what the contact sees.
-        let (moved, turned) = (d, sub(turns[1], turns[0]));
-        if of.slip == Slip::Turns {
-            d = cone.turning(moved, turned);
-        }
+        // The turn of B against A.
+        let turned = sub(turns[1], turns[0]);
+        let d = cone.seen(moved, turned);
 
-        let (frame, turning) = (lanes::frame(cone.n), lanes::frame_rates(cone.n, force));
+        let turning = lanes::frame_rates(normal, first(force));
+        let mut frame = [zero(); N];
+        for (to, axis) in frame.iter_mut().zip_inline(lanes::frame(normal)) {
+            *to = extended(axis);
+        }
+        if N == TURNING {
+            frame[3][3] = R::one();
+        }
         // The barrier's weight is in κ: a force goes as the weight does.
-        let (weight, slope) = self.contacts.weight(self.contacts.torsion.once(contact), cone.phi);
+        let (weight, slope) = self.contacts.weight(contact, cone.phi);
         let fading = per(weight, slope);
         let by_share = scale(per(share, R::one()), force);
-        let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = self.structure.rates(&cone, own, eta, d, status);
+        let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = self.structure.rates(cone, own, eta, d, status);
         let by_phi = axpy(fading, force, by_phi);
-        let by_delta = product(&frame, &zeta);
+        let mut by_delta = [zero(); N];
+        for (to, axis) in by_delta.iter_mut().zip_inline(frame) {
+            *to = transform_back(&zeta, axis);
+        }
         for slot in R::parts(slots.clone()) {
             let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
             let (n, phi) = (vec3_at(geometry, NORMAL), geometry[PHI]);
             let carried = sub(cross(turns[1], vec3_at(geometry, POINT_B)), cross(turns[0], vec3_at(geometry, POINT_A)));
-            let seen = match of.slip {
-                Slip::Slides => carried,
-                Slip::Turns => add(cone.turning(carried, zero()), cone.turning_rate([moved, turned], n)),
-            };
-            let d = add(vec3_at(to.force, 3 * slot), seen);
-            let mut change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
+            let mut d = add(nth(to.force, slot), extended(carried));
+            if N == TURNING {
+                d[3] += dot(n, turned);
+            }
+            let mut change = axpy(phi, by_phi, add(transform(&by_n, extended(n)), transform(&by_d, d)));
             if let Some(&part) = to.share.get(slot) {
                 change = axpy(part, by_share, change);
             }
-            let change_of_lambda = add(rotate(&frame, change), rotate(&turning, n));
-            put_vec3(to.force, 3 * slot, change);
-            put_vec3(to.lambda, 3 * slot, change_of_lambda);
-            put_vec3(to.columns, 3 * slot, rotate(&by_delta, vec3_at(columns, 3 * slot)));
+            put_nth(to.force, slot, change);
+            put_nth(to.lambda, slot, add(transform(&frame, change), extended(rotate(&turning, n))));
+            put_nth(to.columns, slot, transform(&by_delta, nth(columns, slot)));
         }
 
-        // What acts on B besides moments of the force about other points: force, and torque about the normal.
-        let lambda = rotate(&frame, force);
-        let [force, torque] = match of.slip {
-            Slip::Slides => [force, zero()],
-            Slip::Turns => acting(lambda, cone.n),
-        };
         for side in 0..2 {
-            let (path, own_force) = (&paths[side], signed(side, force));
+            let path = &paths[side];
+            let own_force = signed(side, first(force));
             // What a slot's degree of freedom changes of the wrench, for some of them at once.
             let change_of = inlined(
                 #[inline(always)]
                 |slot: usize| {
                     let point = vec3_at(to.geometry, GEOMETRY * slot + 3 + 3 * side);
-                    let [force, torque] = match of.slip {
-                        Slip::Slides => [vec3_at(to.force, 3 * slot), zero()],
-                        Slip::Turns => {
-                            let [by_force, by_torque] = acting(vec3_at(to.lambda, 3 * slot), cone.n);
-                            let [force, torque] = acting(lambda, vec3_at(to.geometry, GEOMETRY * slot));
-                            [add(by_force, force), add(by_torque, torque)]
-                        }
-                    };
-                    let mut change = at_point(points[side], signed(side, force));
+                    let by_slot: [R; N] = nth(to.force, slot);
+                    let mut change = at_point(points[side], signed(side, first(by_slot)));
                     change.moment = add(change.moment, cross(point, own_force));
-                    if of.slip == Slip::Turns {
+                    if N == TURNING {
+                        let n = vec3_at(to.geometry, GEOMETRY * slot + NORMAL);
+                        let torque = add(scale(by_slot[3], normal), scale(force[3], n));
                         change.moment = add(change.moment, signed(side, torque));
                     }
                     change
@@ -337,8 +304,8 @@ impl Plan {
                 }
             }
             let mut on = at_point(points[side], own_force);
-            if of.slip == Slip::Turns {
-                on.moment = add(on.moment, signed(side, torque));
+            if N == TURNING {
+                on.moment = add(on.moment, signed(side, scale(force[3], normal)));
             }
             for column in R::parts(path) {
                 let carried = Twist::read(screws, column.screw).cross_wrench(on);

@@ -14,7 +14,7 @@ use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
 use fingertip_lanes::vector::{Vec3, add_vec3, cross, dot, select, vec3_at};
 
-use super::super::super::torsion::{Turning, is_nowhere};
+use super::super::super::torsion::is_nowhere;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
 
@@ -59,19 +59,6 @@ impl Stage for ContactRates<'_> {
                     }
                 },
             );
-        }
-        for (twin, Turning { contact, .. }) in plan.turning() {
-            if is_nowhere(m.contacts, twin) {
-                continue;
-            }
-            let [from, twin] = [contact, twin].map(|contact| &plan.structure.contacts[contact]);
-            for slot in 0..twin.dofs.len() {
-                let [from, twin] = [from.first + slot, twin.first + slot];
-                to.geometry.copy_within(GEOMETRY * from..GEOMETRY * (from + 1), GEOMETRY * twin);
-                if let Some(&share) = to.share.get(from) {
-                    to.share[twin] = share;
-                }
-            }
         }
     }
 }

@@ -113,7 +113,7 @@ impl Program for Linearize<'_> {
 impl Plan {
     /// Numbers in a world's row of each matrix.
     pub(super) fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
-        let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { self.n_lambda() } else { 0 });
+        let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { self.n_forces() } else { 0 });
         [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
     }
 

@@ -1,7 +1,7 @@
 //! ∂δ/∂q and ∂δ/∂u from the right-hand sides, and the matrices to be written.
 
 use crate::kinematics::Retraction;
-use crate::solve::Status;
+use crate::solve::{Status, by_dimension, nth};
 use fingertip_lanes::lane::{Lane, Mask, Real, copy};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -101,6 +101,13 @@ pub(super) struct StoreForces<'a>(pub(super) &'a Plan);
 impl Stage for StoreForces<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        by_dimension!(self.0.structure, N => self.store::<R, N>(first, memory, out));
+    }
+}
+
+impl StoreForces<'_> {
+    #[inline(always)]
+    fn store<R: Lane, const N: usize>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
         let (nv, nu) = (plan.structure.nv, plan.nu);
         let width = BLOCK * plan.paths.reach.len();
@@ -112,30 +119,28 @@ impl Stage for StoreForces<'_> {
             }
             for b in R::parts(0..plan.paths.reach.len()) {
                 let x = &x[b * nv..(b + 1) * nv];
-                let mut changes = [[R::zero(); BLOCK]; 3];
+                let mut changes = [[R::zero(); BLOCK]; N];
                 for (slot, &place) in of.dofs.iter().enumerate() {
-                    let by_delta = vec3_at(to.columns, 3 * (of.first + slot));
+                    let by_delta: [R; N] = nth(to.columns, of.first + slot);
                     let x = &x[place];
-                    for i in 0..3 {
+                    for i in 0..N {
                         for k in 0..BLOCK {
                             changes[i][k] = by_delta[i].mul_add(x[k], changes[i][k]);
                         }
                     }
                 }
-                for i in 0..3 {
+                for i in 0..N {
                     copy(&mut to.rows[width * i + BLOCK * b..][..BLOCK], &changes[i]);
                 }
             }
             for (slot, &place) in of.dofs.iter().enumerate() {
-                for i in 0..3 {
-                    to.rows[width * i + plan.paths.dofs[place]] += to.lambda[3 * (of.first + slot) + i];
+                for i in 0..N {
+                    to.rows[width * i + plan.paths.dofs[place]] += to.lambda[N * (of.first + slot) + i];
                 }
             }
             clean(to.rows);
-            // Of those that resist turning the torque alone is left: their normal force is among the contacts' own.
-            let (numbers, first_row) =
-                if contact < plan.nc { (0..3, 3 * contact) } else { (1..2, 2 * plan.nc + contact) };
-            for (i, at) in numbers.zip(first_row..) {
+            let torque = plan.contacts.torsion.torque(contact).map(|torque| 3 * plan.nc + torque);
+            for (i, at) in (3 * contact..3 * (contact + 1)).chain(torque).enumerate() {
                 let row = &to.rows[width * i..width * (i + 1)];
                 out.store_in(C, first, nv * at, &row[..nv]);
                 out.store_in(D, first, nu * at, &row[nv..nv + nu]);

@@ -1,19 +1,17 @@
 //! The adjoint sweep of a rollout: from the last step to the first, with the gradient of the states or of the forces.
 
-use crate::contact::numbers::NORMAL;
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::solve::{self, CONTACT_OPERAND, FrictionCone, INFO, MU, Status, gone, present, touched};
+use crate::solve::{self, FrictionCone, INFO, Status, by_dimension, gone, present, put_nth, touched};
 use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::{Output, Rows};
-use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
+use fingertip_lanes::vector::{dot, vec3_at};
 
-use super::super::super::torsion::Turning;
 use super::super::kernel::Kernel;
-use super::super::memory::{GEOMETRY, Memory, TURNING};
+use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
-use super::super::stages::{Load, per};
+use super::super::stages::Load;
 use super::forward::Forward;
 
 /// The results whose gradient a backward sweep is given: the states, or the forces.
@@ -108,7 +106,7 @@ impl Stage for Revisit<'_> {
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         states.load_all(first, t * nq, m.q);
         states.load_all(first, (t + 1) * nq, m.q_next);
-        limit_force.load_all(first, t * n_limit, &mut work.eta[3 * plan.structure.nc()..]);
+        limit_force.load_all(first, t * n_limit, &mut work.eta[plan.structure.n_force()..]);
         info.load_all(first, t * INFO, work.info);
         operands.u.load_all(first, t * plan.nu, m.u);
         clear(to.delta);
@@ -122,7 +120,7 @@ impl Stage for Revisit<'_> {
             }
             Cost::Forces => {
                 clear(to.q_next);
-                grad.load_all(first, t * n_force, &mut to.force[..n_force]);
+                plan.contacts.torsion.load_gradient(grad, (first, t * n_force), to.force);
             }
         }
     }
@@ -146,28 +144,12 @@ impl Stage for Recover<'_> {
         if m.near.is_empty() {
             force.load_all(first, start, m.force);
         }
-        let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
+        let (forces, torques) = m.force.split_at_mut(3 * plan.nc);
         if !m.near.is_empty() {
             for (c, on) in present(s, m.near, forces.as_chunks_mut::<3>().0.iter_mut().enumerate()) {
                 force.load_all(first, start + 3 * c, on);
             }
-            force.load_all(first, start + 3 * plan.nc, turning);
-        }
-        if let Cost::States = cost {
-            for force in touched(s, m.near, to.force[..3 * plan.nc].as_chunks_mut::<3>().0) {
-                clear(force);
-            }
-            clear(&mut to.force[3 * plan.nc..]);
-        }
-        for ((twin, Turning { contact, .. }), &mut [along, torque]) in
-            plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
-        {
-            let cone = FrictionCone::read(m.contacts, twin);
-            put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
-            add_vec3(forces, 3 * contact, scale(-along, cone.n));
-        }
-        for eta in gone(s, m.near, work.eta.as_chunks_mut::<3>().0) {
-            clear(eta);
+            force.load_all(first, start + 3 * plan.nc, torques);
         }
         for geometry in touched(s, m.near, to.geometry.as_chunks_mut::<GEOMETRY>().0) {
             clear(geometry);
@@ -175,13 +157,24 @@ impl Stage for Recover<'_> {
         for share in touched(s, m.near, to.share.iter_mut()) {
             *share = R::zero();
         }
-        for c in present(s, m.near, 0..plan.nc) {
-            let (n, mu) = (vec3_at(m.geometry, GEOMETRY * c + NORMAL), m.contacts[CONTACT_OPERAND * c + MU]);
-            let force = vec3_at(forces, 3 * c);
-            let inverse = per(mu, R::one());
-            let along = dot(n, force);
-            put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
-        }
+        by_dimension!(s, N => {
+            if let Cost::States = cost {
+                for force in touched(s, m.near, to.force.as_chunks_mut::<N>().0) {
+                    clear(force);
+                }
+            }
+            for eta in gone(s, m.near, work.eta.as_chunks_mut::<N>().0) {
+                clear(eta);
+            }
+            for c in present(s, m.near, 0..plan.nc) {
+                let cone = FrictionCone::<R, N>::read(m.contacts, m.gammas, c);
+                let torque = match plan.contacts.torsion.torque(c) {
+                    Some(torque) => torques[torque],
+                    None => R::zero(),
+                };
+                put_nth(work.eta, c, cone.unscaled(vec3_at(forces, 3 * c), torque));
+            }
+        });
         plan.structure.place_all(m.delta, work.delta);
     }
 }

@@ -81,17 +81,17 @@ impl Stage for Leave<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let (plan, t) = (self.forward.plan, self.t);
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        let limits = &work.eta[3 * plan.structure.nc()..];
+        let limits = &work.eta[plan.structure.n_force()..];
         out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
         // Results begin as zeros: those of contacts that have no weight stay so.
-        let (forces, turning) = m.force.split_at(3 * plan.nc);
+        let (forces, torques) = m.force.split_at(3 * plan.nc);
         let at = t * m.force.len();
         for (c, force) in present(&plan.structure, m.near, forces.as_chunks::<3>().0.iter().enumerate()) {
             if !is_nowhere(m.contacts, c) {
                 out.store_in(Forward::FORCES, first, at + 3 * c, force);
             }
         }
-        out.store_in(Forward::FORCES, first, at + forces.len(), turning);
+        out.store_in(Forward::FORCES, first, at + forces.len(), torques);
         out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
         out.store_in(Forward::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);

@@ -44,7 +44,7 @@ impl Stage for PullProblem<'_> {
         let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
         let slopes = more.bound.contact_slopes();
         for (i, contact) in R::parts(to.contacts.chunks_exact_mut(CONTACT_OPERAND).enumerate()) {
-            let phi = m.geometry[GEOMETRY * plan.contacts.torsion.once(i) + GEOMETRY - 1];
+            let phi = m.geometry[GEOMETRY * i + GEOMETRY - 1];
             contact[GEOMETRY - 1] = contact[GEOMETRY - 1] * allowed(phi, slopes).1;
         }
         plan.vjp_contacts(&m, &mut to);
