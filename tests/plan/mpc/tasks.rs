@@ -298,7 +298,7 @@ fn goals_of_several_objects() {
             "goal.others.blu: object: there is no movable object \"blu\"; did you mean \"blue\"?",
         ),
         ("[goal.others.red]\nposition = [0.0, 0.0]", "goal.others.red: expected another than the goal's own object"),
-        ("[goal.others.blue]", "goal.others.blue: expected a position, a rotation or joints"),
+        ("[goal.others.blue]", "goal.others.blue: expected a position, a rotation, an axis or joints"),
         ("[goal.others.blue]\nposition = [0.0]", "goal.others.blue: position: expected 2 numbers, got 1"),
         (
             "[goal.others.blue]\nposition = [0.0, 0.0]\nweight = -1.0",
@@ -398,7 +398,7 @@ fn goals_of_several_objects_from_a_list() {
         (
             "[goal.others.blue]",
             row("id", "1"),
-            "goal.others.blue: expected a position, a rotation or joints, or columns in the file",
+            "goal.others.blue: expected a position, a rotation, an axis or joints, or columns in the file",
         ),
         ("[goal.others.tips]", row("tips.goal_z3", "1"), "column \"tips.goal_z3\": there is no coordinate \"z3\""),
     ] {
