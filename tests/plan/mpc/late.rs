@@ -393,12 +393,18 @@ fn several_quantities_are_estimated_at_once() {
     let mass = |kg: f64| found("mass", &format!("{{\"mass\": {{\"disc\": {kg}}}}}"), 0.0);
     let stiffness = |k: f64| found("stiffness", &format!("{{\"stiffness\": {{\"fingers\": {k}}}}}"), 0.0);
     let position = |off: f64| found("position", "{}", off);
+    let size = |factor: f64| {
+        found("size", &format!("{{\"size\": {{\"disc\": [{}, {}]}}}}", 0.035 * factor, 0.02 * factor), 0.0)
+    };
+    let sizes = [0.95, 1.0, 1.05].map(size);
+    // Joints that stop on the disc tell its size to half a millimetre.
+    assert!(sizes.iter().zip([0.95, 1.0, 1.05]).all(|(of, size)| (of.value - size).abs() < 0.015), "{sizes:?}");
     // Of each: less, as believed, and more than believed.
-    let all = [[0.1, 0.2, 0.4].map(mass), [1.4, 2.0, 2.8].map(stiffness), [0.004, 0.0, -0.004].map(position)];
+    let all = [[0.1, 0.2, 0.4].map(mass), [1.4, 2.0, 2.8].map(stiffness), sizes, [0.004, 0.0, -0.004].map(position)];
     for [less, same, more] in all {
         println!("{less:?} {same:?} {more:?}");
     }
-    for ([less, same, more], unknown) in all.into_iter().zip([0.3, 0.2, 0.003]) {
+    for ([less, same, more], unknown) in all.into_iter().zip([0.3, 0.2, 0.05, 0.003]) {
         assert!(less.value < same.value && same.value < more.value, "{less:?} {same:?} {more:?}");
         assert!([less, same, more].iter().all(|of| of.deviation < unknown), "{less:?} {same:?} {more:?}");
     }

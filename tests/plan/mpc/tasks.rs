@@ -7,6 +7,7 @@ use fingertip::mpc::Task;
 use fingertip::mpc::cost::Turn;
 use fingertip::mpc::plant::{Options, Plant};
 use fingertip::mpc::task::{Progress, SceneOf};
+use fingertip::show::GoalRecord;
 use nalgebra::{Quaternion, UnitQuaternion};
 
 use super::{DISC, disc, task};
@@ -108,6 +109,12 @@ fn goals_of_an_axis() {
     let planar = DISC.replace("yaw = 0.2", "yaw = 0.2\naxis = [0, 0, 1]");
     let message = Task::from_toml(&planar, Path::new("assets/scenes")).unwrap_err().to_string();
     assert!(message.contains("goal: axis: expected none, as \"disc\" cannot turn freely"), "{message}");
+    // Recordings and pages draw it as it is turned there.
+    let task = of("axis = [0, 0, 1]").unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let there = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+    let drawn = GoalRecord::of_episode(&task, &episode).unwrap()[0].quaternion.unwrap();
+    assert!(drawn.iter().zip(&there[3..7]).all(|(a, b)| (a - b).abs() < 1e-12), "{drawn:?} {there:?}");
     // The rows of a list, too: upside down.
     let csv = "goal_x,goal_y,goal_z,goal_qw,goal_qx,goal_qy,goal_qz\n0,0,0.03,0,1,0,0\n";
     let task = listed("axes", &text("file = \"goals.csv\"\naxis = [0, 0, 2]"), csv).unwrap();

@@ -11,8 +11,8 @@
 //! s² = floor² + (how far it moved)²                               the model errs by a share of each motion
 //! ```
 //!
-//! Looked at are the degrees of freedom of all objects and, if stiffness or sizes are estimated, of the commanded joints,
-//! which a larger object stops earlier.
+//! Looked at are the degrees of freedom of all objects and, if stiffness or sizes are estimated, of the commanded
+//! joints, which a larger object stops earlier.
 
 use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};
