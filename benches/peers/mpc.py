@@ -131,7 +131,13 @@ class Part:
         if self.goal.get("position") is not None:
             wanted = self.goal["position"][: len(self.position)]
             errors["position"] = float(np.linalg.norm(q[self.position] - wanted))
-        if self.goal.get("quaternion") is not None:
+        if self.goal.get("axis") is not None:
+            axis, (a, b) = np.array(self.goal["axis"], float), np.zeros((2, 3))
+            mujoco.mju_rotVecQuat(a, axis, q[self.quaternion] / np.linalg.norm(q[self.quaternion]))
+            mujoco.mju_rotVecQuat(b, axis, np.array(self.goal["quaternion"], float))
+            errors["rotation"] = float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
+            errors["quaternion"] = float(np.sin(0.5 * errors["rotation"]) ** 2)
+        elif self.goal.get("quaternion") is not None:
             turn, wanted = q[self.quaternion] / np.linalg.norm(q[self.quaternion]), np.array(self.goal["quaternion"], float)
             errors["quaternion"] = float(1.0 - (turn @ wanted) ** 2)
             between = np.zeros(4)

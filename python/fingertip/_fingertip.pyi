@@ -873,9 +873,11 @@ class Errors:
 @final
 class Goal:
     """Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored
-    for planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an
-    articulated object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and
-    robots by name, all of which are to be reached at once."""
+    for planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; with `axis`, (3,) in the
+    object's frame, only that axis has to point where the quaternion takes it, or, without one, where it points in the
+    world: `axis=[0, 0, 1]` is upright, however it is turned. `joints` has positions of an articulated object's or a
+    robot's joints by their own names, rad or m. `others` has goals of other objects and robots by name, all of which
+    are to be reached at once."""
 
     def __new__(
         cls,
@@ -884,6 +886,7 @@ class Goal:
         yaw: float | None = None,
         joints: Mapping[str, float] | None = None,
         others: Mapping[str, Goal] | None = None,
+        axis: ArrayLike | None = None,
     ) -> Goal: ...
     @property
     def position(self) -> tuple[float, float, float] | None:
@@ -900,6 +903,10 @@ class Goal:
     @property
     def others(self) -> dict[str, Goal]:
         """Goals of other objects and robots, by name."""
+    @property
+    def axis(self) -> tuple[float, float, float] | None:
+        """The axis of the object, in its own frame, that alone has to point where the orientation takes it, if the goal
+        has one."""
     def __eq__(self, value: object, /) -> bool: ...
     def __getnewargs__(self) -> tuple[Any, ...]: ...
 

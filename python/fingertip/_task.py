@@ -13,13 +13,13 @@ from ._fingertip import Error, Goal, Model
 from ._scene import Scene, _lines, _value
 
 
-_WHERE = ("from", "file", "start", "position", "rpy", "quaternion", "rotation", "yaw", "lowest", "joints", "others")
+_WHERE = ("from", "file", "start", "position", "rpy", "quaternion", "rotation", "yaw", "axis", "lowest", "joints", "others")
 """The keys of a goal but for its object."""
 
 
 def _of_goal(goal: Goal) -> dict[str, Any]:
     """The keys of a goal."""
-    given = {name: getattr(goal, name) for name in ("position", "quaternion", "yaw", "joints")}
+    given = {name: getattr(goal, name) for name in ("position", "quaternion", "yaw", "axis", "joints")}
     given["others"] = {name: _of_goal(other) for name, other in goal.others.items()}
     return {name: value for name, value in given.items() if value not in (None, {})}
 

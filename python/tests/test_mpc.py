@@ -505,6 +505,8 @@ def test_every_key_can_be_replaced(tmp_path):
     assert turned.episode().goal == mpc.Goal([0.0, 0.1, 0.2]) and turned.object == "ball"
     drawn = ft.Task.load("tips_air").replace(goal=mpc.Goal(quaternion=[1, 0, 0, 0]))
     assert drawn.episode().goal == mpc.Goal(quaternion=[1, 0, 0, 0])
+    upright = drawn.replace(goal=mpc.Goal(axis=[0, 0, 1])).episode()
+    assert upright.goal == mpc.Goal(quaternion=[1, 0, 0, 0], axis=[0, 0, 1]) == pickle.loads(pickle.dumps(upright.goal))
     heavier = ft.Scene(kappa=1e4).object("ball", sphere=0.03, mass=0.4, freedom="translation", position=[0, 0, 0.1])
     heavier.robot("arm", urdf="../robots/planar_arm.urdf")
     assert task.replace(scene=heavier).model.params["mass"] == 0.4

@@ -90,7 +90,8 @@ impl GoalRecord {
     /// The records of one object. `poses` are those of all bodies at the goal.
     fn of_object(model: &Model, object: &str, goal: &Goal, poses: &[[f64; 7]]) -> Result<Vec<Self>> {
         if goal.joints.is_empty() {
-            return Ok(vec![Self::new(model.object(object)?.body, goal)]);
+            let body = model.object(object)?.body;
+            return Ok(vec![Self::new(body, goal, &poses[body])]);
         }
         let moved = |body: &usize| {
             let own = |name: &String| format!("{object}/{name}");
@@ -107,10 +108,11 @@ impl GoalRecord {
         Ok((1..model.tree.bodies.len()).filter(moved).map(record).collect())
     }
 
-    /// The goal of an object with this body.
-    fn new(body: usize, goal: &Goal) -> Self {
+    /// The goal of an object with this body, which is there with this pose.
+    fn new(body: usize, goal: &Goal, pose: &[f64; 7]) -> Self {
         let quaternion = goal.turn.map(|turn| match turn {
             Turn::Quaternion(quaternion) => quaternion,
+            Turn::Axis { .. } => std::array::from_fn(|k| pose[3 + k]),
             Turn::Yaw(yaw) => {
                 let q = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), yaw);
                 [q.w, q.i, q.j, q.k]

@@ -132,29 +132,37 @@ data! {
 }
 
 /// Where an object is to be. What is left out is free; some of it must be given. `position` is (3,) in m (z is ignored
-/// for planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; `joints` has positions of an
-/// articulated object's or a robot's joints by their own names, rad or m. `others` has goals of other objects and
-/// robots by name, all of which are to be reached at once.
+/// for planar objects), `quaternion` (w, x, y, z), or `yaw` in rad for a planar object; with `axis`, (3,) in the
+/// object's frame, only that axis has to point where the quaternion takes it, or, without one, where it points in the
+/// world: `axis=[0, 0, 1]` is upright, however it is turned. `joints` has positions of an articulated object's or a
+/// robot's joints by their own names, rad or m. `others` has goals of other objects and robots by name, all of which
+/// are to be reached at once.
 #[pyclass(frozen, module = "fingertip.mpc")]
 pub struct Goal(pub GoalOf);
 
 #[pymethods]
 impl Goal {
     #[new]
-    #[pyo3(signature = (position=None, quaternion=None, yaw=None, joints=None, others=None))]
+    #[pyo3(signature = (position=None, quaternion=None, yaw=None, joints=None, others=None, axis=None))]
     fn new(
         position: Option<&Bound<PyAny>>,
         quaternion: Option<&Bound<PyAny>>,
         yaw: Option<f64>,
         joints: Option<BTreeMap<String, f64>>,
         others: Option<BTreeMap<String, Py<Self>>>,
+        axis: Option<&Bound<PyAny>>,
     ) -> PyResult<Self> {
         let position = position.map(|given| Numbers::triple("position", given)).transpose()?;
-        let quaternion = quaternion.map(unit).transpose()?;
-        if quaternion.is_some() && yaw.is_some() {
-            return Err(Error::new_err("goal: expected a quaternion or a yaw, got both"));
+        let axis = axis.map(|given| Numbers::triple("axis", given)).transpose()?;
+        if axis.is_some_and(|axis| !axis.iter().map(|x| x * x).sum::<f64>().is_normal()) {
+            return Err(Error::new_err("axis: expected three finite numbers, not all zero"));
         }
-        let turn = quaternion.map(Turn::Quaternion).or(yaw.map(Turn::Yaw));
+        let quaternion = quaternion.map(unit).transpose()?.or(axis.map(|_| [1.0, 0.0, 0.0, 0.0]));
+        if quaternion.is_some() && yaw.is_some() {
+            let other = if axis.is_some() { "an axis" } else { "a quaternion" };
+            return Err(Error::new_err(format!("goal: expected {other} or a yaw, got both")));
+        }
+        let turn = quaternion.map(|q| Turn::Quaternion(q).but_about(axis)).or(yaw.map(Turn::Yaw));
         let others = others.into_iter().flatten().map(|(name, goal)| {
             let own = goal.get().0.clone();
             if own.others.is_empty() {
@@ -174,7 +182,7 @@ impl Goal {
             return Err(Error::new_err(format!("goal: expected finite numbers, got {x}")));
         }
         if goal.is_free() {
-            return Err(Error::new_err("goal: expected a position, a quaternion, a yaw or joints, got none"));
+            return Err(Error::new_err("goal: expected a position, a quaternion, an axis, a yaw or joints, got none"));
         }
         Ok(Self(goal))
     }
@@ -189,7 +197,7 @@ impl Goal {
     #[getter]
     fn quaternion(&self) -> Option<(f64, f64, f64, f64)> {
         match self.0.turn {
-            Some(Turn::Quaternion([w, x, y, z])) => Some((w, x, y, z)),
+            Some(Turn::Quaternion([w, x, y, z]) | Turn::Axis { quaternion: [w, x, y, z], .. }) => Some((w, x, y, z)),
             _ => None,
         }
     }
@@ -215,8 +223,15 @@ impl Goal {
         self.0.others.iter().map(|(name, goal)| (name.clone(), Self(goal.clone()))).collect()
     }
 
+    /// The axis of the object, in its own frame, that alone has to point where the orientation takes it, if the goal
+    /// has one.
+    #[getter]
+    fn axis(&self) -> Option<(f64, f64, f64)> {
+        self.0.turn.and_then(Turn::axis).map(|[x, y, z]| (x, y, z))
+    }
+
     fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        (self.position(), self.quaternion(), self.yaw(), self.joints(), self.others()).into_pyobject(py)
+        (self.position(), self.quaternion(), self.yaw(), self.joints(), self.others(), self.axis()).into_pyobject(py)
     }
 
     fn __eq__(&self, other: &Self) -> bool {
@@ -224,7 +239,7 @@ impl Goal {
     }
 
     fn __repr__(&self, py: Python) -> PyResult<String> {
-        named("Goal", &["position", "quaternion", "yaw", "joints", "others"], &self.__getnewargs__(py)?)
+        named("Goal", &["position", "quaternion", "yaw", "joints", "others", "axis"], &self.__getnewargs__(py)?)
     }
 }
 

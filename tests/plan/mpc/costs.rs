@@ -51,6 +51,8 @@ fn gradients_agree_with_differences() {
     free.joints().iter().for_each(|joint| far[joint.q] = joint.upper + 0.02);
     check("position", &free, &Position::new(model, "cube", [0.1, -0.2, 0.3]).unwrap(), 0.3);
     check("orientation", &free, &Orientation::new(model, "cube", turn).unwrap(), 0.3);
+    let axis = Turn::Axis { quaternion: [0.6, 0.0, 0.8, 0.0], axis: [0.3, -1.0, 2.0] };
+    check("axis", &free, &Orientation::new(model, "cube", axis).unwrap(), 0.3);
     check("posture", &free, &Posture::new(&free, &far), 0.3);
     check("limits", &free, &JointLimits::new(&free), 3.0);
     check("reach", &free, &Reach::new(model, &tips, "cube", 0.0).unwrap(), 0.3);
@@ -121,6 +123,49 @@ fn angles_are_those_of_rotations() {
         Orientation::new(planar.model(), "disc", Turn::Yaw(goal)).unwrap().error(&planar.model().tree.home())[2]
     };
     assert!((yaw(0.5) + 0.5).abs() < 1e-12 && (yaw(6.0) - (std::f64::consts::TAU - 6.0)).abs() < 1e-12);
+}
+
+/// The angle between two directions by their product; turns about the axis cost nothing, nor do they in the Hessian.
+#[test]
+fn an_axis_points_somewhere_however_it_is_turned() {
+    use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+    let free = Simulator::new(&Scene::load("assets/scenes/cube_fingertips.toml").unwrap(), 1).unwrap();
+    let c = free.model().object("cube").unwrap();
+    let turned = |by: UnitQuaternion<f64>| {
+        let mut q = free.model().tree.home();
+        q[c.q + 3..c.q + 7].copy_from_slice(&[by.w, by.i, by.j, by.k]);
+        q
+    };
+    let own = Vector3::new(1.0, 2.0, -2.0);
+    let wanted = UnitQuaternion::from_euler_angles(0.4, -1.0, 2.0);
+    let axis = Turn::Axis { quaternion: [wanted.w, wanted.i, wanted.j, wanted.k], axis: own.into() };
+    let cost = Orientation::new(free.model(), "cube", axis).unwrap();
+    let now = UnitQuaternion::from_euler_angles(-0.3, 0.2, 0.9);
+    let cosine = (wanted * own).dot(&(now * own)) / 9.0;
+    for about in [0.0, 1.0, 3.0] {
+        let q = turned(now * UnitQuaternion::from_scaled_axis(own.normalize() * about));
+        assert!((cost.value(&q).unwrap() - cosine.acos().powi(2)).abs() < 1e-12);
+        // Its error is the rotation that leads there.
+        let back = UnitQuaternion::from_scaled_axis(-Vector3::from(cost.error(&q)));
+        let there = UnitQuaternion::from_quaternion(Quaternion::new(q[c.q + 3], q[c.q + 4], q[c.q + 5], q[c.q + 6]));
+        assert!((back * there * own - wanted * own).norm() < 1e-12);
+        let mut expansion = Expansion::zeros(free.model().nv());
+        cost.expand(&q, 1.0, &mut expansion).unwrap();
+        let hessian = expansion.hessian.view((c.v + 3, c.v + 3), (3, 3)) * (now * own);
+        assert!(hessian.norm() < 1e-12, "{hessian}");
+    }
+    // Half a turn about anything across it, and no direction that is not a number.
+    let across = wanted * own.cross(&Vector3::x()).normalize() * std::f64::consts::PI;
+    let opposite = turned(UnitQuaternion::from_scaled_axis(across) * wanted);
+    let exact = turned(UnitQuaternion::from_quaternion(Quaternion::new(0.0, 0.0, 1.0, 0.0)));
+    let up = Turn::Axis { quaternion: [1.0, 0.0, 0.0, 0.0], axis: [0.0, 0.0, 3.0] };
+    let up = Orientation::new(free.model(), "cube", up).unwrap();
+    for (cost, q) in [(cost, &opposite), (up, &exact)] {
+        assert!((cost.value(q).unwrap() - std::f64::consts::PI.powi(2)).abs() < 1e-7);
+    }
+    assert!(up.value(&turned(now).iter().map(|_| f64::NAN).collect::<Vec<_>>()).unwrap().is_nan());
+    let none = Turn::Axis { quaternion: [1.0, 0.0, 0.0, 0.0], axis: [0.0; 3] };
+    assert!(Orientation::new(free.model(), "cube", none).is_err());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fingertip::Overrides;
+use fingertip::mpc::plant::{Options, Plant};
 use fingertip::mpc::task::{Episode, Progress};
 use fingertip::mpc::{Controller, Estimate, Measured, Outcome, Task, UnderWay};
 
@@ -393,14 +394,48 @@ fn several_quantities_are_estimated_at_once() {
     let mass = |kg: f64| found("mass", &format!("{{\"mass\": {{\"disc\": {kg}}}}}"), 0.0);
     let stiffness = |k: f64| found("stiffness", &format!("{{\"stiffness\": {{\"fingers\": {k}}}}}"), 0.0);
     let position = |off: f64| found("position", "{}", off);
+    let size = |factor: f64| {
+        found("size", &format!("{{\"size\": {{\"disc\": [{}, {}]}}}}", 0.035 * factor, 0.02 * factor), 0.0)
+    };
+    let sizes = [0.95, 1.0, 1.05].map(size);
+    let off = |of: &Estimate, size: f64| (of.value / size).ln().abs();
+    assert!(sizes.iter().zip([0.95, 1.0, 1.05]).all(|(of, size)| off(of, size) < of.deviation), "{sizes:?}");
     // Of each: less, as believed, and more than believed.
-    let all = [[0.1, 0.2, 0.4].map(mass), [1.4, 2.0, 2.8].map(stiffness), [0.004, 0.0, -0.004].map(position)];
+    let all = [[0.1, 0.2, 0.4].map(mass), [1.4, 2.0, 2.8].map(stiffness), sizes, [0.004, 0.0, -0.004].map(position)];
     for [less, same, more] in all {
         println!("{less:?} {same:?} {more:?}");
     }
-    for ([less, same, more], unknown) in all.into_iter().zip([0.3, 0.2, 0.003]) {
+    for ([less, same, more], unknown) in all.into_iter().zip([0.3, 0.2, 0.05, 0.003]) {
         assert!(less.value < same.value && same.value < more.value, "{less:?} {same:?} {more:?}");
         assert!([less, same, more].iter().all(|of| of.deviation < unknown), "{less:?} {same:?} {more:?}");
+    }
+}
+
+/// Arms that stop on a disc sooner or later than expected tell its size, and bring it to its goal; who believes its
+/// nominal size ends off it by as much as its radius is.
+#[test]
+fn a_disc_of_another_size_is_found_and_brought_to_its_goal() {
+    let text = std::fs::read_to_string("assets/tasks/two_arms.toml").unwrap();
+    let estimating = Task::from_toml(&text, Path::new("assets/tasks")).unwrap();
+    let believing = estimating.with_keys(&[("estimate", None)]).unwrap();
+    let episode = estimating.episode(0, 1).unwrap();
+    let ends = |task: &Task, factor: f64| {
+        let mut controller = task.controller(&episode).unwrap();
+        let size = format!("{{\"size\": {{\"disc\": {}}}}}", 0.14 * factor);
+        let options = Options { with: Overrides::from_json(&size).unwrap(), ..Options::default() };
+        let mut plant = Plant::new(task, &options, 0, &episode).unwrap();
+        for _ in 0..60 {
+            plant.advance(&controller.command(&plant.q, None).unwrap().u).unwrap();
+        }
+        (task.errors(&episode.goal, &plant.q).unwrap().position.unwrap(), controller.estimates().to_vec())
+    };
+    for factor in [0.97, 1.03] {
+        let (off, estimates) = ends(&estimating, factor);
+        println!("{factor}: {off} m, {estimates:?}");
+        assert!(off < 0.002 && (estimates[0].value - factor).abs() < 0.01, "{factor}: {off}, {estimates:?}");
+        assert!((estimates[0].value / factor).ln().abs() < 2.0 * estimates[0].deviation, "{estimates:?}");
+        let (off, _) = ends(&believing, factor);
+        assert!(off > 0.002, "{factor}: {off}");
     }
 }
 

@@ -6,7 +6,7 @@ use fingertip::Model;
 use fingertip::mpc::cost::Turn;
 use fingertip::mpc::plant::{Kind, Options, Plant};
 use fingertip::mpc::task::{Episode, Progress};
-use fingertip::mpc::{Doing, Supervisor};
+use fingertip::mpc::{Doing, Supervisor, Task};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::largest;
@@ -25,10 +25,13 @@ struct Run {
 
 impl Run {
     fn of(name: &str, number: usize, kind: Kind) -> Self {
-        let task = fingertip::shipped::task(name).unwrap();
+        Self::by(&fingertip::shipped::task(name).unwrap(), number, kind)
+    }
+
+    fn by(task: &Task, number: usize, kind: Kind) -> Self {
         let episode = task.episode(0, number).unwrap();
-        let mut supervisor = Supervisor::new(&task, &episode).unwrap();
-        let mut plant = Plant::new(&task, &Options { kind, ..Options::default() }, 0, &episode).unwrap();
+        let mut supervisor = Supervisor::new(task, &episode).unwrap();
+        let mut plant = Plant::new(task, &Options { kind, ..Options::default() }, 0, &episode).unwrap();
         let (mut progress, mut states, mut force) = (Progress::default(), vec![plant.q.clone()], Vec::new());
         while !task.is_over(&progress) {
             let u = supervisor.answer(&plant.measure().unwrap(), None).unwrap().u;
@@ -122,6 +125,30 @@ fn a_box_is_turned_over() {
         let before = &run.states[run.states.len() - 6];
         assert!((x - before[0]).abs() < 0.02 && (yaw - before[2]).abs() < 0.05);
     }
+}
+
+/// A box that is to lie on another side, however it is turned, is not turned about the vertical; where its whole
+/// orientation is a goal, it is, and later there.
+#[test]
+fn an_axis_spares_a_needless_turn() {
+    let turned = [0.0, -FRAC_PI_2, 1.0].map(toml::Value::Float).to_vec();
+    let task = |axis: Option<[f64; 3]>| {
+        let axis = axis.map(|axis| axis.map(toml::Value::Float).to_vec().into());
+        let keys = [("goal.rpy", Some(turned.clone().into())), ("goal.axis", axis)];
+        fingertip::shipped::task("pivot").unwrap().with_keys(&keys).unwrap()
+    };
+    let run = |axis: Option<[f64; 3]>| {
+        let run = Run::by(&task(axis), 0, Kind::QuasiDynamic);
+        let [_, _, _, w, x, y, z, ..] = run.last() else { panic!() };
+        let turn = UnitQuaternion::from_quaternion(Quaternion::new(*w, *x, *y, *z));
+        assert!((turn * Vector3::x()).angle(&Vector3::z()) < 0.1, "{turn}");
+        // What was along y still lies in the plane: its yaw.
+        let aside = turn * Vector3::y();
+        ((-aside.x).atan2(aside.y), run.states.len())
+    };
+    let ((free, early), (whole, late)) = (run(Some([1.0, 0.0, 0.0])), run(None));
+    assert!(free.abs() < 0.3 && (whole - 1.0).abs() < 0.15, "{free}, {whole}");
+    assert!(early < late, "{early}, {late}");
 }
 
 /// The pen is where it was to go, held by three tips, and was never let go.

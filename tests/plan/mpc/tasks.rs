@@ -7,6 +7,8 @@ use fingertip::mpc::Task;
 use fingertip::mpc::cost::Turn;
 use fingertip::mpc::plant::{Options, Plant};
 use fingertip::mpc::task::{Progress, SceneOf};
+use fingertip::show::GoalRecord;
+use nalgebra::{Quaternion, UnitQuaternion};
 
 use super::{DISC, disc, task};
 
@@ -66,6 +68,59 @@ fn errors_are_measured() {
     assert!((errors.position.unwrap() - 0.005).abs() < 1e-12 && (errors.rotation.unwrap() - 0.1).abs() < 1e-12);
     assert!((errors.quaternion.unwrap() - 0.05_f64.sin().powi(2)).abs() < 1e-12);
     assert!(!task.is_small(&errors));
+}
+
+/// A goal of an axis is reached however the object is turned about it, from the least turn away from where it is.
+#[test]
+fn goals_of_an_axis() {
+    let text = |goal: &str| {
+        format!(
+            "scene = \"tips.toml\"\n[command]\ntype = \"relative\"\nbound = 0.01\n[weights]\nrotation = 1.0\n[success]\n\
+             rotation = 0.1\n[start.objects.cube]\nrpy = [0.0, 0.5, 2.0]\n[goal]\nobject = \"cube\"\n{goal}\n"
+        )
+    };
+    let of = |goal: &str| Task::from_toml(&text(goal), Path::new("assets/scenes"));
+    let numbers = |goal: &str| {
+        let task = of(goal).unwrap();
+        let episode = task.episode(0, 0).unwrap();
+        let errors = task.errors(&episode.goal, &episode.start.q).unwrap();
+        let there = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+        assert!(task.is_small(&task.errors(&episode.goal, &there).unwrap()), "{goal}");
+        assert!((errors.quaternion.unwrap() - (0.5 * errors.rotation.unwrap()).sin().powi(2)).abs() < 1e-12);
+        let [w, x, y, z] = there[3..7] else { panic!() };
+        (errors.rotation.unwrap(), UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).euler_angles())
+    };
+    // Upright from a lean of 0.5 rad; its yaw is still the 2 rad that it had.
+    let (off, (roll, pitch, yaw)) = numbers("axis = [0, 0, 1]");
+    assert!((off - 0.5).abs() < 1e-12 && roll.abs() < 1e-12 && pitch.abs() < 1e-12 && (yaw - 2.0).abs() < 1e-12);
+    // Where the rotation takes it, and from where it was at the start.
+    assert!((numbers("axis = [0, 0, 1]\nrpy = [0.0, 0.7, 2.0]").0 - 0.2).abs() < 1e-12);
+    assert!((numbers("axis = [0, 0, 1]\nrpy = [0.0, 0.7, 2.0]\nfrom = \"world\"").0 - 0.2).abs() < 1e-12);
+    assert!(numbers("axis = [0, 0, 1]\nfrom = \"start\"").0 < 1e-9);
+    assert!(numbers("rpy = [0.0, 0.0, 0.0]").0 > 1.9);
+    for (goal, expected) in [
+        ("axis = [0, 0, 0]", "goal: axis: expected three numbers, not all zero"),
+        ("axis = [0, 1]", "axis"),
+        ("position = [0, 0, 0]\n[goal.others.tips]\naxis = [0, 0, 1]", "goal.others.tips: axis"),
+    ] {
+        let message = of(goal).unwrap_err().to_string();
+        assert!(message.contains(expected), "{goal}: {message}");
+    }
+    let planar = DISC.replace("yaw = 0.2", "yaw = 0.2\naxis = [0, 0, 1]");
+    let message = Task::from_toml(&planar, Path::new("assets/scenes")).unwrap_err().to_string();
+    assert!(message.contains("goal: axis: expected none, as \"disc\" cannot turn freely"), "{message}");
+    // Recordings and pages draw it as it is turned there.
+    let task = of("axis = [0, 0, 1]").unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let there = task.at_goal(&episode.goal, &episode.start.q).unwrap();
+    let drawn = GoalRecord::of_episode(&task, &episode).unwrap()[0].quaternion.unwrap();
+    assert!(drawn.iter().zip(&there[3..7]).all(|(a, b)| (a - b).abs() < 1e-12), "{drawn:?} {there:?}");
+    // The rows of a list, too: upside down.
+    let csv = "goal_x,goal_y,goal_z,goal_qw,goal_qx,goal_qy,goal_qz\n0,0,0.03,0,1,0,0\n";
+    let task = listed("axes", &text("file = \"goals.csv\"\naxis = [0, 0, 2]"), csv).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let off = task.errors(&episode.goal, &episode.start.q).unwrap().rotation.unwrap();
+    assert!((off - (std::f64::consts::PI - 0.5)).abs() < 1e-9, "{off}");
 }
 
 #[test]
@@ -250,7 +305,7 @@ fn goals_of_several_objects() {
             "goal.others.blu: object: there is no movable object \"blu\"; did you mean \"blue\"?",
         ),
         ("[goal.others.red]\nposition = [0.0, 0.0]", "goal.others.red: expected another than the goal's own object"),
-        ("[goal.others.blue]", "goal.others.blue: expected a position, a rotation or joints"),
+        ("[goal.others.blue]", "goal.others.blue: expected a position, a rotation, an axis or joints"),
         ("[goal.others.blue]\nposition = [0.0]", "goal.others.blue: position: expected 2 numbers, got 1"),
         (
             "[goal.others.blue]\nposition = [0.0, 0.0]\nweight = -1.0",
@@ -350,7 +405,7 @@ fn goals_of_several_objects_from_a_list() {
         (
             "[goal.others.blue]",
             row("id", "1"),
-            "goal.others.blue: expected a position, a rotation or joints, or columns in the file",
+            "goal.others.blue: expected a position, a rotation, an axis or joints, or columns in the file",
         ),
         ("[goal.others.tips]", row("tips.goal_z3", "1"), "column \"tips.goal_z3\": there is no coordinate \"z3\""),
     ] {

@@ -6,7 +6,7 @@ use fingertip::mpc::{Measured, Problem, Task};
 
 use super::{DISC, Random, disc, largest, task};
 
-const WORLDS: &str = r#"[{ friction = 0.5 }, { mass = 1.5, stiffness = 0.8 }, { position = [0.003, -0.002, 0.0], rotation = [0.0, 0.0, 0.05] }]"#;
+const WORLDS: &str = r#"[{ friction = 0.5 }, { mass = 1.5, stiffness = 0.8 }, { size = 1.04 }, { position = [0.003, -0.002, 0.0], rotation = [0.0, 0.0, 0.05] }]"#;
 
 fn worlds(cost: &str) -> Task {
     task(&format!("{DISC}[robust]\ncost = \"{cost}\"\nworlds = {WORLDS}\n"))
@@ -34,7 +34,8 @@ fn worlds_cost_what_they_cost_alone() {
     let masses = masses.replace('M', &(1.5 * mass).to_string()).replace('S', &(0.8 * stiffness).to_string());
     let friction = format!(r#"{{"mu": {{"disc/fingers": {}}}}}"#, 0.5 * first(&model.parameters.mu));
     let mut costs = Vec::new();
-    for overrides in ["{}", &friction, &masses] {
+    let size = format!(r#"{{"size": {{"disc": [{}, {}]}}}}"#, 1.04 * 0.035, 1.04 * 0.02);
+    for overrides in ["{}", &friction, &masses, &size] {
         let mut other = plain.clone();
         other.set_parameters(&Overrides::from_json(overrides).unwrap()).unwrap();
         costs.push(problem(&other, &episode).roll_given(&episode.start, &[closing()]).unwrap()[0].cost);
@@ -45,13 +46,14 @@ fn worlds_cost_what_they_cost_alone() {
     for (world, cost) in robust.others.iter().zip(&costs[1..]) {
         assert!((world.cost - cost).abs() < 1e-9 * cost, "{} {cost}", world.cost);
     }
-    // The third starts where the others do, as nothing was measured here.
-    costs.push(robust.others[2].cost);
-    assert!((costs[3] - costs[0]).abs() < 1e-9 * costs[0]);
-    let expected = costs.iter().sum::<f64>() / 4.0;
+    assert!((costs[3] - costs[0]).abs() > 1e-3 * costs[0], "sizes should matter: {costs:?}");
+    // The last starts where the others do, as nothing was measured here.
+    costs.push(robust.others[3].cost);
+    assert!((costs[4] - costs[0]).abs() < 1e-9 * costs[0]);
+    let expected = costs.iter().sum::<f64>() / 5.0;
     assert!((robust.cost - expected).abs() < 1e-9 * expected, "{} {expected}", robust.cost);
     let worst = problem(&worlds("worst"), &episode).roll_given(&episode.start, &[closing()]).unwrap()[0].cost;
-    let expected = (costs.iter().map(|cost| cost.powi(8)).sum::<f64>() / 4.0).powf(1.0 / 8.0);
+    let expected = (costs.iter().map(|cost| cost.powi(8)).sum::<f64>() / 5.0).powf(1.0 / 8.0);
     assert!((worst - expected).abs() < 1e-9 * expected, "{worst} {expected}");
 }
 
@@ -108,7 +110,7 @@ fn worlds_begin_where_the_object_may_be() {
     let q = &q[q.len() - 7..];
     let best = controller.answer(&Measured { q: q.to_vec(), ..Measured::default() }, None).unwrap().plan.unwrap().best;
     assert_eq!(&best.q[..7], q);
-    let moved: Vec<f64> = best.others[2].q[..3].iter().zip(q).map(|(there, here)| there - here).collect();
+    let moved: Vec<f64> = best.others[3].q[..3].iter().zip(q).map(|(there, here)| there - here).collect();
     assert!(largest(moved.iter().zip([0.003, -0.002, 0.05]).map(|(a, b)| (a - b).abs())) < 1e-12, "{moved:?}");
     // Two steps later, under the command that was given before.
     let held = task.simulator().step().hold(q, &first.u, &[], 2).unwrap().q;
@@ -125,11 +127,19 @@ fn what_is_wrong_with_worlds_is_said() {
         ("worlds = []", "expected at least one world beside the believed one"),
         ("worlds = [{}, { mass = 0.0 }]", "worlds[1]: mass: expected a positive factor, got 0"),
         ("worlds = [{ latency = nan }]", "worlds[0]: expected finite numbers, got NaN"),
-        ("worlds = [{ size = 2.0 }]", "unknown field `size`, expected one of `friction`"),
+        ("worlds = [{ width = 2.0 }]", "unknown field `width`, expected one of `friction`"),
+        ("worlds = [{ size = -1.0 }]", "worlds[0]: size: expected a positive factor, got -1"),
         ("cost = \"mode\"\nworlds = [{}]", "there is no cost \"mode\"; expected one of \"mean\", \"worst\""),
     ] {
         let found = error(robust);
         assert!(found.contains(expected), "{found}");
+    }
+    let task = "[command]\ntype = \"relative\"\nbound = 0.1\n[goal]\nobject = \"stone\"\nposition = [0, 0, 1]\n[weights]\nposition = 1.0\n\
+                [[scene.object]]\nname = \"stone\"\nmesh = \"mesh.obj\"\nmass = 1.0\nfreedom = \"free\"\n\
+                [[scene.robot]]\nname = \"arm\"\nurdf = \"../../../assets/robots/planar_arm.urdf\"\n";
+    for text in [format!("{task}[robust]\nworlds = [{{ size = 1.1 }}]\n"), format!("estimate = [\"size\"]\n{task}")] {
+        let found = Task::from_toml(&text, std::path::Path::new("tests/rest/cases")).unwrap_err().to_string();
+        assert!(found.contains("size: expected shapes with sizes, \"stone\" has a mesh"), "{found}");
     }
     let valve = fingertip::shipped::task("valve").unwrap();
     let text = std::fs::read_to_string("assets/tasks/valve.toml").unwrap();

@@ -39,12 +39,12 @@ pub fn goal_from(value: &Value) -> Result<Goal, String> {
 fn one_goal_from(place: &str, value: &Value, more: &[&str]) -> Result<Goal, String> {
     let expected = || {
         format!(
-            "{place}: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …, \"joints\": {{…}}}}, got {}",
+            "{place}: expected {{\"position\": […], \"quaternion\": […] or \"axis\": […] or \"yaw\": …, \"joints\": {{…}}}}, got {}",
             shown(value)
         )
     };
     let map = value.as_object().ok_or_else(expected)?;
-    let known = [&["position", "quaternion", "yaw", "joints"], more].concat();
+    let known = [&["position", "quaternion", "axis", "yaw", "joints"], more].concat();
     if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(format!("{place}: {}", unknown("key", key, known.into_iter())));
     }
@@ -65,6 +65,16 @@ fn one_goal_from(place: &str, value: &Value, more: &[&str]) -> Result<Goal, Stri
             Err("quaternion: expected one other than zero".to_owned())
         }
     });
+    let axis = numbers("axis")?.map(|axis| {
+        let length = axis.iter().map(|x| x * x).sum::<f64>();
+        <[f64; 3]>::try_from(axis)
+            .ok()
+            .filter(|_| length.is_normal())
+            .ok_or_else(|| "axis: expected 3 numbers, not all zero".to_owned())
+    });
+    let axis = axis.transpose()?;
+    // An axis alone points in the world where it points in the object.
+    let quaternion = quaternion.transpose()?.or(axis.map(|_| Turn::Quaternion([1.0, 0.0, 0.0, 0.0])));
     let yaw = given("yaw").map(|value| number("yaw", value).map(Turn::Yaw).map_err(|error| error.to_string()));
     let joints = given("joints").map_or(Ok(BTreeMap::new()), |value| {
         let expected = || format!("joints: expected {{\"hinge\": 0.5, …}}, got {}", shown(value));
@@ -75,7 +85,7 @@ fn one_goal_from(place: &str, value: &Value, more: &[&str]) -> Result<Goal, Stri
     })?;
     let goal = Goal {
         position: position.transpose()?,
-        turn: quaternion.transpose()?.or(yaw.transpose()?),
+        turn: quaternion.map(|turn| turn.but_about(axis)).or(yaw.transpose()?),
         joints,
         others: BTreeMap::new(),
     };

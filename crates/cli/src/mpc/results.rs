@@ -66,11 +66,13 @@ pub fn goal(task: &Task, episode: &Episode) -> Value {
 fn one_goal(of: &Goal) -> Value {
     let Goal { position, turn, joints, .. } = of;
     let (quaternion, yaw) = match *turn {
-        Some(Turn::Quaternion(q)) => (Some(q), None),
+        Some(Turn::Quaternion(q) | Turn::Axis { quaternion: q, .. }) => (Some(q), None),
         Some(Turn::Yaw(yaw)) => (None, Some(yaw)),
         None => (None, None),
     };
-    json!({ "position": position, "quaternion": quaternion, "yaw": yaw, "joints": (!joints.is_empty()).then_some(joints) })
+    let axis = turn.and_then(Turn::axis);
+    let joints = (!joints.is_empty()).then_some(joints);
+    json!({ "position": position, "quaternion": quaternion, "axis": axis, "yaw": yaw, "joints": joints })
 }
 
 /// Errors of objects as JSON: the largest, and where there are several objects, each one's.

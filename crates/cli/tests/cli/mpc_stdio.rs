@@ -189,6 +189,29 @@ fn what_is_not_measured_is_no_success() {
     }
 }
 
+/// A goal of an axis is said, or an axis alone, and measured between axes.
+#[test]
+fn goals_of_an_axis() {
+    let mut planner = Planner::new(&[]);
+    let mut q = planner.q.clone();
+    // Upside down, and turned about its own axis.
+    for (at, x) in (3..7).zip([0.0, 0.6, 0.8, 0.0]) {
+        q[at] = json!(x);
+    }
+    for (goal, expected) in [
+        (json!({ "axis": [0.0, 0.0, 1.0] }), std::f64::consts::PI),
+        (json!({ "axis": [0.0, 0.0, 2.0], "quaternion": [0.0, 1.0, 0.0, 0.0] }), 0.0),
+    ] {
+        let begun = planner.ask(&json!({ "episode": 0, "goal": goal }));
+        assert_eq!(begun["goal"]["axis"], goal["axis"], "{begun}");
+        let answer = planner.ask(&json!({ "q": q }));
+        let off = answer["errors"]["rotation"].as_f64().unwrap();
+        assert!((off - expected).abs() < 1e-9, "{answer}");
+    }
+    let bad = planner.ask(&json!({ "goal": { "axis": [0.0, 0.0, 0.0] } }));
+    assert!(bad["error"].as_str().unwrap().contains("axis: expected 3 numbers, not all zero"), "{bad}");
+}
+
 /// A goal of an object's joint: said, changed, measured.
 #[test]
 fn goals_of_joints() {

@@ -11,12 +11,13 @@
 //! s² = floor² + (how far it moved)²                               the model errs by a share of each motion
 //! ```
 //!
-//! Looked at are the degrees of freedom of all objects and, if the stiffness is estimated, of the commanded joints.
+//! Looked at are the degrees of freedom of all objects and, if stiffness or sizes are estimated, of the commanded
+//! joints, which a larger object stops earlier.
 
 use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};
 
-use super::robust::{Variation, is_object, moved, side_by_side};
+use super::robust::{Variation, is_object, moved, side_by_side, sized};
 use super::simulator::Simulator;
 use fingertip_scene::JointKind;
 use fingertip_step::kinematics::Coordinate;
@@ -40,6 +41,8 @@ pub enum Quantity {
     Mass,
     /// The logarithm of a factor on the stiffness of all commanded joints.
     Stiffness,
+    /// The logarithm of a factor on the sizes of all objects.
+    Size,
     /// True minus measured position of the object, m in world axes: three numbers.
     Position,
     /// Rotation from the measured to the true orientation of the object, a rotation vector in world axes, rad: three
@@ -49,7 +52,8 @@ pub enum Quantity {
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Friction, Self::Mass, Self::Stiffness, Self::Position, Self::Rotation];
+    pub const ALL: [Self; 6] =
+        [Self::Friction, Self::Mass, Self::Stiffness, Self::Size, Self::Position, Self::Rotation];
 
     /// The name in task files and over `--stdio`.
     pub fn name(self) -> &'static str {
@@ -57,6 +61,7 @@ impl Quantity {
             Self::Friction => "friction",
             Self::Mass => "mass",
             Self::Stiffness => "stiffness",
+            Self::Size => "size",
             Self::Position => "position",
             Self::Rotation => "rotation",
         }
@@ -67,22 +72,23 @@ impl Quantity {
         match self {
             Self::Friction | Self::Mass => 0.3,
             Self::Stiffness => 0.2,
+            Self::Size => 0.05,
             Self::Position => 3e-3,
             Self::Rotation => 0.05,
         }
     }
 
-    /// The farthest that it may go: of a factor 2.2 and 1.6, else three deviations.
+    /// The farthest that it may go: of a factor 2.2, 1.6 and 1.16, else three deviations.
     fn farthest(self) -> f64 {
         match self {
             Self::Friction | Self::Mass => 0.8,
             Self::Stiffness => 0.5,
-            Self::Position | Self::Rotation => 3.0 * self.prior(),
+            Self::Size | Self::Position | Self::Rotation => 3.0 * self.prior(),
         }
     }
 
     fn is_factor(self) -> bool {
-        matches!(self, Self::Friction | Self::Mass | Self::Stiffness)
+        matches!(self, Self::Friction | Self::Mass | Self::Stiffness | Self::Size)
     }
 }
 
@@ -141,9 +147,12 @@ impl Estimator {
         };
         let parts: Vec<_> =
             quantities.iter().flat_map(|quantity| axes(quantity).map(move |axis| (*quantity, axis))).collect();
-        let has_stiffness = quantities.contains(&Quantity::Stiffness);
+        if quantities.contains(&Quantity::Size) {
+            sized(model)?;
+        }
+        let has_joints = [Quantity::Stiffness, Quantity::Size].iter().any(|own| quantities.contains(own));
         let coordinates = model.tree.coordinates.iter();
-        let seen = coordinates.filter(|c| is_object(model, c.body) || (has_stiffness && c.u.is_some()));
+        let seen = coordinates.filter(|c| is_object(model, c.body) || (has_joints && c.u.is_some()));
         let looked_at = seen.flat_map(|c| {
             let of_unit = |unit: &str| {
                 let freedoms = c.kind.freedoms().iter().enumerate();
@@ -181,6 +190,7 @@ impl Estimator {
                 Quantity::Friction => variation.friction = x.exp(),
                 Quantity::Mass => variation.mass = x.exp(),
                 Quantity::Stiffness => variation.stiffness = x.exp(),
+                Quantity::Size => variation.size = x.exp(),
                 Quantity::Position => variation.position[axis] = x,
                 Quantity::Rotation => variation.rotation[axis] = x,
             }

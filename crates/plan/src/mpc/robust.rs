@@ -13,14 +13,16 @@ use candle_core::{Device, Result, Tensor, bail};
 use serde::Deserialize;
 
 use super::simulator::Simulator;
+use fingertip_shapes::Shape;
 use fingertip_shapes::largest::largest;
+use fingertip_step::contact::BodyShape;
 use fingertip_step::kinematics::Coordinate;
 use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 use fingertip_step::step::Quasidynamic;
 
 /// The parameters that worlds have for themselves.
-const VARIED: [&str; 4] = ["mu", "stiffness", "mass", "inertia"];
+const VARIED: [&str; 6] = ["mu", "stiffness", "mass", "inertia", "sizes", "offsets"];
 
 /// A difference of the plant from what is believed. The default does not.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -32,6 +34,9 @@ pub struct Variation {
     pub mass: f64,
     /// Factor on the stiffness of all commanded joints.
     pub stiffness: f64,
+    /// Factor on the sizes of all objects' shapes, and on where these are on their bodies. Hulls and grids have no
+    /// sizes.
+    pub size: f64,
     /// True minus measured position of the goal's object, m, in world axes.
     pub position: [f64; 3],
     /// Rotation from the measured to the true orientation of the goal's object, a rotation vector in world axes, rad.
@@ -43,7 +48,15 @@ pub struct Variation {
 
 impl Default for Variation {
     fn default() -> Self {
-        Self { friction: 1.0, mass: 1.0, stiffness: 1.0, position: [0.0; 3], rotation: [0.0; 3], latency: 0.0 }
+        Self {
+            friction: 1.0,
+            mass: 1.0,
+            stiffness: 1.0,
+            size: 1.0,
+            position: [0.0; 3],
+            rotation: [0.0; 3],
+            latency: 0.0,
+        }
     }
 }
 
@@ -113,6 +126,9 @@ impl Robust {
         let moves = |variation: &Variation| variation.position.iter().chain(&variation.rotation).any(|x| *x != 0.0);
         if coordinate.is_none() && variations.iter().any(moves) {
             bail!("robust: expected no position and no rotation, as \"{object}\" cannot move as a whole");
+        }
+        if variations.iter().any(|variation| variation.size != 1.0) {
+            sized(believed.model())?;
         }
         Self {
             risk,
@@ -199,7 +215,8 @@ pub(super) fn moved(
 
 impl Variation {
     fn check(&self) -> std::result::Result<(), String> {
-        for (name, factor) in [("friction", self.friction), ("mass", self.mass), ("stiffness", self.stiffness)] {
+        let Self { friction, mass, stiffness, size, .. } = *self;
+        for (name, factor) in [("friction", friction), ("mass", mass), ("stiffness", stiffness), ("size", size)] {
             if !(factor.is_finite() && factor > 0.0) {
                 return Err(format!("{name}: expected a positive factor, got {factor}"));
             }
@@ -223,7 +240,27 @@ impl Variation {
         let six = factors.iter().flat_map(|&factor| [factor; 6]).collect();
         parameters.mass = parameters.mass.broadcast_mul(&Tensor::from_vec(factors, (1, n), &Device::Cpu)?)?;
         parameters.inertia = parameters.inertia.broadcast_mul(&Tensor::from_vec(six, (1, 6 * n), &Device::Cpu)?)?;
+        if self.size != 1.0 {
+            let (mut sizes, mut offsets) = (vec![1.0; parameters.sizes.dim(1)?], vec![1.0; parameters.offsets.dim(1)?]);
+            let first = 3 * model.tree.bodies.len();
+            for (k, _) in model.shapes.iter().enumerate().filter(|(_, own)| is_object(model, own.body)) {
+                sizes[Shape::SIZES * k..Shape::SIZES * (k + 1)].fill(self.size);
+                offsets[first + 3 * k..first + 3 * (k + 1)].fill(self.size);
+            }
+            let row = |factors: Vec<f64>| Tensor::from_vec(factors.clone(), (1, factors.len()), &Device::Cpu);
+            parameters.sizes = parameters.sizes.broadcast_mul(&row(sizes)?)?;
+            parameters.offsets = parameters.offsets.broadcast_mul(&row(offsets)?)?;
+        }
         Ok(parameters)
+    }
+}
+
+/// Checks that objects' sizes can be others.
+pub(super) fn sized(model: &Model) -> Result<()> {
+    let hull = |own: &&BodyShape| matches!(own.shape, Shape::Hull(_) | Shape::Grid(_)) && is_object(model, own.body);
+    match model.shapes.iter().find(hull) {
+        Some(own) => bail!("size: expected shapes with sizes, \"{}\" has a mesh", model.tree.bodies[own.body].name),
+        None => Ok(()),
     }
 }
 

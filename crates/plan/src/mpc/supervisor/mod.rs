@@ -420,7 +420,7 @@ impl Supervisor {
             let turn = self.turn_to(object, goal, q)?.cap_magnitude(settings.subgoal);
             let turn = aside.get(object).map_or(turn, |aside| turn + aside);
             let own = self.task.state_of(object, q).turn;
-            Ok(own.filter(|_| goal.turn.is_some()).map(|own| turned(own, turn)))
+            Ok(own.zip(goal.turn).map(|(own, wanted)| turned(own, turn).but_about(wanted.axis())))
         };
         let mut goal = self.episode.goal.clone();
         goal.turn = one(self.task.object(), &goal)?;
@@ -523,10 +523,10 @@ impl Supervisor {
 /// An orientation turned on, in world axes; in the plane by the third number.
 fn turned(own: Turn, turn: Vector3<f64>) -> Turn {
     match own {
-        Turn::Quaternion([w, x, y, z]) => {
-            let own = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z));
-            let q = UnitQuaternion::from_scaled_axis(turn) * own;
-            Turn::Quaternion([q.w, q.i, q.j, q.k])
+        Turn::Quaternion([w, x, y, z]) | Turn::Axis { quaternion: [w, x, y, z], .. } => {
+            let now = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z));
+            let q = UnitQuaternion::from_scaled_axis(turn) * now;
+            Turn::Quaternion([q.w, q.i, q.j, q.k]).but_about(own.axis())
         }
         Turn::Yaw(yaw) => Turn::Yaw(yaw + turn.z),
     }

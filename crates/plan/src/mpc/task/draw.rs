@@ -140,6 +140,11 @@ pub(super) fn quaternion(q: UnitQuaternion<f64>) -> Turn {
 }
 
 impl Goal {
+    /// This goal, but for turns about an axis in the object's frame.
+    pub(super) fn but_about(self, axis: Option<[f64; 3]>) -> Self {
+        Self { turn: self.turn.map(|turn| turn.but_about(axis)), ..self }
+    }
+
     /// A relative goal composed with a start: positions are added, and the rotation is applied after that of the start.
     pub(super) fn after(self, start: &Self) -> Self {
         let position = self.position.zip(start.position).map(|(d, p)| std::array::from_fn(|k| p[k] + d[k]));

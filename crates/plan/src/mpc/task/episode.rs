@@ -144,8 +144,14 @@ impl Task {
     }
 
     fn draw_one(&self, wanted: &Wanted, deviates: &mut Deviates, q: &[f64]) -> Goal {
-        let drawn = wanted.pose.draw(deviates);
-        if wanted.from == Some("start") { drawn.after(&self.state_of(wanted.object, q)) } else { drawn }
+        let mut goal = wanted.pose.draw(deviates);
+        if wanted.axis.is_some() {
+            goal.turn = goal.turn.or(Some(quaternion(UnitQuaternion::identity())));
+        }
+        if wanted.from == Some("start") {
+            goal = goal.after(&self.state_of(wanted.object, q));
+        }
+        goal.but_about(wanted.axis)
     }
 
     /// A goal at the heights at which objects' lowest points are where the task says, if it does.
@@ -326,6 +332,12 @@ fn place(c: &Coordinate, q: &mut [f64], pose: &Goal) {
     match pose.turn {
         Some(Turn::Quaternion(quaternion)) if own.len() == 7 => own[3..].copy_from_slice(&quaternion),
         Some(Turn::Yaw(yaw)) if c.kind == JointKind::Planar => own[2] = yaw,
+        // As it is, but turned as little as brings its axis there.
+        Some(turn @ Turn::Axis { .. }) if own.len() == 7 => {
+            let now = UnitQuaternion::from_quaternion(Quaternion::new(own[3], own[4], own[5], own[6]));
+            let q = UnitQuaternion::from_scaled_axis(-turn.error(&own[3..])) * now;
+            own[3..].copy_from_slice(&[q.w, q.i, q.j, q.k]);
+        }
         _ => {}
     }
 }

@@ -129,6 +129,7 @@ macro_rules! goal {
             pub quaternion: Option<Range>,
             pub rotation: Option<Rotation>,
             pub yaw: Option<Range>,
+            pub axis: Option<[f64; 3]>,
             pub lowest: Option<f64>,
             #[serde(default)]
             pub joints: BTreeMap<String, Range>,
@@ -138,7 +139,7 @@ macro_rules! goal {
             fn wanted<'a>(&'a self, object: &'a str, place: String, weight: f64) -> Wanted<'a> {
                 let Self { position, rpy, quaternion, rotation, yaw, joints, .. } = self.clone();
                 let pose = PoseFile { position, rpy, quaternion, rotation, yaw, joints };
-                Wanted { object, place, pose, from: self.from.as_deref(), lowest: self.lowest, weight }
+                Wanted { object, place, pose, from: self.from.as_deref(), axis: self.axis, lowest: self.lowest, weight }
             }
         }
     };
@@ -169,6 +170,8 @@ pub(super) struct Wanted<'a> {
     pub place: String,
     pub pose: PoseFile,
     pub from: Option<&'a str>,
+    /// The only axis of the object, in its own frame, whose direction counts.
+    pub axis: Option<[f64; 3]>,
     pub lowest: Option<f64>,
     /// Factor on the task's weights for this object's costs.
     pub weight: f64,

@@ -23,7 +23,7 @@ use super::simulator::Simulator;
 use super::supervision::Supervision;
 use super::under_way::LONGEST;
 pub use episode::{Episode, Errors, Progress};
-use fingertip_scene::{Folder, Params, Scene, unknown};
+use fingertip_scene::{Folder, JointKind, Params, Scene, unknown};
 use fingertip_shapes::{Error, Result, message};
 use fingertip_step::Overrides;
 use fingertip_step::kinematics::Coordinate;
@@ -357,14 +357,21 @@ impl Task {
                     self.coordinate(&goal.object, "goal: object")?;
                 }
                 let others: Vec<&str> = goal.others.keys().map(String::as_str).collect();
-                goals::read(folder, file, self.simulator().model(), &goal.object, &others, goal.start).map(Some)
+                let mut rows = goals::read(folder, file, self.simulator().model(), &goal.object, &others, goal.start)?;
+                for (own, _) in &mut rows {
+                    *own = std::mem::take(own).but_about(goal.axis);
+                    for (name, other) in &mut own.others {
+                        *other = std::mem::take(other).but_about(goal.others[name].axis);
+                    }
+                }
+                Ok(Some(rows))
             }
             None if goal.start => {
                 Err(Error::invalid("goal: start", "expected a file, whose columns init_… are the start"))
             }
-            None if !pose.has_pose() && pose.joints.is_empty() => {
+            None if !pose.has_pose() && pose.joints.is_empty() && goal.axis.is_none() => {
                 self.coordinate(&goal.object, "goal: object")?;
-                Err(Error::invalid("goal", "expected a position, a rotation, joints or a file"))
+                Err(Error::invalid("goal", "expected a position, a rotation, an axis, joints or a file"))
             }
             None => Ok(None),
         }
@@ -387,7 +394,16 @@ impl Task {
     /// Finds all errors that can be found without a simulation.
     fn check(&self) -> Result<()> {
         let TaskFile { goal, start, weights, success, sequence, supervisor, .. } = &*self.file;
-        std::iter::once(goal.own()).chain(goal.others()).try_for_each(|wanted| wanted.check())?;
+        for wanted in std::iter::once(goal.own()).chain(goal.others()) {
+            wanted.check()?;
+            let place = format!("{}: axis", wanted.place);
+            if wanted.axis.is_some() && self.coordinate(wanted.object, &place)?.kind != JointKind::Floating {
+                return Err(Error::invalid(
+                    place,
+                    format!("expected none, as \"{}\" cannot turn freely", wanted.object),
+                ));
+            }
+        }
         for other in goal.others() {
             if other.object == goal.object {
                 return Err(Error::invalid(other.place, "expected another than the goal's own object"));
@@ -398,14 +414,14 @@ impl Task {
                 (true, true) => {
                     return Err(Error::invalid(other.place, "expected a goal or columns in the file, got both"));
                 }
-                (false, false) => {
+                (false, false) if other.axis.is_none() => {
                     let file = if goal.file.is_some() { ", or columns in the file" } else { "" };
                     return Err(Error::invalid(
                         other.place,
-                        format!("expected a position, a rotation or joints{file}"),
+                        format!("expected a position, a rotation, an axis or joints{file}"),
                     ));
                 }
-                (false, true) => {}
+                (false, _) => {}
                 (true, false) => self.check_state(other.object, &other.pose, &other.place)?,
             }
         }
@@ -466,6 +482,9 @@ impl Wanted<'_> {
         let bad = |key: &str, what: String| Err(Error::invalid(format!("{}: {key}", self.place), what));
         if let Some(from) = self.from.filter(|from| !matches!(*from, "world" | "start")) {
             return bad("from", unknown("frame", from, ["world", "start"].into_iter()));
+        }
+        if let Some(axis) = self.axis.filter(|axis| !axis.iter().map(|x| x * x).sum::<f64>().is_normal()) {
+            return bad("axis", format!("expected three numbers, not all zero, got {axis:?}"));
         }
         match self.lowest {
             Some(lowest) if self.pose.position.is_none() => {
