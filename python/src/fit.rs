@@ -144,7 +144,8 @@ impl Fit {
         let numbers: String = self.of.numbers.iter().map(one).collect();
         let blind: String =
             self.of.blind.iter().map(|one| format!("\n  not told: {}", self.of.describe(one))).collect();
-        format!("<fingertip.Fit{numbers}{blind}>")
+        let lack = self.of.lack().map_or(String::new(), |lack| format!("\n  {lack}"));
+        format!("<fingertip.Fit{numbers}{blind}{lack}>")
     }
 }
 

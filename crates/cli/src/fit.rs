@@ -9,10 +9,7 @@ use serde_json::json;
 
 use super::scene::SceneArgs;
 use super::table::{short, table};
-use super::{Exit, Outcome};
-
-/// Residuals that follow each other are alike from here on.
-const ALIKE: f64 = 0.3;
+use super::{Exit, Outcome, names};
 
 /// Fits parameters of a scene to logs of commands and measurements.
 ///
@@ -67,7 +64,7 @@ pub struct Args {
     json: bool,
 
     /// Plots fit and residuals to this file (SVG; PNG in builds with the feature `png`).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = names::figure)]
     plot: Option<PathBuf>,
 
     /// Writes what was measured and predicted as a table.
@@ -165,12 +162,8 @@ fn print(fit: &Fit, seconds: f64) {
         let (name, unit) = kind.name();
         println!("{name}: {n} residuals, root mean square {} {unit}, noise {} {unit}", short(*size), short(*noise));
     }
-    if fit.correlation > ALIKE {
-        println!(
-            "residuals that follow each other are alike ({:.2}): the model cannot do all that was measured, and standard \
-             errors are too small",
-            fit.correlation
-        );
+    if let Some(lack) = fit.lack() {
+        println!("{lack}");
     }
     if fit.steps[1] > 0 {
         println!("{} of {} steps had no solution", fit.steps[1], fit.steps[0]);

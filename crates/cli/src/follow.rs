@@ -73,7 +73,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// Writes a recording of the motion (MCAP), which `view` shows; nothing but the hand moves in it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = names::recording)]
     record: Option<PathBuf>,
 
     /// Prints one JSON object.

@@ -147,12 +147,35 @@ fn a_scene(what: &Path) -> Error {
     )
 }
 
+/// The name of a recording.
+///
+/// # Errors
+/// If it ends otherwise.
+pub fn recording(name: &str) -> std::result::Result<PathBuf, String> {
+    ends_in(name, &["mcap"])
+}
+
+/// The name of a figure.
+///
+/// # Errors
+/// If it ends otherwise.
+pub fn figure(name: &str) -> std::result::Result<PathBuf, String> {
+    ends_in(name, &["svg", "png"])
+}
+
+fn ends_in(name: &str, endings: &[&str]) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    let is_one = path.extension().is_some_and(|own| endings.iter().any(|ending| own.eq_ignore_ascii_case(ending)));
+    let expected = endings.iter().map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(" or ");
+    if is_one { Ok(path) } else { Err(format!("expected a name that ends in {expected}")) }
+}
+
 /// A thing that `view` can show.
 pub fn thing(what: &Path) -> Result<Thing> {
     let has =
         |endings: &[&str]| what.extension().is_some_and(|own| endings.iter().any(|e| own.eq_ignore_ascii_case(e)));
     if is_there(what) {
-        return Ok(match has(&["toml", "urdf", "xml"]) {
+        return Ok(match has(&["toml", "urdf", "xml", "mjcf"]) {
             true if Folder::from("").text(what).is_ok_and(|text| Task::scene_of(&text).is_some()) => Thing::Task,
             true => Thing::Scene,
             false => Thing::Recording,

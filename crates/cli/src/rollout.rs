@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::blame::Why;
 use super::scene::{self, SceneArgs, TargetArgs};
-use super::{Exit, Outcome, controls, message, summary};
+use super::{Exit, Outcome, controls, message, names, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
 const AFTER_SCRIPT: f64 = 1.5;
@@ -43,7 +43,7 @@ pub struct Args {
     controls: Option<PathBuf>,
 
     /// Writes a recording to this file (MCAP); `view` shows it, `export` converts it to tables.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = names::recording)]
     record: Option<PathBuf>,
 
     /// Moves by the second-order step instead: the world has velocities, and critically damped springs pull the joints
@@ -56,7 +56,7 @@ pub struct Args {
     native: bool,
 
     /// Plots forces and motion to this file (SVG; PNG in builds with the feature `png`).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = names::figure)]
     plot: Option<PathBuf>,
 }
 

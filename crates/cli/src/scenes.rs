@@ -115,6 +115,11 @@ fn new(robot: &Path, out: Option<&Path>) -> Outcome {
     Ok(Exit::Success)
 }
 
+/// Is this the name of an MJCF?
+fn is_mjcf(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ["xml", "mjcf"].iter().any(|own| ending.eq_ignore_ascii_case(own)))
+}
+
 /// The path of a file from a folder: as it is where both are below the current folder or it is absolute.
 fn relative(file: &Path, folder: &Path) -> Result<PathBuf, Error> {
     let whole = |path: &Path| fs::canonicalize(path).map_err(|error| Error::file(path, error));
@@ -155,7 +160,7 @@ struct Given {
 impl Given {
     fn read(name: String, file: &Path, folder: &Path) -> Result<Self, Error> {
         let path = folder.join(file);
-        let is_mjcf = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
+        let is_mjcf = is_mjcf(file);
         let (key, robot, gravity) = if is_mjcf {
             let gravity = Scene::from_mjcf(&path).map_or(Scene::new().gravity, |scene| scene.gravity);
             ("mjcf", Robot::from_mjcf(name.clone(), path)?, gravity)
@@ -178,8 +183,8 @@ impl Given {
 
     /// The joints that can be commanded, and the first of them that has some way to go.
     fn joints(&self) -> (Vec<&Joint>, Option<&Joint>) {
-        let joints: Vec<&Joint> =
-            self.robot.articulation.joints.iter().filter(|joint| joint.is_commandable()).collect();
+        let all = self.robot.articulation.joints.iter();
+        let joints: Vec<&Joint> = all.filter(|joint| self.robot.is_commanded(joint)).collect();
         let goes = |joint: &&&Joint| joint.limits.is_none_or(|limits| limits.upper - self.home(joint) > WORTH_MOVING);
         let first = joints.iter().find(goes).or(joints.first()).copied();
         (joints, first)
@@ -252,7 +257,8 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
          h = 0.01                       # s, one step\n\
          kappa = 1e4                    # 1/J, how hard contact is; or hover = 1e-4, the gap in m under the lightest thing at rest\n\
          friction = \"coulomb\"           # or \"relaxed\": faster, but a slip opens a gap\n\
-         # contact_distance = 0.05      # m: pairs farther apart take no part, which saves time where many may touch\n\
+         contact_distance = 0.02        # m: pairs farther apart take no part; without it fingers push a ball that may roll, a little,\n\
+                                        # from anywhere, and plans see the way to it\n\
          {gravity}\n\
          [[robot]]\n\
          name = \"{name}\"\n\

@@ -57,7 +57,7 @@ pub struct Args {
 
     /// Records what happens in a live scene or task: a recording (MCAP), which ends with the program. A reset begins
     /// another file beside it.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["html"])]
+    #[arg(long, value_name = "FILE", value_parser = names::recording, conflicts_with_all = ["html"])]
     record: Option<PathBuf>,
 
     /// Numbers that replace the scene's: '{"params": {"kappa": 1e4}}'.

@@ -107,11 +107,11 @@ pub struct Args {
     json: bool,
 
     /// Writes the first episode to this file (MCAP), and says what touches what at its end.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = names::recording)]
     record: Option<PathBuf>,
 
     /// Plots its forces and motion to this file (SVG).
-    #[arg(long, value_name = "FILE", requires = "record")]
+    #[arg(long, value_name = "FILE", value_parser = names::figure, requires = "record")]
     plot: Option<PathBuf>,
 
     /// Tries other settings on all cores, each upon the best so far: method, horizon and weight of reach together, then

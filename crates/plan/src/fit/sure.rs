@@ -102,7 +102,21 @@ fn is_unseen(h: &DMatrix<f64>, i: usize) -> bool {
     (0..h.nrows()).any(|k| eigen.eigenvalues[k] <= UNSEEN && part(k) > UNSEEN.sqrt())
 }
 
+/// Residuals that follow each other are alike from this correlation on.
+const ALIKE: f64 = 0.3;
+
 impl super::Fit {
+    /// What the model cannot do of what was measured, in words, if residuals tell of something.
+    pub fn lack(&self) -> Option<String> {
+        (self.correlation > ALIKE).then(|| {
+            format!(
+                "residuals that follow each other are alike ({:.2}): the model cannot do all that was measured, and standard \
+                 errors are too small",
+                self.correlation
+            )
+        })
+    }
+
     /// A combination that the logs do not tell, in words: `mass.ball × 2 with stiffness × 1.97`.
     pub fn describe(&self, blind: &Blind) -> String {
         let one = |&(k, by): &(usize, f64)| {

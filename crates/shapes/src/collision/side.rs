@@ -36,8 +36,8 @@ pub(super) struct ByBorder<S> {
 }
 
 impl<S: Number> ByBorder<S> {
-    /// How far the point is inside the border, m; negative outside. If several edges are equally near, it is their mean.
-    /// A line has four borders, on both sides of it and at its ends, with a number for each.
+    /// How far the point is inside the border, m; negative outside. If several edges are equally near, it is their
+    /// mean. A line has four borders, on both sides of it and at its ends, with a number for each.
     pub(super) fn inside(&self) -> impl Iterator<Item = S> {
         self.inside.into_iter().take(self.n)
     }
@@ -250,8 +250,8 @@ impl<'a, S: Number> Side<'a, S> {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
-    /// Where a point of the plane is by the border; `None` if it is beyond a line of it, and so the side, by more than a
-    /// length, m.
+    /// Where a point of the plane is by the border; `None` if it is beyond a line of it, and so the side, by more than
+    /// a length, m.
     pub(super) fn by_border(&self, p: &Vector3<S>, length: f64) -> Option<ByBorder<S>> {
         let least = self.borders(p).map(|(inside, _)| inside.value()).fold(f64::INFINITY, f64::min);
         if least < -length {
@@ -279,8 +279,8 @@ impl<'a, S: Number> Side<'a, S> {
         Some(ByBorder { inside, n, at })
     }
 
-    /// How far a point of the plane is inside a polygon, m, given the least of its distances from the lines of the border
-    /// and, if it is beyond one, the nearest point of the border.
+    /// How far a point of the plane is inside a polygon, m, given the least of its distances from the lines of the
+    /// border and, if it is beyond one, the nearest point of the border.
     fn inside_polygon(&self, p: &Vector3<S>, least: f64, nearest: Option<&Vector3<S>>) -> S {
         if let Some(nearest) = nearest {
             let to = sub(p, nearest);

@@ -472,6 +472,18 @@ impl Task {
         // What needs the names of joints and bodies is checked by making it once.
         self.estimator()?;
         let episode = self.episode(0, 0)?;
+        let goals = || std::iter::once(&episode.goal).chain(episode.goal.others.values());
+        for (key, asked, is_goal) in [
+            ("position", success.position, goals().any(|goal| goal.position.is_some())),
+            ("rotation", success.rotation, goals().any(|goal| goal.turn.is_some())),
+            ("quaternion", success.quaternion, goals().any(|goal| goal.turn.is_some())),
+            ("joints", success.joints, goals().any(|goal| !goal.joints.is_empty())),
+        ] {
+            if asked.is_some() && !is_goal {
+                let of = if key == "quaternion" { "rotation" } else { key };
+                return Err(Error::invalid(format!("success.{key}"), format!("expected a goal with a {of}, got none")));
+            }
+        }
         self.problems(&episode).map(|_| ())
     }
 }
