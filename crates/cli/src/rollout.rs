@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fingertip::description::{JointKind, Scene};
+use fingertip::description::{JointKind, Limits, Scene};
 use fingertip::kinematics::Coordinate;
 use fingertip::math::tensor::numbers;
 use fingertip::mpc::plant::SecondOrder;
@@ -178,6 +178,26 @@ fn efforts(step: &Quasidynamic, recording: &Recording) -> candle_core::Result<Ve
     Ok(worst.into_iter().map(line).collect())
 }
 
+/// A joint that is told to go beyond its limits by more than this part of its range is named: plans pull a little from
+/// there.
+const BEYOND: f64 = 0.1;
+
+/// A line for each joint that is told to go far beyond its limits.
+fn limits(step: &Quasidynamic, recording: &Recording) -> Vec<String> {
+    let joints = step.model().tree.coordinates.iter().filter(|c| c.u.is_some()).enumerate();
+    let line = |(command, joint): (usize, &Coordinate)| {
+        let Limits { lower, upper } = joint.limits?;
+        let beyond = |u: f64| (lower - u).max(u - upper);
+        let told = recording.steps.iter().filter_map(|record| record.u.get(command).copied());
+        let farthest = told.max_by(|&a, &b| beyond(a).total_cmp(&beyond(b)))?;
+        let unit = if joint.kind == JointKind::Prismatic { "m" } else { "rad" };
+        (beyond(farthest) > BEYOND * (upper - lower)).then(|| {
+            format!("{}: commanded to {farthest} {unit}, beyond its limits of {lower} to {upper} {unit}", joint.name)
+        })
+    };
+    joints.filter_map(line).collect()
+}
+
 /// Begins a file, and says what will not be seen of it.
 pub fn begin(path: &Path, recording: &Recording) -> fingertip::Result<RecordingWriter> {
     message::warn(&recording.left_out);
@@ -195,7 +215,7 @@ pub fn report(
     let unsolved = recording.steps.iter().position(|step| step.status != Status::Solved.name());
     let why = unsolved.map(|k| Why::of_recording(scene, step, recording, k)).transpose()?;
     print!("{}", summary::summary(recording, why.as_ref()));
-    efforts(step, recording)?.iter().for_each(|line| println!("{line}"));
+    limits(step, recording).iter().chain(&efforts(step, recording)?).for_each(|line| println!("{line}"));
     if let Some(path) = record {
         println!("recording  {}", path.display());
     }

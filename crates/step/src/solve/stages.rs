@@ -8,6 +8,7 @@ use fingertip_scene::Friction;
 
 use super::adjoint;
 use super::barrier;
+use super::cone::SLIDING;
 use super::coulomb;
 use super::kinds::{by_dimension, cones};
 use super::law::Law;
@@ -34,40 +35,43 @@ pub(crate) struct Solve<'a> {
 }
 
 impl Solve<'_> {
-    /// Runs the solve: in single precision if that is the program's and the law is the relaxed one.
+    /// Runs the solve: in single precision if that is the program's and the
+    /// [structure](Structure::has_single_precision) has it.
     pub(crate) fn run(self, group: &mut Group) {
+        by_dimension!(self.structure, N => self.run_in::<N>(group));
+    }
+
+    fn run_in<const N: usize>(self, group: &mut Group) {
         let Self { structure, at, .. } = self;
+        let relaxed = |phase: Phase, group: &mut Group| {
+            let stage = Relaxed::<N> { of: self, phase };
+            // What is not used is not compiled.
+            if const { N == SLIDING } { group.run_in_either(&stage) } else { group.run(&stage) }
+        };
         match structure.friction {
-            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, phase: Phase::First }),
+            Friction::Relaxed => relaxed(Phase::First, group),
             Friction::Coulomb => {
-                group.run(&Coulomb { of: self, phase: Phase::First });
-                group.run_in_either(&Relaxed { of: self, phase: Phase::Relaxed });
-                group.run_in_either(&Relaxed { of: self, phase: Phase::Opened });
-                group.run(&Coulomb { of: self, phase: Phase::Again });
+                group.run(&Coulomb::<N> { of: self, phase: Phase::First });
+                relaxed(Phase::Relaxed, group);
+                relaxed(Phase::Opened, group);
+                group.run(&Coulomb::<N> { of: self, phase: Phase::Again });
             }
         }
         group.run_in_either(&Loosen { structure, at, status: Status::Infeasible });
-        group.run_in_either(&Relaxed { of: self, phase: Phase::Frictionless });
+        relaxed(Phase::Frictionless, group);
     }
 }
 
 /// The Newton iteration for the relaxed law: of all worlds; of those that Coulomb's law has not settled, and again with
 /// their gaps opened; or, without friction, of those that have no solution with it.
-struct Relaxed<'a> {
+struct Relaxed<'a, const N: usize> {
     of: Solve<'a>,
     phase: Phase,
 }
 
-impl Stage for Relaxed<'_> {
+impl<const N: usize> Stage for Relaxed<'_, N> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        by_dimension!(self.of.structure, N => self.solve::<R, N>(memory));
-    }
-}
-
-impl Relaxed<'_> {
-    #[inline(always)]
-    fn solve<R: Lane, const N: usize>(&self, memory: &mut [R]) {
         let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
         let (problem, mut work) = at.of(memory);
         let worlds = match self.phase {
@@ -99,21 +103,19 @@ impl Relaxed<'_> {
 }
 
 /// The iteration for Coulomb's law; again after the relaxed solve with opened gaps, from its answer.
-struct Coulomb<'a> {
+struct Coulomb<'a, const N: usize> {
     of: Solve<'a>,
     phase: Phase,
 }
 
-impl Stage for Coulomb<'_> {
+impl<const N: usize> Stage for Coulomb<'_, N> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, .. } = self.of;
         let (problem, mut work) = at.of(memory);
         log::open(self.phase, &mut work);
         let again = self.phase == Phase::Again;
-        by_dimension!(structure, N => {
-            coulomb::solve::<R, N>(structure, &problem, max_iterations, (warm, again), &mut work);
-        });
+        coulomb::solve::<R, N>(structure, &problem, max_iterations, (warm, again), &mut work);
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::cone::{SLIDING, TURNING};
 use super::elimination::{Graph, rows};
+use super::law::Law;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip};
@@ -321,6 +322,11 @@ impl Structure {
     #[inline(always)]
     pub(crate) fn dry(&self) -> Range<usize> {
         self.n_limits..self.limits.len()
+    }
+
+    /// Can steps be solved in single precision? Not by Coulomb's law, nor with contacts of four dimensions.
+    pub(crate) fn has_single_precision(&self) -> bool {
+        self.friction.has_single_precision() && self.dimension == SLIDING
     }
 
     /// Length of the contacts' forces, [`Structure::dimension`] numbers each.

@@ -9,7 +9,7 @@ use crate::contact::kernels::PairKernels;
 use crate::kinematics::{FrameTables, Retraction};
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
-use crate::solve::{Law, Structure, log_length};
+use crate::solve::{Structure, log_length};
 use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
 use fingertip_lanes::program::Group;
 use fingertip_lanes::record::Row;
@@ -145,8 +145,8 @@ impl Plan {
     }
 
     /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32`
-    /// tensors with the relaxed friction law; Coulomb's law and the second-order step always compute in double
-    /// precision.
+    /// tensors with the relaxed friction law; Coulomb's law, torsional friction and the second-order step always
+    /// compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
         let is_single = dtype == DType::F32 && self.has_single_precision();
         let precision = if is_single { Precision::Single } else { Precision::Double };
@@ -159,7 +159,7 @@ impl Plan {
 
     /// Can steps be solved in single precision?
     pub(super) fn has_single_precision(&self) -> bool {
-        self.structure.friction.has_single_precision() && self.equations.has_single_precision()
+        self.structure.has_single_precision() && self.equations.has_single_precision()
     }
 
     /// Zero warm-start forces, in place of ones that are not given.

@@ -84,9 +84,13 @@ impl Plan {
         names: impl Fn(usize) -> (&'a str, &'a str),
     ) -> Result<Trace> {
         self.check_pairs(names)?;
-        if kernel.precision(precision) == Precision::Single && !self.structure.friction.has_single_precision() {
-            let law = self.structure.friction.name();
-            bail!("record: expected double precision, got single: the friction law {law} asks for it");
+        if kernel.precision(precision) == Precision::Single && !self.structure.has_single_precision() {
+            let friction = self.structure.friction;
+            let why = match friction.has_single_precision() {
+                true => "torsional friction".to_owned(),
+                false => format!("the friction law {}", friction.name()),
+            };
+            bail!("record: expected double precision, got single: {why} asks for it");
         }
         let operands = self.operand_rows(kernel);
         let mut first = 0;
