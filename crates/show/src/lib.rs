@@ -34,6 +34,7 @@ mod npz;
 mod observe;
 #[cfg(feature = "full")]
 mod page;
+mod passage;
 mod plan;
 #[cfg(feature = "full")]
 mod plot;
@@ -64,6 +65,7 @@ pub use fit::{plot_fit, read_log, write_fit};
 pub use live::{Entry, Gallery, LiveServer, Mirrored, Shown};
 #[cfg(feature = "full")]
 pub use load::Loaded;
+pub use passage::{Passage, passages};
 pub use plan::Expected;
 #[cfg(feature = "full")]
 pub use plot::plot;

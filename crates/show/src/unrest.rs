@@ -1,11 +1,14 @@
 //! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and
 //! steps that raise the energy.
 
+use std::collections::HashSet;
+
 use candle_core::{Result, Tensor};
 
 use super::cast::cast;
 use super::contacts::{ContactRecord, StepContacts};
 use super::observe::Observer;
+use super::passage::Bodies;
 use super::recording::{Recording, Role, ShapeRecord, StepRecord};
 use super::source::Source;
 use fingertip_shapes::largest::{larger, largest};
@@ -282,7 +285,7 @@ impl Watched {
 }
 
 /// The shapes of a body that may touch others.
-fn colliding(recording: &Recording, body: usize) -> impl Iterator<Item = &ShapeRecord> {
+pub(super) fn colliding(recording: &Recording, body: usize) -> impl Iterator<Item = &ShapeRecord> {
     recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body)
 }
 
@@ -305,6 +308,23 @@ impl FarWatch {
         let watched = Watched::all(&scene);
         let reach = model.pairs.windows().map(|window| window.reach).collect();
         Ok(Self { scene, observer: Observer::new(model)?, watched, reach })
+    }
+
+    /// The first of some contacts whose bodies a step of one world from q (1, nq) takes into or through each other, on
+    /// the straight way; of distance grids the first one.
+    ///
+    /// # Errors
+    /// If a tensor operation fails.
+    pub fn passed(&self, q: &Tensor, step: &Step, contacts: &[usize]) -> Result<Option<usize>> {
+        let [before, after] = [self.observer.poses(q)?, self.observer.poses(&step.q_next)?];
+        let (bodies, mut apart) = (Bodies::new(&self.scene), HashSet::new());
+        let mut meet = |contact: usize| {
+            let pair = [self.scene.contacts[contact].a, self.scene.contacts[contact].b];
+            let is_grid = |body: usize| colliding(&self.scene, body).any(|shape| shape.kind == "mesh");
+            let is_open = || pair.into_iter().any(is_grid);
+            !apart.contains(&pair) && (is_open() || bodies.meet(pair, [&before, &after]) || !apart.insert(pair))
+        };
+        Ok(contacts.iter().copied().find(|&contact| meet(contact)))
     }
 
     /// The names of the bodies that a step of one world from q (1, nq) moves too far, each with its motion and its

@@ -49,7 +49,8 @@ impl Dynamic {
     /// Assembles the rigid contact problems of all worlds.
     pub(super) fn batch(&self, q: &Tensor, motion: &Tensor) -> Result<RigidBatch<'_>> {
         Ok(RigidBatch {
-            paths: &self.paths,
+            // Twins of contacts that resist turning are friction's.
+            paths: &self.paths[..self.model.nc()],
             limits: &self.limit_dofs,
             of: self.tables.assembly(&self.plan, [rows(q)?, rows(motion)?, rows(&self.par)?])?,
             joints: &self.joints,
