@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use fingertip::description::{Joint, Robot, Scene};
+use fingertip::description::{Joint, PairRule, Robot, Scene};
 use fingertip::shipped::{self, Kind};
 use fingertip::show::Source;
 use fingertip::{Error, Overrides};
@@ -195,7 +195,9 @@ impl Given {
 fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let alone = text(robot, None);
     let scene = Scene::from_toml(&alone, folder)?;
-    let contents = |scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
+    let contents = |mut scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
+        // A hand's own pairs are many, and say nothing of the ball and the ground.
+        scene.pairs.push(PairRule::exclude(&robot.name, &robot.name));
         let step = compile(&scene, &Overrides::default())?;
         Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &step)?)
     };

@@ -148,8 +148,8 @@ fn again(recording: &Recording, DeepAgain { bodies: [a, b], steps, last, depth }
 
 /// A line for all that steps move too far, and for all that they take through each other.
 pub fn far_lines(recording: &Recording) -> impl Iterator<Item = String> {
-    let far = far_steps(recording).into_iter().map(|step| far(recording, &step));
-    far.chain(passages(recording).into_iter().map(|passage| passed(recording, &passage)))
+    let far = far_steps(recording).into_iter().map(move |step| far(recording, &step));
+    far.chain(passages(recording).into_iter().map(move |passage| passed(recording, &passage)))
 }
 
 /// "PASSED THROUGH block and finger: …"
