@@ -178,11 +178,6 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
             "expected six finite numbers",
         ),
         (
-            link("<inertial><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>"),
-            "bad.urdf: line 1: link \"arm\": ",
-            "missing field `mass`",
-        ),
-        (
             collision(r#"<sphere radius="-0.1"/>"#),
             "bad.urdf: link \"arm\": collision 1: sphere radius: ",
             "expected a positive number, got -0.1",

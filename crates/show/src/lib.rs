@@ -15,6 +15,7 @@ mod contacts;
 mod energy;
 #[cfg(feature = "full")]
 mod export;
+mod far_watch;
 #[cfg(feature = "full")]
 mod file;
 #[cfg(feature = "full")]
@@ -59,6 +60,7 @@ pub use chart::{Chart, Panel};
 pub use contacts::{ContactRecord, StepContacts};
 #[cfg(feature = "full")]
 pub use export::{write_csv, write_npz};
+pub use far_watch::FarWatch;
 #[cfg(feature = "full")]
 pub use fit::{plot_fit, read_log, write_fit};
 #[cfg(feature = "full")]
@@ -80,5 +82,5 @@ pub use rrd::write_rrd;
 pub use save::RecordingWriter;
 pub use source::Source;
 pub use states::States;
-pub use unrest::{DeepAgain, EnergyReport, FarStep, FarWatch, Motion, Mover, deep_again, far_steps, still_moving};
+pub use unrest::{DeepAgain, EnergyReport, FarStep, Motion, Mover, deep_again, far_steps, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};
