@@ -17,19 +17,30 @@ const KAPPA: f64 = 1e6;
 const OTHERS: f64 = 2e-4;
 const LYING: [f64; 3] = [std::f64::consts::FRAC_PI_2, 0.0, 0.0];
 
+/// A prism of n sides.
+fn can(n: u32, [radius, half]: [f64; 2]) -> Shape {
+    let angle = |k: u32| std::f64::consts::TAU * (f64::from(k) + 0.5) / f64::from(n);
+    let ends = |k: u32| [-half, half].map(|z| [radius * angle(k).cos(), radius * angle(k).sin(), z]);
+    Shape::hull(&(0..n).flat_map(ends).collect::<Vec<_>>()).unwrap()
+}
+
 fn corners(half: [f64; 3]) -> Shape {
     let corner = |k: usize| std::array::from_fn(|i| if k >> i & 1 == 0 { -half[i] } else { half[i] });
     Shape::hull(&[0, 1, 2, 3, 4, 5, 6, 7].map(corner)).unwrap()
 }
 
 /// Name, shape, the height of its middle over what it lies on, how it lies, and the sum of the weights that carry it.
-fn things() -> [(&'static str, Shape, f64, [f64; 3], f64); 9] {
+fn things() -> [(&'static str, Shape, f64, [f64; 3], f64); 12] {
     [
         ("sphere", Shape::sphere(0.02), 0.02, [0.0; 3], 1.0),
         ("ellipsoid", Shape::ellipsoid([0.03, 0.025, 0.02]), 0.02, [0.0; 3], 1.0),
         ("box", Shape::cuboid([0.02; 3]), 0.02, [0.0; 3], 1.0),
         ("rounded box", Shape::rounded_cuboid([0.02; 3], 0.004), 0.02, [0.0; 3], 1.0),
         ("hull", corners([0.02; 3]), 0.02, [0.0; 3], 1.0),
+        ("can of 10 sides", can(10, [0.02; 2]), 0.02, [0.0; 3], 1.0),
+        // Of more corners than there is room for main ones stand for all but a hundredth.
+        ("can of 24 sides", can(24, [0.02; 2]), 0.02, [0.0; 3], 0.99),
+        ("can of 48 sides", can(48, [0.02; 2]), 0.02, [0.0; 3], 0.99),
         ("cylinder", Shape::cylinder(0.02, 0.02), 0.02, [0.0; 3], 1.0),
         ("lying cylinder", Shape::cylinder(0.02, 0.02), 0.02, LYING, 1.0),
         ("lying capsule", Shape::capsule(0.02, 0.02), 0.02, LYING, 1.0),

@@ -6,7 +6,7 @@ use fingertip::collision::{Collider, Distance};
 use fingertip::description::{Freedom, Object, ObjectBody, Scene, Shape};
 use fingertip::scenes::Pills;
 use fingertip::solve::Method;
-use fingertip::step::Separation;
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, Separation};
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 
 use support::numbers;
@@ -89,6 +89,26 @@ fn the_centre_of_mass_stays() {
     };
     let (before, after) = (centre(&start), centre(&apart.q));
     assert!((0..3).all(|axis| (before[axis] - after[axis]).abs() < 1e-13), "{before:?} {after:?}");
+}
+
+/// Torsional friction is friction: neither a separation nor a rigid step has any.
+#[test]
+fn torsional_friction_changes_nothing() {
+    let mut scene = Scene::load("assets/scenes/three_bodies.toml").unwrap();
+    let apart = |scene: &Scene| {
+        let model = model(scene);
+        let start = model.home(1).unwrap();
+        let apart = Separation::new(&model, Method::Lemke).unwrap().separate(&start, 1e-9, 20).unwrap();
+        let params = DynamicParams { contact: ContactModel::Rigid(Method::Lemke), ..DynamicParams::default() };
+        let rest = Tensor::zeros((1, model.nv()), DType::F64, &Device::Cpu).unwrap();
+        let step = Dynamic::new(&model, &model.parameters, params).unwrap().step(&start, &rest, &rest).unwrap();
+        ([&apart.q, &step.q_next, &step.force].map(numbers), step.torque.elem_count())
+    };
+    let without = apart(&scene);
+    scene.params.torsion = 0.003;
+    let with = apart(&scene);
+    assert_eq!(with.0, without.0);
+    assert!(with.1 > 0 && without.1 == 0);
 }
 
 /// Where there is no room, the answer says so.

@@ -139,10 +139,11 @@ fn names_and_sizes_of_the_robots() {
     assert_eq!(door.joints[0].effort, f64::INFINITY, "an effort of zero says nothing");
     assert_eq!(robot("planar_arm").joints[0].effort, 40.0);
     // The inertia of four links that no solid has is noted; the other robots are without fault.
-    let notes = robot("allegro16").notes;
-    assert_eq!(notes.iter().filter(|note| note.contains("no solid has this inertia")).count(), notes.len());
-    assert_eq!(notes.len(), 4);
-    assert!(["hand21", "two_fingers", "planar_arm", "door"].iter().all(|name| robot(name).notes.is_empty()));
+    let notes = |name: &str| Scene::new().robot(Robot::new("r", robot(name))).all_notes();
+    let of_allegro = notes("allegro16");
+    assert_eq!(of_allegro.iter().filter(|note| note.contains("no solid has this inertia")).count(), of_allegro.len());
+    assert_eq!(of_allegro.len(), 4);
+    assert!(["hand21", "two_fingers", "planar_arm", "door"].iter().all(|name| notes(name).is_empty()));
 }
 
 #[test]
@@ -196,6 +197,11 @@ fn oddities_of_urdfs_are_left_out_with_a_note() {
             "link \"b\": 1 shapes of size 0",
         ),
         (of_link("<visual/>"), "link \"b\": <visual> without a shape"),
+        (of_link("<inertial/>"), "link \"b\": <inertial> without a mass left out"),
+        (
+            of_link("<inertial>\n<mass value='1'/></inertial>"),
+            "link \"b\": <inertial> without moments of inertia, taken for 0",
+        ),
         (of_link("<visual><geometry/></visual>"), "link \"b\": <visual> without a shape"),
         (of_link("<collision><geometry> </geometry></collision>"), "link \"b\": <collision> without a shape"),
         (
@@ -242,6 +248,14 @@ fn oddities_of_urdfs_are_left_out_with_a_note() {
         assert!(said.iter().any(|found| found.starts_with(note)), "{note}: {said:?}");
         assert_eq!((robot.links.len(), robot.joints[0].limits), (n_links, limits), "{note}");
     }
+    // Moments without a mass to belong to, with a <mass> and without one.
+    for mass in ["", r#"<mass value="0"/>"#] {
+        let inertia = r#"<inertia ixx="0" ixy="0" ixz="0" iyy="1" iyz="0" izz="0"/>"#;
+        let robot = urdf(&of_link(&format!("<inertial>{mass}{inertia}</inertial>")));
+        assert_eq!(robot.warnings, ["link \"b\": inertia without a mass left out"]);
+    }
+    let capsule = r#"<collision><geometry><capsule radius="0.1" length="0"/></geometry></collision>"#;
+    assert_eq!(urdf(&of_link(capsule)).links[1].collisions[0].shape, Shape::sphere(0.1));
     // A principal moment of -2e-9 beside links of 1 kg m².
     let inertia = |moment: f64, product: f64| {
         format!(

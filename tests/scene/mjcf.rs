@@ -489,6 +489,13 @@ fn what_moves_otherwise_is_a_warning() {
         (hinge("type=\"slide\" range=\"-0.2 0.2\""), key("0.3"), "joint \"j\": home 0.3 is beyond its limits, here it is 0.2"),
         (hinge("type=\"ball\""), "<keyframe><key qpos=\"0.6 0.8 0 0\"/></keyframe>".into(), "home of ball joints left out: j"),
         (hinge("springdamper=\"0.1 1\""), drive.into(), "<joint>: springdamper left out"),
+        (hinge("damping=\"-1\""), drive.into(), "negative damping, frictionloss, armature or stiffness of joints taken for none: j"),
+        (hinge("frictionloss=\"-1\" armature=\"-1\" stiffness=\"-1\""), drive.into(), "taken for none: j"),
+        (
+            hinge("stiffness=\"2 1 1\""),
+            drive.into(),
+            "of stiffness and damping that change with q the constant alone is taken: j",
+        ),
         (
             "<body name=\"b\" gravcomp=\"1\"><freejoint/><geom size=\".1\"/></body>".into(),
             String::new(),
@@ -517,6 +524,9 @@ fn what_moves_otherwise_is_a_warning() {
         let found = read(&inner, &more);
         assert!(found.iter().any(|line| line.ends_with(expected)), "{expected}: {found:?}");
     }
+    // A weld that is not active is a note, and nothing is said of what it names.
+    let weld = "<equality><weld body1=\"b\" anchor=\"0 0 1\" active=\"false\"/></equality>";
+    assert_eq!(read(&free("<freejoint/>"), weld), Vec::<String>::new());
     // Where nothing has weight, gravcomp is nothing.
     let weightless = "<option gravity=\"0 0 0\"/>";
     assert_eq!(
@@ -531,6 +541,24 @@ fn what_moves_otherwise_is_a_warning() {
          <sensor><jointpos joint=\"j\"/></sensor><actuator><position joint=\"j\" kp=\"1\" kv=\"0.1\" user=\"1\"/></actuator>",
     );
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// Inertias that no solid has are noted of bodies, too, and a least mass is that of bodies without one.
+#[test]
+fn odd_inertias_of_bodies() {
+    let read = |compiler: &str, inertia: &str| {
+        let text = format!(
+            "<mujoco>{compiler}<worldbody><body name=\"b\"><freejoint/><geom size=\".02\" mass=\"0\"/>{inertia}</body></worldbody></mujoco>"
+        );
+        Scene::from_mjcf_text(&text, "")
+    };
+    let inertial = "<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\".001 .001 .01\"/>";
+    let said = "b: no solid has this inertia, as 1.000e-2 > 1.000e-3 + 1.000e-3 kg m^2";
+    assert_eq!(read("", inertial).unwrap().all_notes(), [said]);
+    let scene = read("<compiler boundmass=\"0.1\" boundinertia=\"0.01\"/>", "").unwrap();
+    let ObjectBody::Rigid { inertia: Some(inertia), .. } = &scene.objects[0].body else { panic!("a rigid body") };
+    assert_eq!((inertia.mass, inertia.principal_moments()), (0.1, [0.01; 3]));
+    assert!(read("", "").is_err());
 }
 
 /// A `touch` sensor is a pad that fills its site; what has none here is named.

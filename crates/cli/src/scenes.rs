@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use fingertip::description::{Joint, Robot, Scene};
+use fingertip::description::{Joint, PairRule, Robot, Scene};
 use fingertip::shipped::{self, Kind};
 use fingertip::show::Source;
 use fingertip::{Error, Overrides};
@@ -181,7 +181,7 @@ impl Given {
         (axis, if gravity[axis] > 0.0 { -1.0 } else { 1.0 })
     }
 
-    /// The joints that can be commanded, and the first of them that has some way to go.
+    /// The joints that are commanded, and the first of them that has some way to go.
     fn joints(&self) -> (Vec<&Joint>, Option<&Joint>) {
         let all = self.robot.articulation.joints.iter();
         let joints: Vec<&Joint> = all.filter(|joint| self.robot.is_commanded(joint)).collect();
@@ -200,7 +200,9 @@ impl Given {
 fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let alone = text(robot, None);
     let scene = Scene::from_toml(&alone, folder)?;
-    let contents = |scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
+    let contents = |mut scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
+        // A hand's own pairs are many, and say nothing of the ball and the ground.
+        scene.pairs.push(PairRule::exclude(&robot.name, &robot.name));
         let step = compile(&scene, &Overrides::default())?;
         Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &step)?)
     };
@@ -236,6 +238,11 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
     Ok(text(robot, Some((place(0, ground), ground))))
 }
 
+/// A text as TOML has it, which for names and paths is as JSON does.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
 /// A number with at most four decimals.
 fn plain(x: f64) -> String {
     let text = format!("{x:.4}");
@@ -246,13 +253,14 @@ fn plain(x: f64) -> String {
 /// The scene's text; `things`: the ball's position and the ground's height.
 fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
     let Given { name, file, key, .. } = robot;
+    let (title, name, file) = (name, quoted(name), quoted(file));
     let (joints, moved) = robot.joints();
     // What an MJCF says of these is kept.
     let own = if *key == "mjcf" { "# " } else { "" };
     let gravity =
         robot.gravity.map_or(String::new(), |gravity| format!("gravity = {gravity:?}   # m/s^2, the file's\n"));
     let mut text = format!(
-        "# {name} and a ball. All numbers are SI and radians. `fingertip view` shows this scene, `fingertip inspect` lists it.\n\n\
+        "# {title} and a ball. All numbers are SI and radians. `fingertip view` shows this scene, `fingertip inspect` lists it.\n\n\
          [params]\n\
          h = 0.01                       # s, one step\n\
          kappa = 1e4                    # 1/J, how hard contact is; or hover = 1e-4, the gap in m under the lightest thing at rest\n\
@@ -261,8 +269,8 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
                                         # from anywhere, and plans see the way to it\n\
          {gravity}\n\
          [[robot]]\n\
-         name = \"{name}\"\n\
-         {key} = '{file}'\n\
+         name = {name}\n\
+         {key} = {file}\n\
          {own}freedom = \"fixed\"              # of its root link; \"free\" is a floating base\n\
          {own}stiffness = {{ default = 10.0 }} # N·m/rad or N/m, of the springs that pull the joints to their commands; or by joint:\n"
     );
@@ -273,7 +281,7 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
         let _ = writeln!(text, "#   {}: {}, {limits} {unit}", joint.name, joint.kind.motion());
     }
     if let Some(joint) = moved {
-        let _ = writeln!(text, "{own}home = {{ \"{}\" = {} }}", joint.name, plain(robot.home(joint)));
+        let _ = writeln!(text, "{own}home = {{ {} = {} }}", quoted(&joint.name), plain(robot.home(joint)));
     }
     if robot.collides {
         text.push_str(COLLIDE);
@@ -294,7 +302,7 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
          halfspace = [{}, {}] # normal and offset\n\n\
          [[pair]]                       # friction, and pairs that are left out (enabled = false); later rules win\n\
          a = \"ball\"\n\
-         b = \"{name}\"\n\
+         b = {name}\n\
          mu = 0.8\n",
         plain(x),
         plain(y),
@@ -308,8 +316,8 @@ fn text(robot: &Given, things: Option<([f64; 3], f64)>) -> String {
         let _ = write!(
             text,
             "\n# What `fingertip rollout` commands: keyframes by time, linear in between.\n\
-             [[script]]\ntime = 0.0\nu = {{ \"{0}\" = {1} }}\n\n[[script]]\ntime = 1.0\nu = {{ \"{0}\" = {2} }}\n",
-            joint.name,
+             [[script]]\ntime = 0.0\nu = {{ {0} = {1} }}\n\n[[script]]\ntime = 1.0\nu = {{ {0} = {2} }}\n",
+            quoted(&joint.name),
             plain(from),
             plain(to)
         );

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use fingertip::math::largest::largest;
 use fingertip::show::{
-    ContactForce, DeepAgain, EnergyReport, FarStep, Motion, Mover, ObjectReport, Recording, Verdict, contact_forces,
-    deep_again, far_steps, still_moving, touching_gap,
+    ContactForce, DeepAgain, EnergyReport, FarStep, Motion, Mover, ObjectReport, Passage, Recording, Verdict,
+    contact_forces, deep_again, far_steps, passages, still_moving, touching_gap,
 };
 
 use super::blame::Why;
@@ -37,8 +37,8 @@ pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
     deep_again(recording).iter().for_each(|deep| {
         let _ = writeln!(text, "{}", again(recording, deep));
     });
-    far_steps(recording).iter().for_each(|step| {
-        let _ = writeln!(text, "{}", far(recording, step));
+    far_lines(recording).for_each(|line| {
+        let _ = writeln!(text, "{line}");
     });
     let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
     if let Some(EnergyReport { last, rises, largest }) = EnergyReport::of(recording) {
@@ -143,6 +143,22 @@ fn again(recording: &Recording, DeepAgain { bodies: [a, b], steps, last, depth }
         "DEEP AGAIN {b} in {a}: {steps} steps start as deep as the step before should have left, step {last} by {:.3} mm; shorter \
          steps (params: h) or more inertia (epsilon) turn bodies less in each",
         1e3 * depth
+    )
+}
+
+/// A line for all that steps move too far, and for all that they take through each other.
+pub fn far_lines(recording: &Recording) -> impl Iterator<Item = String> {
+    let far = far_steps(recording).into_iter().map(move |step| far(recording, &step));
+    far.chain(passages(recording).into_iter().map(move |passage| passed(recording, &passage)))
+}
+
+/// "PASSED THROUGH block and finger: …"
+fn passed(recording: &Recording, Passage { bodies: [a, b], steps, first }: &Passage) -> String {
+    let [a, b] = [a, b].map(|body| &recording.bodies[*body].name);
+    format!(
+        "PASSED THROUGH {a} and {b}: {steps} steps, the first of them step {first}, take one into or through the other, as they begin \
+         farther apart than these push each other; shorter steps (params: h), smaller changes of the command or a larger contact_distance let \
+         them meet"
     )
 }
 

@@ -14,6 +14,8 @@ const SLIVER: f64 = 1e-3;
 /// A link whose radius of gyration is so many times the distance that its shapes reach has an inertia in other units,
 /// or a placeholder.
 const ODD_GYRATION: f64 = 3.0;
+/// What files' digits leave of an inertia that is that of a plate, relative.
+const ROUNDING: f64 = 1e-6;
 
 /// What is said of a file: [`Articulation::notes`] and [`Articulation::warnings`].
 #[derive(Clone, Default)]
@@ -24,12 +26,22 @@ pub(crate) struct Said {
 
 impl Scene {
     /// All notes of the scene and of its articulations, each after its thing's name: what is left out and moves
-    /// nothing, and where hulls touch in place of hollow meshes, whose files are read for this.
+    /// nothing, inertias that no solid has, and where hulls touch in place of hollow meshes, whose files are read for
+    /// this.
     pub fn all_notes(&self) -> Vec<String> {
         let own = self.articulations().flat_map(|(name, of)| {
-            of.notes.iter().cloned().chain(of.hollow_links()).map(move |note| format!("{name}: {note}"))
+            let impossible = of
+                .links
+                .iter()
+                .filter_map(|Link { name, inertia, .. }| impossible(&format!("link \"{name}\""), inertia));
+            let all = of.notes.iter().cloned().chain(impossible).chain(of.hollow_links());
+            all.map(move |note| format!("{name}: {note}"))
         });
-        self.notes.iter().cloned().chain(own).collect()
+        let rigid = self.objects.iter().filter_map(|object| match &object.body {
+            ObjectBody::Rigid { inertia, .. } => impossible(&object.name, inertia),
+            ObjectBody::Articulated { .. } => None,
+        });
+        self.notes.iter().cloned().chain(own).chain(rigid).collect()
     }
 
     /// All warnings of the scene and of its articulations, each after its thing's name: what is left out or changed, so
@@ -177,6 +189,13 @@ fn reach(inertia: Option<&Inertia>, collisions: &[Collision]) -> Option<f64> {
     };
     let far = Vector3::from_fn(|axis, _| farthest(axis)).norm();
     (far > 0.0 && far.is_finite()).then_some(far)
+}
+
+/// What is said of a thing's inertia that breaks the inequality of the triangle.
+fn impossible(name: &str, inertia: &Option<Inertia>) -> Option<String> {
+    let [a, b, c] = inertia.as_ref()?.principal_moments();
+    (c > (a + b) * (1.0 + ROUNDING))
+        .then(|| format!("{name}: no solid has this inertia, as {c:.3e} > {a:.3e} + {b:.3e} kg m^2"))
 }
 
 /// What is said of an inertia that no solid within `reach`, m, of its centre of mass comes near to.

@@ -15,6 +15,7 @@ mod contacts;
 mod energy;
 #[cfg(feature = "full")]
 mod export;
+mod far_watch;
 #[cfg(feature = "full")]
 mod file;
 #[cfg(feature = "full")]
@@ -34,6 +35,7 @@ mod npz;
 mod observe;
 #[cfg(feature = "full")]
 mod page;
+mod passage;
 mod plan;
 #[cfg(feature = "full")]
 mod plot;
@@ -58,12 +60,14 @@ pub use chart::{Chart, Panel};
 pub use contacts::{ContactRecord, StepContacts};
 #[cfg(feature = "full")]
 pub use export::{write_csv, write_npz};
+pub use far_watch::FarWatch;
 #[cfg(feature = "full")]
 pub use fit::{plot_fit, read_log, write_fit};
 #[cfg(feature = "full")]
 pub use live::{Entry, Gallery, LiveServer, Mirrored, Shown};
 #[cfg(feature = "full")]
 pub use load::Loaded;
+pub use passage::{Passage, passages};
 pub use plan::Expected;
 #[cfg(feature = "full")]
 pub use plot::plot;
@@ -78,5 +82,5 @@ pub use rrd::write_rrd;
 pub use save::RecordingWriter;
 pub use source::Source;
 pub use states::States;
-pub use unrest::{DeepAgain, EnergyReport, FarStep, FarWatch, Motion, Mover, deep_again, far_steps, still_moving};
+pub use unrest::{DeepAgain, EnergyReport, FarStep, Motion, Mover, deep_again, far_steps, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

@@ -1,18 +1,10 @@
 //! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and
 //! steps that raise the energy.
 
-use candle_core::{Result, Tensor};
-
-use super::cast::cast;
 use super::contacts::{ContactRecord, StepContacts};
-use super::observe::Observer;
 use super::recording::{Recording, Role, ShapeRecord, StepRecord};
-use super::source::Source;
 use fingertip_shapes::largest::{larger, largest};
-use fingertip_step::model::Model;
-use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::Status;
-use fingertip_step::step::Step;
 
 /// Motion is that of the last steps, so many.
 const LAST: usize = 10;
@@ -227,8 +219,8 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
 /// A body of which steps may ask too much.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
-    body: usize,
-    size: f64,
+    pub(super) body: usize,
+    pub(super) size: f64,
     /// What presses on it with less, N, does not touch it.
     least: f64,
 }
@@ -253,7 +245,7 @@ impl Watched {
     }
 
     /// The body's motion from the poses before to those after a step with these contacts, if it is too far.
-    fn too_far(
+    pub(super) fn too_far(
         &self,
         recording: &Recording,
         [before, after]: [&[[f64; 7]]; 2],
@@ -282,45 +274,8 @@ impl Watched {
 }
 
 /// The shapes of a body that may touch others.
-fn colliding(recording: &Recording, body: usize) -> impl Iterator<Item = &ShapeRecord> {
+pub(super) fn colliding(recording: &Recording, body: usize) -> impl Iterator<Item = &ShapeRecord> {
     recording.shapes.iter().filter(move |shape| shape.collides && shape.body == body)
-}
-
-/// Says of single steps what moves too far in them.
-#[derive(Debug)]
-pub struct FarWatch {
-    scene: Recording,
-    observer: Observer,
-    watched: Vec<Watched>,
-    reach: Vec<f64>,
-}
-
-impl FarWatch {
-    /// Of the steps of a model.
-    ///
-    /// # Errors
-    /// If a tensor operation fails.
-    pub fn new(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
-        let scene = cast(source, model, parameters)?;
-        let watched = Watched::all(&scene);
-        let reach = model.pairs.windows().map(|window| window.reach).collect();
-        Ok(Self { scene, observer: Observer::new(model)?, watched, reach })
-    }
-
-    /// The names of the bodies that a step of one world from q (1, nq) moves too far, each with its motion and its
-    /// size, m.
-    ///
-    /// # Errors
-    /// If a tensor operation fails.
-    pub fn far(&self, q: &Tensor, step: &Step) -> Result<Vec<(&str, Motion, f64)>> {
-        let [before, after] = [self.observer.poses(q)?, self.observer.poses(&step.q_next)?];
-        let (contacts, _) = StepContacts::of_step(&step.contacts, &step.force, &self.reach)?;
-        let of = |watched: &Watched| {
-            let motion = watched.too_far(&self.scene, [&before, &after], &contacts)?;
-            Some((self.scene.bodies[watched.body].name.as_str(), motion, watched.size))
-        };
-        Ok(self.watched.iter().filter_map(of).collect())
-    }
 }
 
 /// Changes of the energy of gravity, springs and contacts over the steps in which the command stood still. There each

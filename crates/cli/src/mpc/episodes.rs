@@ -18,6 +18,7 @@ use super::results::{Row, errors, goal, report};
 use super::supervised::{self, Supervised};
 use super::{Args, sequences};
 use crate::message;
+use crate::summary::far_lines;
 
 /// Progress is an error that falls to this share of the least so far; without it for so long, s, a task stands.
 const NEARER: f64 = 0.99;
@@ -125,6 +126,9 @@ pub fn run_one(
     }
     let (unsolved, steps) = (plant.unsolved, progress.step as f64);
     let recording = recorded.map(Recorded::finish).transpose()?;
+    if let Some(recording) = &recording {
+        message::warn(&far_lines(recording).collect::<Vec<_>>());
+    }
     let row = Row {
         episode: episode.number,
         goal: goal(task, episode),

@@ -1,6 +1,7 @@
 //! The fields of an output line.
 
 use candle_core::{DType, Result as TensorResult, Tensor};
+use fingertip::contact::Window;
 use fingertip::description::{Friction, unknown};
 use fingertip::show::FarWatch;
 use fingertip::solve::Status;
@@ -95,7 +96,7 @@ impl Outputs {
                 parts.push(("slip_gap", Part::Number(report.slip_gap)));
             }
             if key == "status" && report.status == Status::Solved {
-                let message = match passed_through(step, q, &result)? {
+                let message = match passed_through(step, watch, q, &result)? {
                     None => too_far(watch, q, &result)?,
                     passed => passed,
                 };
@@ -115,18 +116,18 @@ impl Outputs {
     }
 }
 
-/// The bodies that a step takes through each other because they are too far apart at its start.
-fn passed_through(step: &Quasidynamic, q: &Tensor, result: &Step) -> TensorResult<Option<String>> {
+/// The bodies that a step takes through each other because they are too far apart at its start. The planes of contacts
+/// have no end: what is beside a body may pass its plane.
+fn passed_through(step: &Quasidynamic, watch: &FarWatch, q: &Tensor, result: &Step) -> TensorResult<Option<String>> {
     let (gaps, phi) = (numbers(&step.gaps(q, result)?)?, numbers(&result.contacts.phi)?);
-    let begun = phi.into_iter().zip(step.model().pairs.windows());
-    let passed =
-        gaps.into_iter().zip(begun).enumerate().filter(|(_, (gap, (phi, window)))| *gap < 0.0 && *phi >= window.reach);
-    let deepest = passed.map(|(contact, (gap, (_, window)))| (contact, gap, window)).min_by(|a, b| a.1.total_cmp(&b.1));
-    Ok(deepest.map(|(contact, gap, window)| {
+    let windows: Vec<Window> = step.model().pairs.windows().collect();
+    let mut passed: Vec<usize> = (0..gaps.len()).filter(|&k| gaps[k] < 0.0 && phi[k] >= windows[k].reach).collect();
+    passed.sort_by(|&i, &j| gaps[i].total_cmp(&gaps[j]));
+    Ok(watch.passed(q, result, &passed)?.map(|contact| {
         let (a, b) = step.model().contact_names(contact);
-        let (depth, reach) = (-1e3 * gap, 1e3 * window.reach);
+        let (depth, reach) = (-1e3 * gaps[contact], 1e3 * windows[contact].reach);
         let why = match step.model().params.contact_distance {
-            Some(distance) if distance <= window.reach => "beyond contact_distance".to_owned(),
+            Some(distance) if distance <= windows[contact].reach => "beyond contact_distance".to_owned(),
             _ => format!("farther apart than they push each other, {reach:.3} mm"),
         };
         format!("\"{a}\" and \"{b}\" pass through each other by {depth:.3} mm: the step begins {why}")

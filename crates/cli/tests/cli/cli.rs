@@ -777,3 +777,23 @@ fn a_new_scene_is_the_files() {
     let output = fingertip(&["rollout", out.to_str().unwrap(), "-n", "200"], "");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+/// A scene is begun for a robot whose joint has a spring and no command, and for one with quotes in its names and path.
+#[test]
+fn a_new_scene_of_any_robot() {
+    let (file, out) = (scratch("it's.xml"), scratch("any.toml"));
+    let new = |more: &str| {
+        let text = format!(
+            "<mujoco><worldbody><body name=\"p\"><joint name=\"a &quot;b&quot;\" axis=\"0 1 0\" stiffness=\"2\"/>\
+             <geom type=\"box\" size=\".05 .02 .02\"/></body></worldbody>{more}</mujoco>"
+        );
+        std::fs::write(&file, text).unwrap();
+        let _ = std::fs::remove_file(&out);
+        let output = fingertip(&["scene", "new", file.to_str().unwrap(), "-o", out.to_str().unwrap()], "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        fingertip::description::Scene::load(&out).unwrap().script
+    };
+    assert!(new("").is_empty());
+    let script = new("<actuator><position joint=\"a &quot;b&quot;\" kp=\"2\"/></actuator>");
+    assert!(!script.is_empty() && script.iter().all(|keyframe| keyframe.u.keys().eq(["a \"b\""])), "{script:?}");
+}

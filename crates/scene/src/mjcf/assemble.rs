@@ -313,10 +313,13 @@ fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>
         limits: joint.limits.filter(|_| joint.kind.is_single()),
         effort: joint.effort,
         velocity: f64::INFINITY,
-        damping: joint.damping,
-        friction: joint.friction,
-        spring: if joint.kind.is_single() { joint.spring } else { Spring::default() },
-        armature: joint.armature,
+        damping: joint.damping.max(0.0),
+        friction: joint.friction.max(0.0),
+        spring: match joint.spring {
+            Spring { stiffness, rest } if joint.kind.is_single() => Spring { stiffness: stiffness.max(0.0), rest },
+            _ => Spring::default(),
+        },
+        armature: joint.armature.max(0.0),
         mimic: None,
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Joint {
     pub(super) friction: f64,
     pub(super) spring: Spring,
     pub(super) armature: f64,
+    /// Do stiffness or damping change with q?
+    pub(super) is_nonlinear: bool,
 }
 
 pub(super) struct Site {
@@ -238,7 +240,9 @@ impl<'a> Reader<'a, '_> {
         let axis = Vector3::from(node.numbers::<3>("axis")?.unwrap_or([0.0, 0.0, 1.0]));
         let axis = axis.try_normalize(f64::MIN_POSITIVE).ok_or_else(|| node.invalid("axis", "expected a direction"))?;
         let anchor = Vector3::from(node.numbers::<3>("pos")?.unwrap_or_default());
-        let first = |name: &str| Ok::<_, Error>(node.list(name)?.and_then(|list| list.first().copied()).unwrap_or(0.0));
+        let coefficients = |name: &str| Ok::<_, Error>(node.list(name)?.unwrap_or_default());
+        let first = |of: &[f64]| of.first().copied().unwrap_or(0.0);
+        let [damping, stiffness] = [coefficients("damping")?, coefficients("stiffness")?];
         let joint = Joint {
             name,
             kind,
@@ -247,10 +251,11 @@ impl<'a> Reader<'a, '_> {
             limits,
             reference: angle(node.number("ref")?.unwrap_or(0.0)),
             effort: forces.filter(|_| has_forces).map_or(f64::INFINITY, largest),
-            damping: first("damping")?,
+            damping: first(&damping),
             friction: node.number("frictionloss")?.unwrap_or(0.0),
-            spring: Spring { stiffness: first("stiffness")?, rest: angle(node.number("springref")?.unwrap_or(0.0)) },
+            spring: Spring { stiffness: first(&stiffness), rest: angle(node.number("springref")?.unwrap_or(0.0)) },
             armature: node.number("armature")?.unwrap_or(0.0),
+            is_nonlinear: [damping, stiffness].iter().any(|of| of.iter().skip(1).any(|&more| more != 0.0)),
         };
         self.bodies[around.body].joints.push(joint);
         Ok(())
@@ -299,6 +304,8 @@ impl<'a> Reader<'a, '_> {
             } else {
                 given.clone().filter(|inertia| inertia.mass > 0.0)
             };
+            let point = || Inertia { mass: 0.0, com: Vector3::zeros(), matrix: Matrix3::zeros() };
+            body.inertia = body.inertia.take().or_else(|| (least_mass > 0.0).then(point));
             if let Some(inertia) = &mut body.inertia {
                 inertia.mass = inertia.mass.max(least_mass);
                 bound(&mut inertia.matrix, least_inertia);

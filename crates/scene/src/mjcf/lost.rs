@@ -21,6 +21,11 @@ pub(super) fn of_tree(tree: &Tree, key: Option<&Key>) -> Vec<String> {
         tree.joints().filter(|(_, joint)| is(joint)).map(|(_, joint)| joint.name.as_str()).collect()
     };
     list("range and spring of ball joints left out", of(&has_angles));
+    let is_negative = |joint: &FileJoint| {
+        [joint.damping, joint.friction, joint.armature, joint.spring.stiffness].iter().any(|x| *x < 0.0)
+    };
+    list("negative damping, frictionloss, armature or stiffness of joints taken for none", of(&is_negative));
+    list("of stiffness and damping that change with q the constant alone is taken", of(&|joint| joint.is_nonlinear));
     let mut at = 0;
     let qpos = key.map_or(&[][..], |key| &key.qpos);
     let starts = tree.joints().filter_map(|(_, joint)| {
@@ -45,7 +50,7 @@ pub(super) fn of_free(joint: &FileJoint, keeps: bool) -> Option<String> {
     let FileJoint { name, damping, friction, armature, spring, .. } = joint;
     let resistance = [("damping", *damping), ("frictionloss", *friction), ("armature", *armature)];
     let has = resistance.into_iter().filter(|_| !keeps).chain([("stiffness", spring.stiffness)]);
-    let has: Vec<String> = has.filter(|(_, x)| *x != 0.0).map(|(key, x)| format!("{key} {x}")).collect();
+    let has: Vec<String> = has.filter(|(_, x)| *x > 0.0).map(|(key, x)| format!("{key} {x}")).collect();
     (!has.is_empty()).then(|| format!("free joint \"{name}\": {} left out", has.join(", ")))
 }
 

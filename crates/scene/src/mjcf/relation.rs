@@ -64,8 +64,9 @@ pub(super) fn equalities(document: &Document) -> Result<Equalities> {
     for node in children(document, "equality") {
         let named = |node: &Node| node.named("name").map_or_else(String::new, |name| format!(" \"{name}\""));
         if matches!(node.tag(), "connect" | "weld") {
+            let joining = joining(&node)?;
             if node.flag("active")?.unwrap_or(true) {
-                joinings.push(joining(&node)?);
+                joinings.push(joining);
             } else {
                 notes.push(format!("equality {}{} left out: it is not active", node.tag(), named(&node)));
             }

@@ -31,7 +31,7 @@ pub(super) fn locate(error: &urdf_rs::UrdfError, elements: &[Element], text: &st
     let alone = |element: &Element| {
         let error = urdf_rs::read_from_string(&format!("<robot name=\"r\">{}</robot>", element.text)).err()?;
         let place = format!("line {}: {} \"{}\"", element.line, element.tag, element.name);
-        Some(match no_number(element.text) {
+        Some(match no_number(element.text).or_else(|| several_shapes(element.text)) {
             Some(error) => error.within(place),
             None => Error::invalid(place, sentence(&error)),
         })
@@ -90,8 +90,20 @@ fn no_number(element: &str) -> Option<Error> {
     })
 }
 
+/// A `<geometry>` of more than one shape, of which urdf-rs reads one.
+fn several_shapes(element: &str) -> Option<Error> {
+    let document = roxmltree::Document::parse(element).ok()?;
+    let shapes = |node: roxmltree::Node| node.children().filter(roxmltree::Node::is_element).count();
+    let several = document.descendants().find(|node| node.has_tag_name("geometry") && shapes(*node) > 1)?;
+    let message = format!("expected one shape, got {}; each has a <visual> or <collision> of its own", shapes(several));
+    Some(Error::invalid("<geometry>", message))
+}
+
 /// The message of urdf-rs, on one line.
 fn sentence(error: &urdf_rs::UrdfError) -> String {
     let message = error.to_string();
+    if message.contains("XmlEvent") {
+        return "expected the elements of URDF, each in its place".to_owned();
+    }
     message.trim_start_matches("custom: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }

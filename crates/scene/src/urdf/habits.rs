@@ -19,6 +19,7 @@ struct Open<'a> {
 /// - `<axis>` without a direction in a fixed joint;
 /// - `<origin>` within `<geometry>`, where it has no meaning;
 /// - `<visual>` and `<collision>` without a shape in a `<geometry>`;
+/// - `<inertial>` without a mass or an inertia, which is 0;
 /// - a second `<material>` of a shape, and `<texture>` without a file;
 /// - elements of a namespace that nobody has declared, unless it is xacro's.
 ///
@@ -91,6 +92,20 @@ fn edit(text: &str, element: &Open, within: &[Open], end: usize) -> Option<((Ran
         }
         ("geometry", "origin") => {
             Some(((whole, ""), format!("{place}: <origin> left out: it stands within <geometry>, not beside it")))
+        }
+        ("link", "inertial") => {
+            let is = |tag: Tag, name: &str| matches!(tag, Tag::Open(tag, _) if tag_name(tag) == name);
+            let has = |name: &str| tags(&text[whole.clone()]).any(|(_, tag)| is(tag, name));
+            let (insert, lacks) = match [has("mass"), has("inertia")] {
+                [true, true] => return None,
+                [false, false] => return Some(((whole, ""), format!("{place}: <inertial> without a mass left out"))),
+                [false, true] => ("<mass value=\"0\"/>", "mass"),
+                [true, false] => {
+                    (r#"<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>"#, "moments of inertia")
+                }
+            };
+            let inside = element.begin + element.tag.len();
+            Some(((inside..inside, insert), format!("{place}: <inertial> without {lacks}, taken for 0")))
         }
         ("link", name @ ("visual" | "collision")) if !element.has_geometry => {
             Some(((whole, ""), format!("{place}: <{name}> without a shape left out")))

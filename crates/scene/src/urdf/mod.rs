@@ -5,9 +5,9 @@
 //! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
 //! [`Articulation::notes`], and what moves otherwise for it in [`Articulation::warnings`].
 //!
-//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` or
-//! `velocity` means no limit, negative damping or friction none, and infinite limits are no limits. Shapes without a
-//! size and what [`habits`] lists are left out.
+//! Common habits are accepted: without `<inertial>` a link has no mass, one without moments of inertia is a point, an
+//! absent, zero or negative `effort` or `velocity` means no limit, negative damping or friction none, and infinite
+//! limits are no limits. Shapes without a size and what [`habits`] lists are left out.
 
 mod errors;
 mod habits;
@@ -145,12 +145,7 @@ fn read_link(
     if let Some(least) = raised {
         notes.push(format!("link \"{name}\": principal moment {least:.3e} kg m^2 taken for 0"));
     }
-    if let Some(inertia) = &inertia {
-        let [a, b, c] = inertia.principal_moments();
-        if c > (a + b) * (1.0 + 1e-6) {
-            notes.push(format!("link \"{name}\": no solid has this inertia, as {c:.3e} > {a:.3e} + {b:.3e} kg m^2"));
-        }
-    } else if link.inertial.inertia.ixx != 0.0 {
+    if inertia.is_none() && matrix(&link.inertial) != Matrix3::zeros() {
         warnings.push(format!("link \"{name}\": inertia without a mass left out"));
     }
     let without = || Err("a URDF's text alone has no files beside it".to_owned());
@@ -242,6 +237,7 @@ fn shape(geometry: &urdf_rs::Geometry) -> std::result::Result<Shape, (&str, [f64
     match geometry {
         urdf_rs::Geometry::Box { size } => Ok(Shape::cuboid(size.0.map(|edge| edge / 2.0))),
         urdf_rs::Geometry::Cylinder { radius, length } => Ok(Shape::cylinder(*radius, length / 2.0)),
+        urdf_rs::Geometry::Capsule { radius, length: 0.0 } => Ok(Shape::sphere(*radius)),
         urdf_rs::Geometry::Capsule { radius, length } => Ok(Shape::capsule(*radius, length / 2.0)),
         urdf_rs::Geometry::Sphere { radius } => Ok(Shape::sphere(*radius)),
         urdf_rs::Geometry::Mesh { filename, scale } => Err((filename, scale.map_or([1.0; 3], |scale| scale.0))),

@@ -497,7 +497,8 @@ impl Eq for Most {}
 
 impl<S: Number> View<'_, S> {
     /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to
-    /// matter no more than that one, and they stand back before they vanish.
+    /// matter no more than that one, and they stand back before they vanish. What corners of a side lose by that its
+    /// main corners gain.
     pub(super) fn spots(&self, (places, next): &(Vec<Place>, Option<Place>)) -> Vec<(Place, Spot<S>)> {
         let limit = next.and_then(|place| Some(self.matters(place, &self.spot(place)?)));
         let faded = |place: Place| {
@@ -506,7 +507,7 @@ impl<S: Number> View<'_, S> {
                 let rest = limit / self.matters(place, &spot);
                 let fade = S::constant(1.0) - rest * rest;
                 spot.phi += self.back(fade)?;
-                spot.weight *= fade;
+                spot.weight *= fade * self.gain(place, rest);
             }
             Some((place, spot))
         };
@@ -517,6 +518,23 @@ impl<S: Number> View<'_, S> {
             all.splice(0..0, self.lone(sum).map(|spot| (Place::Lone, spot)));
         }
         all
+    }
+
+    /// What a main corner stands for: itself and, as far as they have no room, the other corners of its side, were they
+    /// at its height. `rest` is what the first point that is left out matters, by what this one does.
+    fn gain(&self, place: Place, rest: S) -> S {
+        let one = S::constant(1.0);
+        let Place::Corner(of, k) = place else { return one };
+        let Some(side) = self.sides[of].as_ref().filter(|side| side.holds(k) && !side.is_minor(k)) else { return one };
+        let rest = rest * S::constant(MINOR.recip());
+        let fade = one - rest * rest;
+        // Points that stand back carry less than their weight says.
+        let carries = if fade.value() > 0.0 {
+            fade * fade * S::constant(1.0 + FADED) / (fade + S::constant(FADED))
+        } else {
+            S::constant(0.0)
+        };
+        one + (one - carries) * S::constant(side.gain() - 1.0)
     }
 
     /// How much force a point may carry, up to a common factor. Of the many corners of a round side the main ones come

@@ -232,6 +232,13 @@ impl<'a, S: Number> Side<'a, S> {
         }
     }
 
+    /// The shares of all of the body's corners on this side, by those of its main corners.
+    pub(super) fn gain(&self) -> f64 {
+        let (Members::OfHull(side), Planes::OfHull { hull, .. }) = (&self.members, &self.planes) else { return 1.0 };
+        let sum = |corners: &[usize]| corners.iter().map(|&k| hull.shares()[k]).sum::<f64>();
+        sum(&side.vertices) / sum(&side.main_corners)
+    }
+
     /// Is it a line?
     pub(super) fn is_line(&self) -> bool {
         self.corners.len() == 2
