@@ -103,6 +103,27 @@ fn a_plant_that_lies() {
     }
 }
 
+/// A slider with hardly any range, as some files have them in the place of a fixed joint: where its spring gives way it
+/// is farther off than that, and plans go on.
+#[test]
+fn a_joint_with_hardly_any_range() {
+    let folder = std::env::temp_dir().join(format!("fingertip-no-range-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |from: &str, to: &str, changes: [&str; 2]| {
+        let text = std::fs::read_to_string(format!("assets/{from}")).unwrap();
+        std::fs::write(folder.join(to), text.replacen(changes[0], changes[1], 1)).unwrap();
+    };
+    write("robots/slider_tip.urdf", "tip.urdf", ["lower=\"-2\" upper=\"2\"", "lower=\"-1e-5\" upper=\"0\""]);
+    write("scenes/planar_push.toml", "scene.toml", ["../robots/slider_tip.urdf", "tip.urdf"]);
+    write("tasks/planar_push.toml", "task.toml", ["../scenes/planar_push.toml", "scene.toml"]);
+    let task = Task::load(folder.join("task.toml")).unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let mut q = episode.start.q.clone();
+    q[task.simulator().joints()[0].q] = 1e-3;
+    assert!(controller.command(&q, None).unwrap().plan.is_some());
+}
+
 /// Joints where they cannot be, quaternions without a length: the rest of the plan, or a command within the limits.
 #[test]
 fn states_that_cannot_be() {

@@ -43,6 +43,9 @@ const LIMITED: &str = "\"iteration limit\": a search stops after the task's numb
 const NO_GRADIENT: &str = "\"no gradient\": no small change of the commands brings anything nearer to the goal within the horizon; see whether the goal is in \
                            reach and in m and rad, and whether something touches the object\n";
 
+const BAD_INPUT: &str = "\"bad input\": a measured number was none, or a joint beyond its limits by more than its range, and the plan before went \
+                         on; `joint_limits = true` in the scene's [params] keeps joints within their limits\n";
+
 /// A line for steps in which the plant stood still.
 pub fn unsolved(steps: usize) -> String {
     if steps == 0 {
@@ -137,7 +140,8 @@ pub fn report(rows: &[Row]) -> String {
     let means: Vec<String> =
         parts.iter().map(|part| format!("{} {}", number(mean(part), part, 1), part.unit)).collect();
     let succeeded = rows.iter().filter(|row| row.success.is_some()).count();
-    let notes = [(Outcome::IterationLimit, LIMITED), (Outcome::NoGradient, NO_GRADIENT)];
+    let notes =
+        [(Outcome::IterationLimit, LIMITED), (Outcome::NoGradient, NO_GRADIENT), (Outcome::BadInput, BAD_INPUT)];
     let ended = |of: &Outcome| rows.iter().any(|row| row.outcomes.contains_key(of.name()));
     let notes: String = notes.into_iter().filter(|(of, _)| ended(of)).map(|(_, note)| note).collect();
     let unsolved = unsolved(rows.iter().map(|row| row.unsolved).sum());

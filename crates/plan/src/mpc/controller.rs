@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use candle_core::Result;
 
-use fingertip_shapes::largest::USABLE;
+use fingertip_shapes::largest::{USABLE, larger};
 
 use super::estimate::{Estimate, Estimator};
 use super::filter::Filter;
@@ -176,6 +176,8 @@ struct Learning {
 const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
 /// How much of the shortest time of a plan is believed each time that it forbids one.
 const BELIEVED: f64 = 0.9;
+/// Joints with almost no range are taken to have this one, m or rad, where a measurement is doubted: springs give way.
+const LEAST_RANGE: f64 = 0.05;
 /// If the purpose's cost falls by less than this share over a horizon, the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
@@ -417,7 +419,7 @@ impl Controller {
     /// The reason why a state cannot be planned from, if there is one.
     fn doubt(&self, q: &[f64]) -> Option<Outcome> {
         let is_far = |joint: &Joint| {
-            let range = joint.upper - joint.lower;
+            let range = larger(joint.upper - joint.lower, LEAST_RANGE);
             q[joint.q] < joint.lower - range || q[joint.q] > joint.upper + range
         };
         if q.iter().all(|x| x.is_nan()) {
