@@ -107,7 +107,13 @@ fn new(robot: &Path, out: Option<&Path>) -> Outcome {
     // The ball and the ground are clear of what would touch them; whether it does is for the reader to say.
     let text = text.replace(COLLIDE, &format!("# {COLLIDE}"));
     warn(&Scene::from_toml(&text, &folder)?.all_warnings());
-    let mut file = fs::File::create_new(&out).map_err(|error| Error::file(&out, error))?;
+    let taken = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Error::invalid(out.display().to_string(), "is there already: expected --out FILE")
+        }
+        _ => Error::file(&out, error),
+    };
+    let mut file = fs::File::create_new(&out).map_err(taken)?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Error::file(&out, error))?;
     let path = out.display();
     println!("scene      {path}\n");

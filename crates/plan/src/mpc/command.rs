@@ -54,7 +54,7 @@ impl Command {
             bail!("command: expected {nu} bounds, got {}", bound.len());
         }
         if let Some(bad) = bound.iter().find(|bound| !(bound.is_finite() && **bound > 0.0)) {
-            bail!("command: expected positive bounds, got {bad}");
+            bail!("bound: expected positive numbers, got {bad}");
         }
         let change = simulator.joints().iter().map(|joint| joint.velocity * simulator.period()).collect();
         Ok(Self { law, change, bound, keep_limits: true })
