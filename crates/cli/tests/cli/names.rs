@@ -96,14 +96,14 @@ fn a_new_scene_of_a_robot_runs_as_it_is() {
     let (status, _, err) = run(&here, &["scene", "new", "fingers.xml"]);
     assert_eq!(status, Some(0), "{err}");
     let text = fs::read_to_string(here.join("fingers.toml")).unwrap();
-    assert!(text.contains("mjcf = 'fingers.xml'") && text.contains("\n# stiffness ="), "{text}");
+    assert!(text.contains("mjcf = \"fingers.xml\"") && text.contains("\n# stiffness ="), "{text}");
     let (status, out, err) = run(&here, &["rollout", "fingers.toml"]);
     assert!(status == Some(0) && out.contains("all solved"), "{out}{err}");
     // A URDF elsewhere, and a file that is there already.
     fs::create_dir(here.join("mine")).unwrap();
     let (status, _, err) = run(&here, &["scene", "new", "hand21.urdf", "--out", "mine/scene.toml"]);
     assert_eq!(status, Some(0), "{err}");
-    assert!(fs::read_to_string(here.join("mine/scene.toml")).unwrap().contains("urdf = '../hand21.urdf'"));
+    assert!(fs::read_to_string(here.join("mine/scene.toml")).unwrap().contains("urdf = \"../hand21.urdf\""));
     let before = fs::read(here.join("hand21.toml")).unwrap();
     let (status, _, err) = run(&here, &["scene", "new", "hand21"]);
     assert_eq!((status, fs::read(here.join("hand21.toml")).unwrap()), (Some(2), before), "{err}");
