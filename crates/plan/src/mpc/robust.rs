@@ -247,7 +247,10 @@ impl Variation {
                 sizes[Shape::SIZES * k..Shape::SIZES * (k + 1)].fill(self.size);
                 offsets[first + 3 * k..first + 3 * (k + 1)].fill(self.size);
             }
-            let row = |factors: Vec<f64>| Tensor::from_vec(factors.clone(), (1, factors.len()), &Device::Cpu);
+            let row = |factors: Vec<f64>| {
+                let n = factors.len();
+                Tensor::from_vec(factors, (1, n), &Device::Cpu)
+            };
             parameters.sizes = parameters.sizes.broadcast_mul(&row(sizes)?)?;
             parameters.offsets = parameters.offsets.broadcast_mul(&row(offsets)?)?;
         }
