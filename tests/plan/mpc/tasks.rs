@@ -137,6 +137,7 @@ fn mistakes_are_named() {
         ("bound = 0.1", "bound = { \"fingers/left_1\" = 0.1 }", "expected one for \"fingers/left_2\""),
         ("bound = 0.1", "bound = { default = 0.1, \"fingers/left_9\" = 0.1 }", "there is no joint \"fingers/left_9\""),
         ("bound = 0.1", "bound = -0.1", "command: bound: expected positive numbers, got -0.1"),
+        ("position = 0.003\nrotation = 0.03", "joints = 0.003", "success: expected a bound on what the goal has"),
         ("object = \"disc\"", "object = \"disk\"", "there is no movable object \"disk\"; did you mean \"disc\""),
         ("position = [0.145, 0.01]", "position = [0.145]", "goal: position: expected 2 numbers, got 1"),
         ("position = [0.145, 0.01]", "position = { low = [1, 1], high = [0, 0] }", "low ≤ high"),

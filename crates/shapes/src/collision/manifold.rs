@@ -35,8 +35,9 @@ pub struct ContactPoint {
     pub point_a: Vector3<f64>,
     /// Point on B in the world, m, along the normal from A's point.
     pub point_b: Vector3<f64>,
-    /// The weight of the point, from 0 to 1. It does not depend on the gap. The weights of all points of two faces that
-    /// meet add up to 1, or to a little less where corners or edges are near each other.
+    /// The weight of the point. It does not depend on the gap. The weights of all points of two faces that meet add up
+    /// to the share of all directions in which the smaller face's corners are the farthest of their body, which is 1
+    /// for the faces of a box and the ends of a prism, or to a little less where corners or edges are near each other.
     pub weight: f64,
 }
 

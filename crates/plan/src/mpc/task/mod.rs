@@ -473,16 +473,13 @@ impl Task {
         self.estimator()?;
         let episode = self.episode(0, 0)?;
         let goals = || std::iter::once(&episode.goal).chain(episode.goal.others.values());
-        for (key, asked, is_goal) in [
-            ("position", success.position, goals().any(|goal| goal.position.is_some())),
-            ("rotation", success.rotation, goals().any(|goal| goal.turn.is_some())),
-            ("quaternion", success.quaternion, goals().any(|goal| goal.turn.is_some())),
-            ("joints", success.joints, goals().any(|goal| !goal.joints.is_empty())),
-        ] {
-            if asked.is_some() && !is_goal {
-                let of = if key == "quaternion" { "rotation" } else { key };
-                return Err(Error::invalid(format!("success.{key}"), format!("expected a goal with a {of}, got none")));
-            }
+        let asked = [
+            (success.position, goals().any(|goal| goal.position.is_some())),
+            (success.rotation.or(success.quaternion), goals().any(|goal| goal.turn.is_some())),
+            (success.joints, goals().any(|goal| !goal.joints.is_empty())),
+        ];
+        if asked.iter().any(|(bound, _)| bound.is_some()) && !asked.iter().any(|(bound, has)| bound.is_some() && *has) {
+            return Err(Error::invalid("success", "expected a bound on what the goal has, got others alone"));
         }
         self.problems(&episode).map(|_| ())
     }
