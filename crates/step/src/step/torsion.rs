@@ -135,7 +135,7 @@ impl Torsion {
         }
         let turning = self.of_contact.iter().enumerate().filter_map(|(contact, of)| of.map(|_| contact));
         let torque = gather(&force.narrow(2, SLIDING, 1)?.squeeze(2)?, &index(turning, force.device())?, 1)?;
-        // The gradient of a part of a row is a view, of which candle's gradient of a gather takes none: one times it is.
+        // Times one, as candle's gradient of a gather takes no view, which the gradient of a part of a row is.
         Ok([force.narrow(2, 0, SLIDING)?.contiguous()?, torque.affine(1.0, 0.0)?])
     }
 }
