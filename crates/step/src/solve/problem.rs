@@ -16,6 +16,7 @@ use super::vector::{add, axpy, dot, sub, zero};
 
 /// The i-th N numbers of a row.
 #[inline(always)]
+#[expect(clippy::manual_memcpy, reason = "numbers stay in registers")]
 pub(crate) fn nth<R: Real, const N: usize>(from: &[R], i: usize) -> [R; N] {
     // One check of bounds in place of N.
     let from = &from[N * i..N * (i + 1)];

@@ -92,6 +92,7 @@ pub(crate) fn first<R: Real, const N: usize>(a: [R; N]) -> Vec3<R> {
 
 /// Three numbers, then zeros.
 #[inline(always)]
+#[expect(clippy::manual_memcpy, reason = "numbers stay in registers")]
 pub(crate) fn extended<R: Real, const N: usize>(a: Vec3<R>) -> [R; N] {
     let mut all = zero();
     for k in 0..3 {
