@@ -59,12 +59,15 @@ pub fn passages(recording: &Recording) -> Vec<Passage> {
     found
 }
 
+/// A shape and its pose in its body's frame.
+type Part = (Collider, Isometry3<f64>);
+
 /// The bodies of a recording, with the colliders of those that are asked for.
 #[derive(Debug)]
 pub(super) struct Bodies<'a> {
     recording: &'a Recording,
     sizes: Vec<f64>,
-    parts: Vec<OnceCell<Vec<(Collider, Isometry3<f64>)>>>,
+    parts: Vec<OnceCell<Vec<Part>>>,
 }
 
 impl<'a> Bodies<'a> {
@@ -80,7 +83,7 @@ impl<'a> Bodies<'a> {
         distance + angle * self.sizes[body]
     }
 
-    fn parts(&self, body: usize) -> &[(Collider, Isometry3<f64>)] {
+    fn parts(&self, body: usize) -> &[Part] {
         self.parts[body].get_or_init(|| colliding(self.recording, body).filter_map(part).collect())
     }
 
@@ -96,7 +99,7 @@ impl<'a> Bodies<'a> {
             let place = from.translation.vector.lerp(&to.translation.vector, part);
             let turn = from.rotation.try_slerp(&to.rotation, part, f64::EPSILON).unwrap_or(from.rotation);
             let pose = Isometry3::from_parts(place.into(), turn);
-            let one = |(x, on_a): &(Collider, Isometry3<f64>), (y, on_b): &(Collider, Isometry3<f64>)| {
+            let one = |(x, on_a): &Part, (y, on_b): &Part| {
                 x.distance(on_a, y, &(pose * on_b)).map_or(f64::INFINITY, |distance| distance.phi)
             };
             let all = self.parts(a).iter().flat_map(|x| self.parts(b).iter().map(move |y| one(x, y)));
@@ -119,7 +122,7 @@ impl<'a> Bodies<'a> {
 }
 
 /// A shape with its pose in the body's frame; none for a half-space, which nobody passes, and for a distance grid.
-fn part(shape: &ShapeRecord) -> Option<(Collider, Isometry3<f64>)> {
+fn part(shape: &ShapeRecord) -> Option<Part> {
     let [x, y, z, rounding] = shape.sizes;
     let solid = match shape.kind.as_str() {
         "sphere" => Shape::sphere(x),
