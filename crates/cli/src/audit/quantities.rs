@@ -138,7 +138,7 @@ impl<'a> Quantities<'a> {
             return Ok(motion);
         }
         let zeros = |n: usize, k: usize| Tensor::zeros((worlds, n, k), model.dtype, &model.device);
-        let torque = zeros(nc, 1)?.index_add(&self.torsional, &result.torque.unsqueeze(2)?, 1)?;
+        let torque = zeros(nc, 1)?.index_add(&self.torsional, &result.torque.unsqueeze(2)?.contiguous()?, 1)?;
         let arm = result.contacts.point_b.broadcast_sub(&self.about)?;
         let twist = result.contacts.normal.broadcast_mul(&torque)?;
         let moment = (cross(&arm, &result.force)? + twist)?;
