@@ -119,8 +119,8 @@ impl Answer<'_> {
         for (i, contact) in problem.contacts.iter().enumerate() {
             let force = Vector3::from_column_slice(&self.force[3 * i..3 * i + 3]);
             let (along, across) = scaled(contact, &force, self.torque[i], 1e-12);
-            let rounding = if contact.mu > 0.0 { 1e-12 / contact.mu } else { 0.0 };
-            if across.norm() > along + rounding.max(1e-12) * force.norm() {
+            let rounding = 1e-12 / if contact.mu > 0.0 { contact.mu } else { 1.0 };
+            if across.norm() > along + rounding * force.norm() {
                 return Err(format!("contact {i} is outside its cone: {along:e}, {across:?}, μ {}", contact.mu));
             }
         }

@@ -4,7 +4,7 @@
 //! balance         P δ + g − Σ Jᵀf − Σ ± f_limit = 0         relative to the largest term
 //! force law       f = (2 w / (κ s)) (ν_n n − μ² ν_t)          s = ν_n² − μ²‖ν_t‖² − γ²θ², ν = J δ + φ n
 //! torque law      τ = −(2 w / (κ s)) γ² θ                     θ: the turn of B against A about n
-//! complementarity ν · f + θ τ = 2 w / κ                             w: the contact's weight where it fades
+//! complementarity ν · f + θ τ = 2 w / κ                     w: the contact's weight where it fades
 //! Hessian         H = P + Σ Jᵀ S J + Σ f_limit² κ/2           S = −∂f/∂ν
 //! ```
 //!
