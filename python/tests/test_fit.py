@@ -67,6 +67,12 @@ def test_a_recording_is_a_log(model, tmp_path):
     assert abs(ft.fit(model, tmp_path / "run.mcap", "mu").values[0] - 0.5) < 1e-6
 
 
+def test_what_the_model_lacks_is_said(model, log):
+    late = log | {"time": 0.2 * log["time"]}
+    assert "residuals that follow each other are alike" in repr(ft.fit(model, late, "stiffness"))
+    assert "alike" not in repr(ft.fit(model, log, ["mass.disc", "stiffness"]))
+
+
 def test_what_a_log_cannot_tell(model, log):
     fit = ft.fit(model, log, ["mass.disc", "epsilon", "stiffness"], prior={"epsilon": (1.0, 0.01)})
     ((change, error),) = fit.blind

@@ -110,3 +110,37 @@ fn a_new_scene_of_a_robot_runs_as_it_is() {
     assert!(run(&here, &["scene", "new", "hand22"]).2.contains("did you mean \"hand21\"?"));
     fs::remove_dir_all(here).unwrap();
 }
+
+#[test]
+fn files_end_as_what_they_are() {
+    let here = folder("endings");
+    for (option, name, expected) in [("--record", "run.csv", ".mcap"), ("--plot", "run.pdf", ".svg or .png")] {
+        let (status, _, err) = run(&here, &["rollout", "two_fingers", "-n", "2", option, name]);
+        assert_eq!(status, Some(2));
+        assert!(err.contains(name) && err.contains(&format!("expected a name that ends in {expected}")), "{err}");
+        assert!(!here.join(name).exists());
+    }
+    let mjcf = "<mujoco><worldbody><body><joint name=\"a\"/><geom size=\".02\"/></body></worldbody></mujoco>";
+    fs::write(here.join("hand.mjcf"), mjcf).unwrap();
+    let (status, _, err) = run(&here, &["scene", "new", "hand.mjcf"]);
+    assert_eq!(status, Some(0), "{err}");
+    let (status, _, err) = run(&here, &["scene", "new", "hand.mjcf"]);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("hand.toml: is there already: expected --out FILE"), "{err}");
+    fs::remove_dir_all(here).unwrap();
+}
+
+/// Degrees for radians, say; what pulls a little from beyond a limit is not named.
+#[test]
+fn commands_far_beyond_limits_are_named() {
+    let here = folder("limits");
+    let said = |u: &str| {
+        fs::write(here.join("u.csv"), u).unwrap();
+        run(&here, &["rollout", "two_fingers", "-n", "1", "--controls", "u.csv"]).1
+    };
+    let text = said("45.0, -1.54, -0.662, 1.54\n");
+    assert!(text.contains("left_1: commanded to 45 rad, beyond its limits of -1.2 to 1.6 rad"), "{text}");
+    assert_eq!(text.matches("beyond its limits").count(), 1, "{text}");
+    assert!(!said("1.7, -1.54, -0.662, 1.54\n").contains("beyond its limits"));
+    fs::remove_dir_all(here).unwrap();
+}

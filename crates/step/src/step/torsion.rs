@@ -134,9 +134,8 @@ impl Torsion {
             return Ok([force.clone(), Tensor::zeros((force.dim(0)?, 0), force.dtype(), force.device())?]);
         }
         let turning = self.of_contact.iter().enumerate().filter_map(|(contact, of)| of.map(|_| contact));
-        let torque = gather(&force.narrow(2, SLIDING, 1)?.squeeze(2)?, &index(turning, force.device())?, 1)?;
-        // Times one, as candle's gradient of a gather takes no view, which the gradient of a part of a row is.
-        Ok([force.narrow(2, 0, SLIDING)?.contiguous()?, torque.affine(1.0, 0.0)?])
+        let torque = force.narrow(2, SLIDING, 1)?.squeeze(2)?;
+        Ok([force.narrow(2, 0, SLIDING)?.contiguous()?, gather(&torque, &index(turning, force.device())?, 1)?])
     }
 }
 
