@@ -19,6 +19,9 @@ const CHUNK: usize = 32;
 /// The provided methods are [`Stage::run`] compiled for each instruction set, once for each stage. They are methods so
 /// that the compiler puts each into its stage's own module, and compiles modules in parallel.
 pub trait Stage {
+    /// Is the stage compiled for [`InstructionSet::Eight`]? Programs with a stage that is not run on narrower ones.
+    const EIGHT: bool = true;
+
     /// Computes the worlds `first .. first + R::WIDTH`. Worlds beyond the last are no concern:
     /// [`Rows`](super::rows::Rows) repeats the last one for them, and [`Output`] leaves them out. Implementations are
     /// `#[inline(always)]`.
@@ -173,7 +176,7 @@ impl<'a, 'b> Group<'a, 'b> {
 
     /// Runs one stage in double precision. Programs that use only this method do not have their stages compiled twice.
     /// A recording may be of single precision all the same.
-    pub fn run(&mut self, stage: &impl Stage) {
+    pub fn run<S: Stage>(&mut self, stage: &S) {
         let out = &mut *self.out;
         let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
             Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
@@ -187,7 +190,8 @@ impl<'a, 'b> Group<'a, 'b> {
         // SAFETY: `run_parts_on` has asserted that the processor has the set.
         unsafe {
             match set {
-                InstructionSet::Eight => stage.run_eight(*first, scratch, out),
+                InstructionSet::Eight if const { S::EIGHT } => stage.run_eight(*first, scratch, out),
+                InstructionSet::Eight => unreachable!("a stage that is not compiled for eight worlds"),
                 InstructionSet::Four => stage.run_four(*first, scratch, out),
                 InstructionSet::Fma => stage.run_fma(*first, scratch, out),
                 InstructionSet::Baseline => stage.run_baseline(*first, scratch, out),

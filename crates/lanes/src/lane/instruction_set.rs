@@ -4,7 +4,7 @@
 /// An instruction set that kernels are compiled for, with the number of worlds that it handles at a time.
 ///
 /// All but the baseline fuse multiply-adds and give the same bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstructionSet {
     /// One world, with what every x86-64 processor has.
     Baseline,

@@ -125,6 +125,9 @@ pub trait Real:
     type Mask: Mask;
     /// The number type of each world, `f64` or `f32`.
     type Number: Number;
+    /// Are kernels to be fast with these numbers? Else they are to be short: loops are not unrolled for sizes that are
+    /// common.
+    const FAST: bool = true;
 
     /// A lane with one value in every world, rounded to the lane's precision.
     fn splat(value: f64) -> Self;

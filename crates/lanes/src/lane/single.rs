@@ -34,6 +34,7 @@ unsafe impl<N: Number, const FMA: bool> Packed for Single<N, FMA> {
 impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
     type Mask = bool;
     type Number = N;
+    const FAST: bool = FMA;
 
     #[inline(always)]
     fn splat(value: f64) -> Self {

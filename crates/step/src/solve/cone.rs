@@ -30,6 +30,12 @@ pub const CONTACT_OPERAND: usize = WEIGHT + 1;
 pub(crate) const SLIDING: usize = 3;
 pub(crate) const TURNING: usize = 4;
 
+/// Are solves with contacts of this dimension compiled for lanes of eight worlds? Those in four dimensions, which are
+/// rarer and the longest to compile, are not.
+pub(super) const fn has_eight(dimension: usize) -> bool {
+    dimension == SLIDING
+}
+
 /// One contact of a problem with its friction cone in N dimensions: normal, witness points, φ, coefficients and weight.
 #[derive(Clone, Copy)]
 #[repr(C)]

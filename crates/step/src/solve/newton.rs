@@ -120,7 +120,7 @@ pub(super) fn step<R: Real, const N: usize>(
     for x in work.step.iter_mut() {
         *x = R::zero() - *x;
     }
-    shared::solve(s, work.h, work.step);
+    shared::solve::<R, N>(s, work.h, work.step);
 
     // decrement² = −r₂ · Δη.
     let mut sizes = [R::zero(); 2];

@@ -8,7 +8,7 @@ use crate::contact::absence::forget;
 use crate::tensor::operation::{Differentiable, Given, Signature};
 use crate::tensor::rows::from_tensor;
 use crate::tensor::rows::gradient;
-use fingertip_lanes::lane::{Lane, Mask};
+use fingertip_lanes::lane::{InstructionSet, Lane, Mask};
 use fingertip_lanes::program::{Group, Program, Stage, run};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_lanes::vector::dot;
@@ -280,6 +280,10 @@ impl Differentiable<3> for BarrierOp {
                 Given { expected: "barrier solve: expected answers", width, rows: Some(rows) }
             }
         })
+    }
+
+    fn set(&self) -> InstructionSet {
+        self.structure.narrowed(InstructionSet::detect())
     }
 
     fn kernel(&self) -> String {

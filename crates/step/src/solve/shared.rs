@@ -6,31 +6,35 @@
 use fingertip_lanes::factor::Pattern;
 use fingertip_lanes::lane::{Real, Zip, inlined};
 
+use super::cone::SLIDING;
 use super::response::Response;
 use super::structure::{ContactColumns, Structure};
 use super::vector::dot;
 
-/// Calls a function of a constant size where there is one for this size, or something else.
+/// Returns what a function of a constant size gives, where there is one for this size. There are none for contacts that
+/// turn, which are rarer: they took as long to compile as all others.
 macro_rules! sized {
-    ($n:expr, $S:ident => $unrolled:expr, $otherwise:expr) => {
-        match $n {
-            3 => {
-                const $S: usize = 3;
-                $unrolled
+    ($R:ty, $N:expr, $n:expr, $S:ident => $unrolled:expr) => {
+        if const { <$R>::FAST && $N == SLIDING } {
+            match $n {
+                3 => {
+                    const $S: usize = 3;
+                    return $unrolled;
+                }
+                4 => {
+                    const $S: usize = 4;
+                    return $unrolled;
+                }
+                6 => {
+                    const $S: usize = 6;
+                    return $unrolled;
+                }
+                7 => {
+                    const $S: usize = 7;
+                    return $unrolled;
+                }
+                _ => {}
             }
-            4 => {
-                const $S: usize = 4;
-                $unrolled
-            }
-            6 => {
-                const $S: usize = 6;
-                $unrolled
-            }
-            7 => {
-                const $S: usize = 7;
-                $unrolled
-            }
-            _ => $otherwise,
         }
     };
 }
@@ -47,7 +51,7 @@ pub(super) fn add<R: Real, const N: usize>(
     x: &mut [R],
 ) {
     let columns = contact.shared_part(columns);
-    sized!(contact.n_leading, S => return add_leading::<R, N, S>(contact, columns, response, force, h, x), ());
+    sized!(R, N, contact.n_leading, S => add_leading::<R, N, S>(contact, columns, response, force, h, x));
     let scaled = &mut scaled[..columns.len()];
     for ((&column, &dof), along) in columns.iter().zip_inline(contact.shared()).zip_inline(scaled.iter_mut()) {
         x[dof] -= dot(column, force);
@@ -130,7 +134,7 @@ pub(super) fn add_tilt<R: Real, const N: usize>(
     upper: &mut [R],
 ) {
     let columns = contact.shared_part(columns);
-    sized!(contact.n_leading, S => return add_leading_tilt::<R, N, S>(columns, (up, down), h, upper), ());
+    sized!(R, N, contact.n_leading, S => add_leading_tilt::<R, N, S>(columns, (up, down), h, upper));
     let mut entries = contact.entries.iter();
     for (a, &column) in columns.iter().enumerate() {
         let (row, along) = (dot(column, up), dot(column, down));
@@ -165,16 +169,16 @@ fn add_leading_tilt<R: Real, const N: usize, const S: usize>(
 
 /// x_s ← M_s⁻¹ x_s for an M that is not symmetric, in two triangles; they become its factors.
 #[inline(always)]
-pub(super) fn solve_pair<R: Real>(s: &Structure, h: &mut [R], upper: &mut [R], x: &mut [R]) {
-    sized!(s.n_dense, S => return Pattern::solve_dense_pair::<R, S>(h, upper, x), ());
+pub(super) fn solve_pair<R: Real, const N: usize>(s: &Structure, h: &mut [R], upper: &mut [R], x: &mut [R]) {
+    sized!(R, N, s.n_dense, S => Pattern::solve_dense_pair::<R, S>(h, upper, x));
     s.factor_h.factor_pair_leading(h, upper, s.n_shared);
     s.factor_h.solve_leading([upper, h], x, s.n_shared);
 }
 
 /// x_s ← H_s⁻¹ x_s; H becomes its factor.
 #[inline(always)]
-pub(super) fn solve<R: Real>(s: &Structure, h: &mut [R], x: &mut [R]) {
-    sized!(s.n_dense, S => return Pattern::solve_dense::<R, S>(h, x), ());
+pub(super) fn solve<R: Real, const N: usize>(s: &Structure, h: &mut [R], x: &mut [R]) {
+    sized!(R, N, s.n_dense, S => Pattern::solve_dense::<R, S>(h, x));
     s.factor_h.factor_leading(h, s.n_shared);
     s.factor_h.solve_leading([h, h], x, s.n_shared);
 }

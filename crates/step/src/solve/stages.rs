@@ -8,7 +8,7 @@ use fingertip_scene::Friction;
 
 use super::adjoint;
 use super::barrier;
-use super::cone::SLIDING;
+use super::cone::{SLIDING, has_eight};
 use super::coulomb;
 use super::kinds::{by_dimension, cones};
 use super::law::Law;
@@ -70,6 +70,8 @@ struct Relaxed<'a, const N: usize> {
 }
 
 impl<const N: usize> Stage for Relaxed<'_, N> {
+    const EIGHT: bool = has_eight(N);
+
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
@@ -109,6 +111,8 @@ struct Coulomb<'a, const N: usize> {
 }
 
 impl<const N: usize> Stage for Coulomb<'_, N> {
+    const EIGHT: bool = has_eight(N);
+
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, .. } = self.of;

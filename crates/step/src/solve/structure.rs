@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use super::cone::{SLIDING, TURNING};
+use super::cone::{SLIDING, TURNING, has_eight};
 use super::elimination::{Graph, rows};
 use super::law::Law;
 use crate::tensor::operation::Kernels;
 use fingertip_lanes::factor::Pattern;
-use fingertip_lanes::lane::{Real, Zip};
+use fingertip_lanes::lane::{InstructionSet, Real, Zip};
 use fingertip_scene::{Friction, Settings};
 
 /// Contacts in a group, unless a structure is told [which belong together](Structure::with_groups).
@@ -327,6 +327,11 @@ impl Structure {
     /// Can steps be solved in single precision? Not by Coulomb's law, nor with contacts of four dimensions.
     pub(crate) fn has_single_precision(&self) -> bool {
         self.friction.has_single_precision() && self.dimension == SLIDING
+    }
+
+    /// The instruction set that solves run on where one is asked for, or the widest that they are compiled for.
+    pub(crate) fn narrowed(&self, set: InstructionSet) -> InstructionSet {
+        if has_eight(self.dimension) { set } else { set.min(InstructionSet::Four) }
     }
 
     /// Length of the contacts' forces, [`Structure::dimension`] numbers each.

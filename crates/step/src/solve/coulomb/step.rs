@@ -54,7 +54,7 @@ pub(super) fn step<R: Real, const N: usize>(
     for (upper, &h) in work.upper[..n_entries].iter_mut().zip_inline(&work.h[..n_entries]) {
         *upper += h;
     }
-    shared::solve_pair(s, work.h, work.upper, work.step);
+    shared::solve_pair::<R, N>(s, work.h, work.upper, work.step);
 
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {

@@ -94,7 +94,7 @@ impl Plan {
         Ok(Self {
             #[cfg(feature = "native")]
             native: None,
-            set: InstructionSet::detect(),
+            set: structure.narrowed(InstructionSet::detect()),
             #[cfg(feature = "cuda")]
             gpu: None,
             nq: tree.nq,
@@ -131,7 +131,7 @@ impl Plan {
         Self {
             #[cfg(feature = "native")]
             native: None,
-            set,
+            set: self.structure.narrowed(set),
             ..self.clone()
         }
     }

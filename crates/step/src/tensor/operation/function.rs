@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Shape, Tensor, bail};
 
-use fingertip_lanes::lane::Lane;
+use fingertip_lanes::lane::{InstructionSet, Lane};
 use fingertip_lanes::program::Program;
 use fingertip_lanes::rows::Rows;
 
@@ -36,6 +36,11 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
     /// A further operand without gradient that the value's program reads, if there is one.
     fn given(&self) -> Option<Given<'_>> {
         None
+    }
+
+    /// The instruction set that the programs run on.
+    fn set(&self) -> InstructionSet {
+        InstructionSet::detect()
     }
 
     /// The name of the value's program, unique among those that share the same [`Kernels`].

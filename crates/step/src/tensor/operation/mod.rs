@@ -11,7 +11,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor};
 
 use fingertip_lanes::lane::{Lane, clear};
-use fingertip_lanes::program::{Group, Program, Stage, run};
+use fingertip_lanes::program::{Group, Program, Stage, run_on};
 use fingertip_lanes::rows::{Output, Rows};
 
 use super::rows::{TensorGuard, from_storage, gradient, storage, worlds};
@@ -142,7 +142,7 @@ fn value<const N: usize, F: Differentiable<N>>(
     if let (Some(given), Some(rows)) = (&given, &given_rows) {
         check_given(given, (rows.rows(), rows.width()), b)?;
     }
-    let data = run(&of.value(rows, given_rows), b, signature.width);
+    let data = run_on(of.set(), &of.value(rows, given_rows), b, signature.width);
     Ok((storage(data, dtype)?, Shape::from((b, signature.width))))
 }
 
@@ -162,7 +162,7 @@ impl<F> Operation<F> {
         let (n_rows, widths) = (rows.each_ref().map(Rows::rows), of.operands.map(|(_, columns)| columns));
         let (result, grad) = (TensorGuard::new(result), TensorGuard::new(grad));
         let width = widths.iter().sum();
-        let data = run(&self.function.adjoint(rows, result.rows()?, grad.rows()?), b, width);
+        let data = run_on(self.function.set(), &self.function.adjoint(rows, result.rows()?, grad.rows()?), b, width);
         let mut at = 0;
         let mut of_operand = |k: usize| {
             let columns = at..at + widths[k];
