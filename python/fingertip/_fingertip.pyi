@@ -391,9 +391,6 @@ class Hold(Solves):
     def torque(self) -> _Array:
         """Torques on B of the contacts with torsional friction (B, n, n_torsional), N·m."""
     @property
-    def gap(self) -> _Array:
-        """The gap that each step leaves at each contact (B, n, nc), m."""
-    @property
     def warm(self) -> _Array:
         """The solver's forces of each step (B, n, n_warm): a start for steps nearby."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...

@@ -476,7 +476,7 @@ impl DynamicRollout {
 /// Result of n steps of B worlds under one command; without the first axis if one world was given without it.
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct Hold {
-    of: Kept<Held, 5>,
+    of: Kept<Held, 4>,
     axes: [usize; 5],
     worlds: Worlds,
 }
@@ -490,7 +490,7 @@ impl Hold {
     }
 
     /// From a pickle.
-    pub fn restored(of: Kept<Held, 5>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
+    pub fn restored(of: Kept<Held, 4>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
         solves.add_subclass(Self { of, axes: [0; 5], worlds: Worlds::One })
     }
 }
@@ -518,22 +518,15 @@ impl Hold {
         self.of.get(py, 2, |of| &of.torque, &self.worlds.shape(&[n, n_torsional]))
     }
 
-    /// The gap that each step leaves at each contact (B, n, nc), m.
-    #[getter]
-    fn gap<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        let [n, _, nc, ..] = self.axes;
-        self.of.get(py, 3, |of| &of.gap, &self.worlds.shape(&[n, nc]))
-    }
-
     /// The solver's forces of each step (B, n, n_warm): a start for steps nearby.
     #[getter]
     fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, _, _, n_warm] = self.axes;
-        self.of.get(py, 4, |of| &of.warm, &self.worlds.shape(&[n, n_warm]))
+        self.of.get(py, 3, |of| &of.warm, &self.worlds.shape(&[n, n_warm]))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced(slf.as_any(), "Hold", &["q", "force", "torque", "gap", "warm"])
+        reduced(slf.as_any(), "Hold", &["q", "force", "torque", "warm"])
     }
 }
 

@@ -148,7 +148,7 @@ def test_hold(hand, sim):
     q, u = near_home(hand, 2)
     held = sim.hold(q, u, 3)
     assert held.q.shape == (2, 3, hand.nq) and held.force.shape == (2, 3, hand.nc, 3)
-    assert held.gap.shape == (2, 3, hand.nc) and held.warm.shape == (2, 3, sim.n_warm)
+    assert held.warm.shape == (2, 3, sim.n_warm)
     assert held.torque.shape == (2, 3, 0) and held.status.shape == (2, 3)
     step = sim.step(q, u)
     assert np.array_equal(held.q[:, 0], step.q_next)

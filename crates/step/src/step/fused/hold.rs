@@ -4,15 +4,15 @@
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
-use crate::solve::{Accuracy, Status};
+use crate::solve::{Accuracy, INFO, by_dimension, present};
 use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 
-use super::super::gaps::gap;
-use super::jacobian;
+use super::super::torsion::is_nowhere;
+use super::jacobian::{self, Extent};
 use super::kernel::Kernel;
 use super::memory::{GEOMETRY, Memory};
 use super::plan::Plan;
@@ -21,15 +21,15 @@ use super::rollout::forward::Forward;
 use super::stages::{Load, Operands};
 use super::{processor, rollout};
 
-/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports
-/// after each step, a row for each world.
+/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces and reports after
+/// each step, a row for each world.
 pub(in super::super) fn hold(
     plan: &Plan,
     [q, u, warm]: [&[f64]; 3],
     par: &Tensor,
     b: usize,
     (n_steps, accuracy): (usize, Accuracy),
-) -> Result<[Vec<f64>; 5]> {
+) -> Result<[Vec<f64>; 4]> {
     let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
     let kernel = match accuracy {
@@ -124,7 +124,7 @@ pub(in super::super) fn jacobians(
 ) -> Result<[Vec<f64>; 5]> {
     let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
-    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, (forces, accuracy))?;
+    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, Extent { forces, distances: false }, accuracy)?;
     let lambda =
         if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
     Ok([lambda, a, b_u, c, d])
@@ -182,6 +182,14 @@ pub(super) struct Hold<'a> {
     pub(super) accuracy: Accuracy,
 }
 
+impl Hold<'_> {
+    /// Matrices of results: states, forces to start from, contact forces, reports.
+    const STATES: usize = 0;
+    const WARM: usize = 1;
+    const FORCES: usize = 2;
+    const INFO: usize = 3;
+}
+
 impl Program for Hold<'_> {
     fn scratch(&self) -> usize {
         self.plan.places.solve.work.end()
@@ -194,7 +202,7 @@ impl Program for Hold<'_> {
             group.run(&Forget(plan));
         }
         group.each(*n_steps, Order::Forward, |group, t| {
-            plan.prepare(group);
+            plan.prepare_near(group);
             plan.solve_to(*accuracy, group, true);
             group.run(&Keep { plan, t });
         });
@@ -221,17 +229,23 @@ impl Stage for Keep<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let t = self.t;
-        let Memory { numbers: m, work } = self.plan.places.memory(memory).0;
-        for (part, block) in [(0, &*m.q_next), (1, work.eta), (2, m.force), (4, work.info)] {
-            out.store_in(part, first, t * block.len(), block);
-        }
-        let s = &*self.plan.structure;
-        let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for i in R::parts(0..self.plan.nc) {
-            let gap = gap(s, i, [m.geometry, self.plan.screws(m.kin), work.delta]);
-            let gap = R::select(solved, gap, m.geometry[GEOMETRY * i + 9]);
-            out.store_in(3, first, t * self.plan.nc + i, &[gap]);
-        }
+        let plan = self.plan;
+        let s = &*plan.structure;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        out.store_in(Hold::STATES, first, t * m.q_next.len(), m.q_next);
+        // Results begin as zeros: those of contacts that have no weight stay so.
+        let (of_contacts, others) = work.eta.split_at(s.n_force());
+        let at = t * work.eta.len();
+        by_dimension!(s, N => {
+            for (c, eta) in present(s, m.near, of_contacts.as_chunks::<N>().0.iter().enumerate()) {
+                if !is_nowhere(m.contacts, c) {
+                    out.store_in(Hold::WARM, first, at + N * c, eta);
+                }
+            }
+        });
+        out.store_in(Hold::WARM, first, at + of_contacts.len(), others);
+        plan.store_forces((&m, t), first, (Hold::FORCES, out));
+        out.store_in(Hold::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);
     }
 }

@@ -12,6 +12,7 @@ use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined, zero_un
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
 
+use super::super::torsion::is_nowhere;
 use super::memory::{GEOMETRY, Memory, Numbers};
 use super::plan::Plan;
 
@@ -209,6 +210,27 @@ impl Plan {
     pub(super) fn friction_mut<'a, R>(&self, par: &'a mut [R]) -> [&'a mut [R]; 2] {
         let (mu, torsion) = par[self.at.mu..self.at.stiffness].split_at_mut(self.at.torsion - self.at.mu);
         [mu, torsion]
+    }
+}
+
+impl Plan {
+    /// Writes the contact forces and torques of step t. Results begin as zeros: those of contacts that have no weight
+    /// stay so.
+    #[inline(always)]
+    pub(super) fn store_forces<R: Lane>(
+        &self,
+        (m, t): (&Numbers<&mut [R]>, usize),
+        first: usize,
+        (part, out): (usize, &mut Output),
+    ) {
+        let (forces, torques) = m.force.split_at(3 * self.nc);
+        let at = t * m.force.len();
+        for (c, force) in present(&self.structure, m.near, forces.as_chunks::<3>().0.iter().enumerate()) {
+            if !is_nowhere(m.contacts, c) {
+                out.store_in(part, first, at + 3 * c, force);
+            }
+        }
+        out.store_in(part, first, at + forces.len(), torques);
     }
 }
 

@@ -17,8 +17,6 @@ pub struct Held {
     pub force: Vec<f64>,
     /// Torque on B about its normal, for each step and each contact with torsional friction (B, n, n_torsional), N·m.
     pub torque: Vec<f64>,
-    /// The gap that each step leaves at each contact (B, n, nc), m: see [`Quasidynamic::gaps`].
-    pub gap: Vec<f64>,
     /// Status, iterations and residual of each step's contact solve (B, n).
     pub reports: Vec<Report>,
 }
@@ -64,18 +62,17 @@ impl Quasidynamic {
             bail!("hold: expected at least 1 step, got 0");
         }
         if let Some((plan, par)) = self.fused_parts() {
-            let [q, warm, forces, gap, info] = fused::hold(plan, [q, u, warm], par, b, (n, accuracy))?;
+            let [q, warm, forces, info] = fused::hold(plan, [q, u, warm], par, b, (n, accuracy))?;
             let [force, torque] = plan.split_forces(forces);
-            return Ok(Held { q, warm, force, torque, gap, reports: Report::of(&info).collect() });
+            return Ok(Held { q, warm, force, torque, reports: Report::of(&info).collect() });
         }
         let own = self.repeated(b)?;
         let (mut q, u, warm) = self.tensors(q, u, warm, b)?;
         let (mut states, mut warms, mut forces, mut reports) = (Vec::new(), vec![], Vec::new(), Vec::new());
-        let (mut gaps, mut torques) = (Vec::new(), Vec::new());
+        let mut torques = Vec::new();
         warms.extend(warm);
         for _ in 0..n {
             let step = own.step_from(&q, &u, warms.last())?;
-            gaps.push(own.gaps(&q, &step)?.detach());
             q = step.q_next.detach();
             states.push(q.clone());
             forces.push(step.force.detach().flatten_from(1)?);
@@ -89,7 +86,6 @@ impl Quasidynamic {
             warm: side_by_side(&warms[warms.len() - n..])?,
             force: side_by_side(&forces)?,
             torque: if self.model().pairs.torsional.is_empty() { Vec::new() } else { side_by_side(&torques)? },
-            gap: side_by_side(&gaps)?,
             reports: (0..b).flat_map(|world| reports.iter().map(move |step| step[world])).collect(),
         })
     }

@@ -47,7 +47,8 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
-    let mut parts = rows(plan, operands, b, (true, Accuracy::Fine))?.into_iter().zip(plan.jacobian_widths(true));
+    let widths = plan.jacobian_widths(Extent::ALL);
+    let mut parts = rows(plan, operands, b, Extent::ALL, Accuracy::Fine)?.into_iter().zip(widths);
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
@@ -56,16 +57,30 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     Ok([next()?, next()?, next()?, next()?, next()?, next()?])
 }
 
-/// [`step`] of plain numbers; without `forces` C and D are left out.
+/// What is written of a step and its Jacobians, beside A and B.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// C, D and the step itself.
+    pub(super) forces: bool,
+    /// Among the step's results, how far apart is what is far.
+    pub(super) distances: bool,
+}
+
+impl Extent {
+    pub(super) const ALL: Self = Self { forces: true, distances: true };
+}
+
+/// [`step`] of plain numbers.
 pub(super) fn rows(
     plan: &Plan,
     operands: Operands,
     worlds: usize,
-    (forces, accuracy): (bool, Accuracy),
+    of: Extent,
+    accuracy: Accuracy,
 ) -> Result<[Vec<f64>; PARTS]> {
-    let program = Linearize { plan, operands, forces, accuracy };
-    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
-    if !forces {
+    let program = Linearize { plan, operands, of, accuracy };
+    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(of));
+    if !of.forces {
         // What is recorded has the forces' Jacobians; native code would be no faster.
         return Ok(run_parts_on(plan.set.into(), &program, worlds, widths));
     }
@@ -73,11 +88,11 @@ pub(super) fn rows(
     plan.run_kernel(Kernel::WarmJacobians, plan.set.into(), &program, &rows, (worlds, 1), widths)
 }
 
-/// A step and its Jacobians, C and D among them with `forces`.
+/// A step and its Jacobians.
 pub(super) struct Linearize<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,
-    pub(super) forces: bool,
+    pub(super) of: Extent,
     /// Accuracy of the contact solve before the linearisation.
     pub(super) accuracy: Accuracy,
 }
@@ -88,11 +103,17 @@ impl Program for Linearize<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands, forces, accuracy } = self;
+        let Self { plan, operands, of: Extent { forces, distances }, accuracy } = self;
         group.run(&Load { plan, operands, goes_on: false });
-        plan.prepare(group);
+        if *distances {
+            plan.prepare(group);
+        } else {
+            plan.prepare_near(group);
+        }
         plan.solve_to(*accuracy, group, operands.warm.is_some());
-        group.run(&Store(plan));
+        if *forces {
+            group.run(&Store(plan));
+        }
         plan.factor(group, true);
         group.run(&ContactRates(plan));
         group.run(&Balance(plan));
@@ -112,9 +133,10 @@ impl Program for Linearize<'_> {
 
 impl Plan {
     /// Numbers in a world's row of each matrix.
-    pub(super) fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
-        let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { self.n_forces() } else { 0 });
-        [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
+    pub(super) fn jacobian_widths(&self, Extent { forces, .. }: Extent) -> [usize; PARTS] {
+        let (nv, nu) = (self.structure.nv, self.nu);
+        let [row, n_lambda] = if forces { [self.n_row(), self.n_forces()] } else { [0; 2] };
+        [row, nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
     }
 
     #[inline(always)]

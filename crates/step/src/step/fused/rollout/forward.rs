@@ -1,12 +1,11 @@
 //! The forward sweep of a rollout: T steps in a row, which write states, forces and reports.
 
-use crate::solve::{INFO, present};
+use crate::solve::INFO;
 use fingertip_lanes::lane::{Lane, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::Output;
 
-use super::super::super::torsion::is_nowhere;
 use super::super::memory::Memory;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
@@ -83,15 +82,7 @@ impl Stage for Leave<'_> {
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let limits = &work.eta[plan.structure.n_force()..];
         out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
-        // Results begin as zeros: those of contacts that have no weight stay so.
-        let (forces, torques) = m.force.split_at(3 * plan.nc);
-        let at = t * m.force.len();
-        for (c, force) in present(&plan.structure, m.near, forces.as_chunks::<3>().0.iter().enumerate()) {
-            if !is_nowhere(m.contacts, c) {
-                out.store_in(Forward::FORCES, first, at + 3 * c, force);
-            }
-        }
-        out.store_in(Forward::FORCES, first, at + forces.len(), torques);
+        plan.store_forces((&m, t), first, (Forward::FORCES, out));
         out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
         out.store_in(Forward::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);
