@@ -17,7 +17,7 @@ use support::states::Random;
 /// How far distances may be from the mesh, m.
 const TOLERANCE: f64 = 5e-4;
 /// What friction at a quarter of its limit creeps by in a step under the heaviest thing here, m: 2 r/((1 − r²) μ κ f)
-/// with r = 1/4, μ = 0.5, κ = 10⁴ and f = 2.9 N is 3.7e-5 (docs/limits.md).
+/// with r = 1/4, μ = 0.5, κ = 10⁴ and f = 2.9 N is 3.7e-5 (docs/friction.md).
 const CREEP: f64 = 3e-5;
 /// What a ring on a rod and a ball in a cup still move by: the far walls of a hollow push by 2 w/(κ φ), which carries a
 /// ball of 20 g on level ground towards the middle (docs/limits.md).

@@ -22,8 +22,8 @@ use super::simulator::Simulator;
 use fingertip_scene::JointKind;
 use fingertip_step::kinematics::Coordinate;
 
-/// Errors of predictions, m and rad, of what does not move; of what moves they are 0.3 to 1 of the motion (MPC.md), and
-/// alike in successive periods.
+/// Errors of predictions, m and rad, of what does not move; of what moves they are 0.3 to 1 of the motion
+/// (docs/accuracy.md), and alike in successive periods.
 const FLOOR: [f64; 2] = [1e-3, 0.02];
 /// Errors beyond so many deviations count as that many: a contact that the model does not have is no parameter of it.
 const MOST: f64 = 2.0;

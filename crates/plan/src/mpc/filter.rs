@@ -22,7 +22,7 @@ use super::simulator::Simulator;
 
 /// How far the model errs while nothing moves, as a share of σ.
 const STILL: f64 = 0.1;
-/// Errors of predictions as a share of the predicted motion: 0.3 to 1 by MPC.md.
+/// Errors of predictions as a share of the predicted motion: 0.3 to 1 by docs/accuracy.md.
 const SHARE: f64 = 0.5;
 /// How much b changes in a period, as a share of the predicted motion.
 const CHANGE: f64 = 0.2;
