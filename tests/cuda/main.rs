@@ -201,7 +201,7 @@ fn jacobians_have_the_bits_of_the_cpu() -> Result<()> {
                 ("B", all.b),
                 ("C", all.c),
                 ("D", all.d),
-                ("q_next", all.step.q_next),
+                ("q_next", all.q_next),
             ])
         });
         assert_same(&case.name, &found?, &expected?);

@@ -178,7 +178,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
     let step = Quasidynamic::new(model, &batch.parameters).unwrap();
     let linear = step.linearize(&batch.q, &batch.u).unwrap();
     let matrices = [&linear.a, &linear.b, &linear.c, &linear.d].map(|m| m.to_vec3::<f64>().unwrap());
-    let next = rows(&linear.step.q_next);
+    let next = rows(&linear.q_next);
     for w in 0..q.len() {
         let place = format!("{name}, world {w}, nearest {:e} m", batch.nearest[w]);
         let own = |p: usize| values[p][w.min(values[p].len() - 1)].clone();

@@ -162,11 +162,11 @@ fn a_spinning_cube() {
         let u = Tensor::zeros((1, 0), DType::F64, &Device::Cpu).unwrap();
         let linear = stepper.linearize(&model.tensor(&[&q]).unwrap(), &u).unwrap();
         let omega = Vector3::from(torque) * (0.01 / moment);
-        let delta = numbers(&linear.step.delta);
+        let delta = numbers(&linear.delta);
         assert!((Vector3::new(delta[3], delta[4], delta[5]) - omega).norm() < EXACT * omega.norm());
         let turned = UnitQuaternion::from_scaled_axis(omega)
             * UnitQuaternion::from_quaternion(Quaternion::new(turn[0], turn[1], turn[2], turn[3]));
-        let next = numbers(&linear.step.q_next);
+        let next = numbers(&linear.q_next);
         let off = largest([next[3] - turned.w, next[4] - turned.i, next[5] - turned.j, next[6] - turned.k]);
         assert!(off < EXACT, "{next:?} for {turned:?}");
         let a = rows(&linear.a.squeeze(0).unwrap());

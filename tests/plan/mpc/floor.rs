@@ -126,18 +126,18 @@ fn a_warm_linearisation_is_the_cold_one() {
     let u = model.tensor(&[&scene.control(1.0), &scene.control(2.0)]).unwrap();
     let q = model.home(2).unwrap();
     let cold = step.linearize(&q, &u).unwrap();
-    let warm = step.linearize_from(&q, &u, Some(&cold.step.warm)).unwrap();
+    let warm = step.linearize_from(&q, &u, Some(&cold.warm)).unwrap();
     let plain = step
         .jacobians(
             &q.flatten_all().unwrap().to_vec1().unwrap(),
             &u.flatten_all().unwrap().to_vec1().unwrap(),
-            &cold.step.warm.flatten_all().unwrap().to_vec1().unwrap(),
+            &cold.warm.flatten_all().unwrap().to_vec1().unwrap(),
             true,
         )
         .unwrap();
-    assert!(warm.step.reports[0].iterations < cold.step.reports[0].iterations);
+    assert!(warm.reports[0].iterations < cold.reports[0].iterations);
     let numbers = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
-    let lambda = numbers(&cold.step.lambda().unwrap());
+    let lambda = numbers(&cold.lambda);
     let found = [&plain.a, &plain.b, &plain.c, &plain.d];
     for ((cold, warm), plain) in
         [(&cold.a, &warm.a), (&cold.b, &warm.b), (&cold.c, &warm.c), (&cold.d, &warm.d)].into_iter().zip(found)

@@ -68,8 +68,9 @@ impl Outputs {
     /// Steps the one world and puts out what is wanted, as JSON.
     pub fn of(&self, step: &Quasidynamic, watch: &FarWatch, q: &Tensor, u: &Tensor) -> TensorResult<String> {
         let (result, jacobians) = if self.has_jacobians() {
-            let Linearization { step, a, b, c, d } = step.linearize(q, u)?;
-            (step, vec![a, b, c, d])
+            let result = step.step(q, u)?;
+            let Linearization { a, b, c, d, .. } = step.linearize_from(q, u, Some(&result.warm))?;
+            (result, vec![a, b, c, d])
         } else {
             (step.step(q, u)?, Vec::new())
         };

@@ -46,8 +46,17 @@ pub struct Rollout {
 /// First derivatives of a step in tangent coordinates. The tensors have no gradients.
 #[derive(Clone, Debug)]
 pub struct Linearization {
-    /// The step itself.
-    pub step: Step,
+    /// Next configuration (B, nq), as [`Step::q_next`].
+    pub q_next: Tensor,
+    /// The step in tangent coordinates δ (B, nv).
+    pub delta: Tensor,
+    /// λ of all contacts in their frames, then the torques (B, n): what C and D are of, see
+    /// [`Step::lambda_and_torque`].
+    pub lambda: Tensor,
+    /// Start for a solve nearby, as [`Step::warm`].
+    pub warm: Tensor,
+    /// The report of each world's solve.
+    pub reports: Vec<Report>,
     /// A = ∂q₊/∂q (B, nv, nv).
     pub a: Tensor,
     /// B = ∂q₊/∂u (B, nv, nu).

@@ -4,21 +4,20 @@
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
-use crate::solve::{Accuracy, INFO, by_dimension, present};
+use crate::solve::{Accuracy, INFO};
 use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 
-use super::super::torsion::is_nowhere;
-use super::jacobian::{self, Extent};
+use super::jacobian;
 use super::kernel::Kernel;
 use super::memory::{GEOMETRY, Memory};
 use super::plan::Plan;
 use super::rollout::backward::Cost;
 use super::rollout::forward::Forward;
-use super::stages::{Load, Operands};
+use super::stages::{Columns, Load, Operands};
 use super::{processor, rollout};
 
 /// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces and reports after
@@ -124,7 +123,7 @@ pub(in super::super) fn jacobians(
 ) -> Result<[Vec<f64>; 5]> {
     let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
-    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, Extent { forces, distances: false }, accuracy)?;
+    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, (forces, accuracy))?;
     let lambda =
         if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
     Ok([lambda, a, b_u, c, d])
@@ -132,12 +131,16 @@ pub(in super::super) fn jacobians(
 
 impl Plan {
     /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
-    fn lambda(&self, row: &[f64]) -> Vec<f64> {
+    pub(super) fn lambda(&self, row: &[f64]) -> Vec<f64> {
         let at = self.row();
         let mut lambda = Vec::with_capacity(self.n_forces());
         for i in 0..self.nc {
             let [n, force] =
                 [at.contact.start + GEOMETRY * i, at.force.start + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
+            if force == [0.0; 3] {
+                lambda.extend(force);
+                continue;
+            }
             for axis in lanes::frame(n.map(Single::<f64, false>::splat)) {
                 lambda.push(axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2]);
             }
@@ -230,21 +233,10 @@ impl Stage for Keep<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let t = self.t;
         let plan = self.plan;
-        let s = &*plan.structure;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         out.store_in(Hold::STATES, first, t * m.q_next.len(), m.q_next);
-        // Results begin as zeros: those of contacts that have no weight stay so.
-        let (of_contacts, others) = work.eta.split_at(s.n_force());
-        let at = t * work.eta.len();
-        by_dimension!(s, N => {
-            for (c, eta) in present(s, m.near, of_contacts.as_chunks::<N>().0.iter().enumerate()) {
-                if !is_nowhere(m.contacts, c) {
-                    out.store_in(Hold::WARM, first, at + N * c, eta);
-                }
-            }
-        });
-        out.store_in(Hold::WARM, first, at + of_contacts.len(), others);
-        plan.store_forces((&m, t), first, (Hold::FORCES, out));
+        plan.store_warm((&m, work.eta), first, (Columns(Hold::WARM, t * work.eta.len()), out));
+        plan.store_forces(&m, first, (Columns(Hold::FORCES, t * m.force.len()), out));
         out.store_in(Hold::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);
     }

@@ -105,18 +105,32 @@ pub(super) struct Stiff {
 pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
     let [rows, a, b, c, d, growth] = machine_of(operands[0]).jacobians(plan, operands, warm)?;
     let growth = numbers(&growth)?;
-    let step = read(plan, &rows)?;
     let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
     let stiff = Stiff { worlds, rows: rows.clone() };
     let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_forces());
+    let row = plan.row();
+    let of = |at: Range<usize>| part(&rows, 1, at.start, at.len());
     let linear = Linearization {
-        step,
+        q_next: of(row.q_next)?,
+        delta: of(row.delta)?,
+        lambda: lambda(plan, &rows)?,
+        warm: of(row.warm)?,
+        reports: Report::read(&of(row.info)?)?,
         a: a.reshape((worlds, nv, nv))?,
         b: b.reshape((worlds, nv, nu))?,
         c: c.reshape((worlds, n_lambda, nv))?,
         d: d.reshape((worlds, n_lambda, nu))?,
     };
     Ok((linear, stiff))
+}
+
+/// λ of all contacts in their frames and the torques, from the rows of a step. Most contacts have no force.
+fn lambda(plan: &Plan, rows: &Tensor) -> Result<Tensor> {
+    if !rows.device().is_cpu() {
+        return read(plan, rows)?.lambda_and_torque();
+    }
+    let lambda: Vec<f64> = numbers(rows)?.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect();
+    Tensor::from_vec(lambda, (rows.dim(0)?, plan.n_forces()), rows.device())?.to_dtype(rows.dtype())
 }
 
 /// Reads a [`Step`] from the rows of results.

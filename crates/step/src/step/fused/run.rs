@@ -7,7 +7,6 @@ use fingertip_lanes::program::{Program, run_parts_on};
 use fingertip_lanes::record::Row;
 use fingertip_lanes::rows::Rows;
 
-use super::jacobian::Extent;
 use super::kernel::Kernel;
 use super::plan::Plan;
 
@@ -65,7 +64,7 @@ impl Plan {
             Kernel::Adjoint => vec![row(("gradient", self.n_gradient()))],
             Kernel::Jacobians | Kernel::WarmJacobians => {
                 let names = ["row", "a", "b", "c", "d", "growth"];
-                names.into_iter().zip(self.jacobian_widths(Extent::ALL)).map(row).collect()
+                names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
             }
             Kernel::Hold | Kernel::RoughHold => self.hold_rows().to_vec(),
             Kernel::Rollout => self.rollout_rows().to_vec(),

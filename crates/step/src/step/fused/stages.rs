@@ -213,24 +213,43 @@ impl Plan {
     }
 }
 
+/// A place for results: one of the matrices that a program writes, and the first column in it.
+#[derive(Clone, Copy)]
+pub(super) struct Columns(pub(super) usize, pub(super) usize);
+
+/// Results begin as zeros. What belongs to contacts without weight stays so.
 impl Plan {
-    /// Writes the contact forces and torques of step t. Results begin as zeros: those of contacts that have no weight
-    /// stay so.
+    /// Writes the contact forces, then the torques.
     #[inline(always)]
     pub(super) fn store_forces<R: Lane>(
         &self,
-        (m, t): (&Numbers<&mut [R]>, usize),
+        m: &Numbers<&mut [R]>,
         first: usize,
-        (part, out): (usize, &mut Output),
+        (Columns(part, at), out): (Columns, &mut Output),
     ) {
-        let (forces, torques) = m.force.split_at(3 * self.nc);
-        let at = t * m.force.len();
-        for (c, force) in present(&self.structure, m.near, forces.as_chunks::<3>().0.iter().enumerate()) {
+        for c in present(&self.structure, m.near, 0..self.nc) {
             if !is_nowhere(m.contacts, c) {
-                out.store_in(part, first, at + 3 * c, force);
+                out.store_in(part, first, at + 3 * c, &m.force[3 * c..3 * (c + 1)]);
             }
         }
-        out.store_in(part, first, at + forces.len(), torques);
+        out.store_in(part, first, at + 3 * self.nc, &m.force[3 * self.nc..]);
+    }
+
+    /// Writes the solver's forces η.
+    #[inline(always)]
+    pub(super) fn store_warm<R: Lane>(
+        &self,
+        (m, eta): (&Numbers<&mut [R]>, &[R]),
+        first: usize,
+        (Columns(part, at), out): (Columns, &mut Output),
+    ) {
+        let n = self.structure.dimension;
+        for c in present(&self.structure, m.near, 0..self.nc) {
+            if !is_nowhere(m.contacts, c) {
+                out.store_in(part, first, at + n * c, &eta[n * c..n * (c + 1)]);
+            }
+        }
+        out.store_in(part, first, at + n * self.nc, &eta[n * self.nc..]);
     }
 }
 
@@ -281,6 +300,34 @@ impl Stage for Finish<'_> {
             plan.contacts.torsion.forces::<R, N>(present, (m.contacts, m.gammas), work.eta, m.force);
         });
         zero_unless(solved, m.force);
+    }
+}
+
+/// [`Store`] without what belongs to contacts that have no weight.
+pub(super) struct StoreNear<'a>(pub(super) &'a Plan);
+
+impl Stage for StoreNear<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let plan = self.0;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        let (limits, row) = (&work.eta[plan.structure.n_force()..], plan.row());
+        out.store_all(first, row.q_next.start, m.q_next);
+        out.store_all(first, row.delta.start, m.delta);
+        out.store_all(first, row.v_next.start, m.v_next);
+        plan.store_forces(&m, first, (Columns(0, row.force.start), out));
+        out.store_all(first, row.limit_force.start, limits);
+        for c in present(&plan.structure, m.near, 0..plan.nc) {
+            if is_nowhere(m.contacts, c) {
+                continue;
+            }
+            out.store_all(first, row.contact.start + GEOMETRY * c, &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+            if !m.share.is_empty() {
+                out.store(first, row.share.start + c, m.share[c]);
+            }
+        }
+        plan.store_warm((&m, work.eta), first, (Columns(0, row.warm.start), out));
+        out.store_all(first, row.info.start, work.info);
     }
 }
 

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor, Var};
 use super::Quasidynamic;
 use crate::solve::Start;
 use crate::step::fused::Stiff;
-use crate::step::result::Linearization;
+use crate::step::result::{Linearization, Step};
 use crate::tensor::{beside, gather, index, numbers, part};
 
 /// The numbers of steps that are in memory at a time while Jacobians are pulled back, or those of one world.
@@ -39,8 +39,10 @@ impl Quasidynamic {
             Some((linear, stiff)) => self.vjp_worlds(q, u, linear, &stiff),
             None => {
                 let step = self.step_from(&q.detach(), &u.detach(), warm)?;
-                let [a, b, c, d] = self.pulled(q, u, &step.answer()?, &step.lambda_and_torque()?)?;
-                Ok(Linearization { step, a, b, c, d })
+                let lambda = step.lambda_and_torque()?;
+                let [a, b, c, d] = self.pulled(q, u, &step.answer()?, &lambda)?;
+                let Step { q_next, delta, warm, reports, .. } = step;
+                Ok(Linearization { q_next, delta, lambda, warm, reports, a, b, c, d })
             }
         }
     }
@@ -51,8 +53,7 @@ impl Quasidynamic {
         let chosen = Tensor::new(worlds.as_slice(), q.device())?;
         let of = |t: &Tensor| gather(&t.detach(), &chosen, 0);
         let some = self.with_own(&of)?;
-        let lambda = linear.step.lambda_and_torque()?;
-        let [a, b, c, d] = some.pulled(&of(q)?, &of(u)?, &of(rows)?, &of(&lambda)?)?;
+        let [a, b, c, d] = some.pulled(&of(q)?, &of(u)?, &of(rows)?, &of(&linear.lambda)?)?;
         let all = u32::try_from(q.dim(0)?).map_err(candle_core::Error::wrap)?;
         let mut places: Vec<u32> = (0..all).collect();
         (all..).zip(worlds).for_each(|(place, &world)| places[world as usize] = place);
@@ -63,7 +64,7 @@ impl Quasidynamic {
             b: merged(&linear.b, &b)?,
             c: merged(&linear.c, &c)?,
             d: merged(&linear.d, &d)?,
-            step: linear.step,
+            ..linear
         })
     }
 

@@ -115,7 +115,7 @@ impl Quasidynamic {
         let all = self.repeated(b)?.linearize_from(&q, &u, warm.as_ref())?;
         let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
         let [lambda, c, d] = if forces {
-            [numbers(&all.step.lambda_and_torque()?)?, numbers(&all.c)?, numbers(&all.d)?]
+            [numbers(&all.lambda)?, numbers(&all.c)?, numbers(&all.d)?]
         } else {
             [const { Vec::new() }; 3]
         };

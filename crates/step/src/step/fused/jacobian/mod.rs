@@ -28,7 +28,7 @@ use super::kernel::Kernel;
 use super::memory::Memory;
 use super::paths::Jacobian;
 use super::plan::Plan;
-use super::stages::{Load, Operands, Store};
+use super::stages::{Load, Operands, StoreNear};
 use balance::Balance;
 use connections::Connections;
 use contact_rates::ContactRates;
@@ -47,8 +47,7 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
-    let widths = plan.jacobian_widths(Extent::ALL);
-    let mut parts = rows(plan, operands, b, Extent::ALL, Accuracy::Fine)?.into_iter().zip(widths);
+    let mut parts = rows(plan, operands, b, (true, Accuracy::Fine))?.into_iter().zip(plan.jacobian_widths(true));
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
@@ -57,30 +56,16 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     Ok([next()?, next()?, next()?, next()?, next()?, next()?])
 }
 
-/// What is written of a step and its Jacobians, beside A and B.
-#[derive(Clone, Copy)]
-pub(super) struct Extent {
-    /// C, D and the step itself.
-    pub(super) forces: bool,
-    /// Among the step's results, how far apart is what is far.
-    pub(super) distances: bool,
-}
-
-impl Extent {
-    pub(super) const ALL: Self = Self { forces: true, distances: true };
-}
-
-/// [`step`] of plain numbers.
+/// [`step`] of plain numbers; without `forces` C, D and the step's row are left out.
 pub(super) fn rows(
     plan: &Plan,
     operands: Operands,
     worlds: usize,
-    of: Extent,
-    accuracy: Accuracy,
+    (forces, accuracy): (bool, Accuracy),
 ) -> Result<[Vec<f64>; PARTS]> {
-    let program = Linearize { plan, operands, of, accuracy };
-    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(of));
-    if !of.forces {
+    let program = Linearize { plan, operands, forces, accuracy };
+    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
+    if !forces {
         // What is recorded has the forces' Jacobians; native code would be no faster.
         return Ok(run_parts_on(plan.set.into(), &program, worlds, widths));
     }
@@ -88,11 +73,11 @@ pub(super) fn rows(
     plan.run_kernel(Kernel::WarmJacobians, plan.set.into(), &program, &rows, (worlds, 1), widths)
 }
 
-/// A step and its Jacobians.
+/// A step's Jacobians; with `forces` its row too, without what is far, and C and D.
 pub(super) struct Linearize<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,
-    pub(super) of: Extent,
+    pub(super) forces: bool,
     /// Accuracy of the contact solve before the linearisation.
     pub(super) accuracy: Accuracy,
 }
@@ -103,16 +88,12 @@ impl Program for Linearize<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands, of: Extent { forces, distances }, accuracy } = self;
+        let Self { plan, operands, forces, accuracy } = self;
         group.run(&Load { plan, operands, goes_on: false });
-        if *distances {
-            plan.prepare(group);
-        } else {
-            plan.prepare_near(group);
-        }
+        plan.prepare_near(group);
         plan.solve_to(*accuracy, group, operands.warm.is_some());
         if *forces {
-            group.run(&Store(plan));
+            group.run(&StoreNear(plan));
         }
         plan.factor(group, true);
         group.run(&ContactRates(plan));
@@ -133,10 +114,10 @@ impl Program for Linearize<'_> {
 
 impl Plan {
     /// Numbers in a world's row of each matrix.
-    pub(super) fn jacobian_widths(&self, Extent { forces, .. }: Extent) -> [usize; PARTS] {
+    pub(super) fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
         let (nv, nu) = (self.structure.nv, self.nu);
-        let [row, n_lambda] = if forces { [self.n_row(), self.n_forces()] } else { [0; 2] };
-        [row, nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
+        let [n_row, n_lambda] = if forces { [self.n_row(), self.n_forces()] } else { [0; 2] };
+        [n_row, nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use fingertip_lanes::rows::Output;
 
 use super::super::memory::Memory;
 use super::super::plan::Plan;
-use super::super::stages::{Load, Operands};
+use super::super::stages::{Columns, Load, Operands};
 
 /// The program of T steps of a lane's worlds.
 pub(in super::super) struct Forward<'a> {
@@ -82,7 +82,7 @@ impl Stage for Leave<'_> {
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let limits = &work.eta[plan.structure.n_force()..];
         out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
-        plan.store_forces((&m, t), first, (Forward::FORCES, out));
+        plan.store_forces(&m, first, (Columns(Forward::FORCES, t * m.force.len()), out));
         out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
         out.store_in(Forward::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);
