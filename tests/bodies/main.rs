@@ -6,5 +6,6 @@ mod inverse_kinematics;
 mod joints;
 mod kinematics;
 mod loops;
+mod manifold;
 mod tables;
 mod teaching_hand;

@@ -9,6 +9,7 @@ mod geometry;
 mod grid;
 mod hollows;
 mod hover;
+mod lanes;
 mod no_contacts;
 mod overlap;
 mod pair_formulas;

@@ -3,5 +3,7 @@
 mod feel;
 mod fit;
 mod follow;
+mod follow_objective;
 mod grasp;
 mod mpc;
+mod normal_equations;

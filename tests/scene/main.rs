@@ -13,3 +13,4 @@ mod scenes;
 mod shipped;
 mod tables;
 mod taxels;
+mod urdf_text;

@@ -3,5 +3,8 @@
 mod chart;
 mod live;
 mod live_client;
+mod live_parts;
 mod live_task;
 mod long_recording;
+mod page;
+mod protobuf;

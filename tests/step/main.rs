@@ -1,6 +1,7 @@
 //! Steps, their gradients, batches and rollouts.
 
 mod batch;
+mod device;
 mod fused;
 mod golden_hand;
 mod gradients;
@@ -10,4 +11,5 @@ mod physics;
 mod rollout;
 mod taxels;
 mod touch;
+mod unique_keys;
 mod walk;

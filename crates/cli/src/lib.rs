@@ -38,6 +38,16 @@ use clap::{Parser, Subcommand};
 
 pub use inspect::not_in_step;
 
+/// For the repository's tests, and no part of the interface.
+#[doc(hidden)]
+pub mod inner {
+    pub use crate::audit::differences::{Comparison, Finding, GRADIENT, Judge, Judgement, Slopes};
+    pub use crate::audit::gradients::Gradients;
+    pub use crate::audit::inputs::Inputs;
+    pub use crate::audit::quantities::Quantities;
+    pub use crate::audit::states::states;
+}
+
 /// The end of a program; its number is the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

@@ -36,3 +36,10 @@ pub use scene::{
 pub use settings::Settings;
 pub use table::Table;
 pub use taxels::Taxels;
+
+/// For the repository's tests, and no part of the interface.
+#[doc(hidden)]
+pub mod inner {
+    pub use crate::urdf::habits::mend;
+    pub use crate::urdf::top_level::top_level;
+}

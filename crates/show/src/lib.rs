@@ -84,3 +84,14 @@ pub use source::Source;
 pub use states::States;
 pub use unrest::{DeepAgain, EnergyReport, FarStep, Motion, Mover, deep_again, far_steps, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};
+
+/// For the repository's tests, and no part of the interface.
+#[doc(hidden)]
+#[cfg(feature = "full")]
+pub mod inner {
+    pub use crate::live::command::Command;
+    pub use crate::live::http::Request;
+    pub use crate::live::tape::numbered;
+    pub use crate::page::{MODULES, fill};
+    pub use crate::protobuf::{Message, Value, fields};
+}

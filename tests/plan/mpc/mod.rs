@@ -1,15 +1,19 @@
 //! Control: derivatives against differences, plans against their bounds, controllers against a harder plant, and
 //! against everything that can go wrong.
 
+mod box_qp;
 mod costs;
 mod floor;
 mod late;
 mod methods;
+mod risk;
 mod roadmap;
 mod robust;
 mod shipped;
 mod supervisor;
+mod sweep;
 mod tasks;
+mod under_way;
 mod worlds;
 
 use std::path::Path;

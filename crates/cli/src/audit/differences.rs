@@ -77,8 +77,11 @@ pub struct Judgement {
 
 /// Gradients and the function whose they are said to be.
 pub struct Comparison<'a> {
+    /// The derivatives that are judged.
     pub gradients: &'a Gradients,
+    /// What they are taken by.
     pub inputs: &'a Inputs<'a>,
+    /// What is differentiated.
     pub quantities: &'a Quantities<'a>,
     /// The forces that solves start from (1, n).
     pub warm: &'a Tensor,
@@ -97,11 +100,13 @@ struct Search {
 }
 
 /// A derivative by differences of one step size, for all quantities.
-pub(super) struct Slopes {
-    pub(super) size: f64,
+pub struct Slopes {
+    /// The step, in units of the inputs.
+    pub size: f64,
     /// To one side: ahead, behind unless at a bound, beside if these are asked for.
-    pub(super) sides: Vec<DVector<f64>>,
-    pub(super) across: Option<DVector<f64>>,
+    pub sides: Vec<DVector<f64>>,
+    /// Across, unless at a bound.
+    pub across: Option<DVector<f64>>,
 }
 
 impl Comparison<'_> {
@@ -260,13 +265,13 @@ fn one_side(values: &DMatrix<f64>, at: usize, size: f64) -> DVector<f64> {
 }
 
 /// Judges the derivative of a quantity, of which others' slopes are known, by what rounding a difference of a size has.
-pub(super) type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
+pub type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
 
 impl Judgement {
     /// Judges the derivative `claimed` of a row where the function is smooth, or equals one of the sides of a kink.
     /// `scale` gives the size by which an error is measured, for differences of a step size. Differences without a
     /// solution are NaN and are ignored.
-    pub(super) fn of(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
+    pub fn of(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let mut own = Self { off: f64::INFINITY, is_kink: false, numbers: [claimed, f64::NAN, f64::NAN] };
         for Slopes { size, sides, across } in slopes {
             let all = sides.iter().chain(across).map(|side| side[row]);
@@ -285,7 +290,7 @@ impl Judgement {
     /// Judges the derivative `claimed` of a row where the slopes on the two sides disagree, as at a kink: the error is
     /// how far it lies beyond both, for a small enough step. The slopes on both sides of a smooth function are close to
     /// each other.
-    pub(super) fn of_kink(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
+    pub fn of_kink(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let of_size = |Slopes { size, sides, .. }: &Slopes| {
             let all = || sides.iter().map(|side| side[row]);
             let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));

@@ -1,15 +1,13 @@
 //! `fingertip audit`: is the step right on this scene?
 
 mod balance;
-mod differences;
-mod gradients;
-mod inputs;
+pub(crate) mod differences;
+pub(crate) mod gradients;
+pub(crate) mod inputs;
 mod optimality;
-mod quantities;
+pub(crate) mod quantities;
 mod rolling;
-mod states;
-#[cfg(test)]
-mod tests;
+pub(crate) mod states;
 
 use candle_core::{Result, Tensor};
 use fingertip::Model;

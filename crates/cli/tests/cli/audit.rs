@@ -1,5 +1,5 @@
 //! `fingertip audit` of scenes whose gradients are right: it has nothing to say against them. That it finds wrong ones
-//! is a test next to it, in `crates/cli/src/audit/tests.rs`.
+//! is tested in `wrong_gradients.rs`.
 
 use crate::command_line::fingertip;
 use rayon::prelude::*;

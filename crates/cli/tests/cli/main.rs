@@ -15,3 +15,4 @@ mod recording;
 mod replay;
 mod report;
 mod visual_meshes;
+mod wrong_gradients;

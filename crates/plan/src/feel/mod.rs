@@ -2,10 +2,10 @@
 //!
 #![doc = include_str!("../../docs/feel.md")]
 
-mod chain;
+pub(crate) mod chain;
 mod log;
 mod smoother;
-mod window;
+pub(crate) mod window;
 
 use fingertip_shapes::{Error, Result};
 

@@ -18,18 +18,18 @@ use crate::mpc::{Simulator, is_object};
 
 /// What came after a command had been held for a period.
 #[derive(Clone, Debug)]
-pub(super) struct Period {
+pub struct Period {
     /// The command (nu).
-    pub(super) u: Vec<f64>,
+    pub u: Vec<f64>,
     /// q as it was measured (nq); NaN where nothing was.
-    pub(super) measured: Vec<f64>,
+    pub measured: Vec<f64>,
     /// Net forces (n, 3); NaN where nothing was measured.
-    pub(super) force: Vec<f64>,
+    pub force: Vec<f64>,
 }
 
 /// What is known of the first state: its mean (nq), and the inverse of its covariance (nv, nv).
 #[derive(Clone, Debug)]
-pub(super) struct Prior {
+pub struct Prior {
     pub(super) mean: Vec<f64>,
     pub(super) information: DMatrix<f64>,
 }
@@ -45,7 +45,7 @@ struct Group {
 
 /// What does not change from period to period.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
+pub struct Terms {
     groups: Vec<Group>,
     pub(super) nets: Vec<Net>,
     /// Where all bodies are.
@@ -58,7 +58,7 @@ pub(super) struct Terms {
 }
 
 /// The states, and what is expected of them.
-pub(super) struct Expected {
+pub struct Expected {
     /// States (n + 1) × (nq).
     pub(super) x: Vec<Vec<f64>>,
     /// Where each period ends by the model (n) × (nq), and whether its steps had solutions.
@@ -69,13 +69,13 @@ pub(super) struct Expected {
     /// A step from each state, under the command that led to it; from the first under the one that leads on.
     step: Option<StepNumbers>,
     /// The residuals of each state but the first, and of these with the state before.
-    residuals: Vec<Vec<Residual>>,
+    pub residuals: Vec<Vec<Residual>>,
     pub(super) cost: f64,
 }
 
 /// Residuals over their deviations that have a common loss.
-struct Residual {
-    of: Of,
+pub struct Residual {
+    pub of: Of,
     value: Vec<f64>,
     deviation: f64,
     loss: Loss,
@@ -92,8 +92,9 @@ enum Loss {
     Cauchy,
 }
 
+/// What a residual is of.
 #[derive(Clone, Copy)]
-enum Of {
+pub enum Of {
     /// A degree of freedom that was measured.
     Freedom(usize),
     /// A net force.
@@ -118,7 +119,8 @@ impl Residual {
 }
 
 impl Terms {
-    pub(super) fn new(simulator: &Simulator, nets: Vec<Net>, options: &Options) -> Self {
+    /// Of a model, these net forces and options.
+    pub fn new(simulator: &Simulator, nets: Vec<Net>, options: &Options) -> Self {
         let model = simulator.model();
         let tree = &model.tree;
         let mut groups = Vec::new();
@@ -152,7 +154,7 @@ impl Terms {
     }
 
     /// What is known at the start, at q: objects' poses to the options' deviations, joints as they are measured.
-    pub(super) fn prior(&self, model: &Model, q: &[f64]) -> Prior {
+    pub fn prior(&self, model: &Model, q: &[f64]) -> Prior {
         let mut information = DMatrix::zeros(self.nv, self.nv);
         for c in &model.tree.coordinates {
             for (k, (_, unit)) in c.kind.freedoms().iter().enumerate() {
@@ -201,7 +203,7 @@ impl Terms {
     }
 
     /// Deviations of the model in each period (n) × (nv), around these states.
-    pub(super) fn deviations(&self, simulator: &Simulator, at: &Expected) -> Result<Vec<DVector<f64>>> {
+    pub fn deviations(&self, simulator: &Simulator, at: &Expected) -> Result<Vec<DVector<f64>>> {
         let one = |(x, (predicted, _)): (&Vec<f64>, &(Vec<f64>, bool))| {
             let motion = simulator.minus(predicted, x)?;
             let mut all = DVector::zeros(self.nv);
@@ -217,7 +219,7 @@ impl Terms {
     }
 
     /// What is expected of states. `before` are the forces that were measured at the first of them (n, 3).
-    pub(super) fn expected(
+    pub fn expected(
         &self,
         simulator: &Simulator,
         (before, periods): (&[f64], &[Period]),
@@ -359,7 +361,7 @@ impl Terms {
     }
 
     /// Half the sum of squares over deviations.
-    pub(super) fn cost(
+    pub fn cost(
         &self,
         simulator: &Simulator,
         at: &Expected,
@@ -377,7 +379,7 @@ impl Terms {
     }
 
     /// The normal equations around the states, and those of the first two states by themselves.
-    pub(super) fn chain(
+    pub fn chain(
         &self,
         simulator: &Simulator,
         periods: &[Period],
@@ -508,71 +510,3 @@ const BARRIER: f64 = 2.0;
 
 /// The least deviation of the model in a period, m or rad: less would leave nothing of a prior's digits.
 const LEAST: f64 = 1e-6;
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use fingertip_scene::Scene;
-    use fingertip_shapes::largest::largest;
-    use rand::{RngExt as _, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
-    use super::*;
-
-    /// The right side of the normal equations, beside central differences of the cost: a cube in four fingers, which
-    /// are said to touch it, sticks, slides and overlaps.
-    #[test]
-    fn the_gradient_is_that_of_differences() {
-        const SIZE: f64 = 1e-6;
-        let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/scenes/allegro_cube.toml");
-        let simulator = Simulator::new(&Scene::load(scenes).unwrap(), 2).unwrap();
-        let simulator = simulator.with_kappa(1e3).unwrap();
-        let model = simulator.model();
-        let tips = ["index", "middle", "thumb"].map(|finger| format!("hand/{finger}_tip"));
-        let names = tips.iter().map(String::as_str).chain(["palm"]);
-        let nets = names.map(|on| Net::new(model, "force", on, Some("cube")).unwrap()).collect();
-        let options = Options { slip: 1e-3, gap: 1e-3, start: [1e-2, 0.1], ..Options::default() };
-        let terms = Terms::new(&simulator, nets, &options);
-        let mut generator = ChaCha8Rng::seed_from_u64(5);
-        let mut random = |size: f64| DVector::from_fn(model.nv(), |_, _| size * generator.random_range(-1.0..1.0));
-        let home = model.tree.home();
-        let prior = terms.prior(model, &home);
-        let x: Vec<Vec<f64>> = (0..4).map(|_| simulator.plus(&home, random(0.01).as_slice()).unwrap()).collect();
-        let periods: Vec<Period> = (0..3)
-            .map(|k| Period {
-                u: simulator.positions(&x[k]),
-                measured: simulator.plus(&x[k + 1], random(1e-3).as_slice()).unwrap(),
-                force: random(1.0).as_slice()[..12].to_vec(),
-            })
-            .collect();
-        let before = [1.0; 12];
-        let given = (&before[..], &periods[..]);
-        let mut at = terms.expected(&simulator, given, x.clone()).unwrap();
-        let deviations = terms.deviations(&simulator, &at).unwrap();
-        at.cost = terms.cost(&simulator, &at, &prior, &deviations).unwrap();
-        let (chain, _) = terms.chain(&simulator, &periods, &at, &prior, &deviations).unwrap();
-        let slips = at.residuals.iter().flatten().filter(|one| matches!(one.of, Of::Slip(_))).count();
-        assert!(slips >= 6, "{slips} slips");
-        for k in 0..4 {
-            let scale = largest(chain.right[k].iter().copied());
-            for dof in 0..model.nv() {
-                let cost = |size: f64| {
-                    let mut moved = x.clone();
-                    let mut by = vec![0.0; model.nv()];
-                    by[dof] = size;
-                    moved[k] = simulator.plus(&x[k], &by).unwrap();
-                    let at = terms.expected(&simulator, given, moved).unwrap();
-                    terms.cost(&simulator, &at, &prior, &deviations).unwrap()
-                };
-                let slope = (cost(-SIZE) - cost(SIZE)) / (2.0 * SIZE);
-                // Turns by hundredths of a radian, to first order.
-                assert!(
-                    (slope - chain.right[k][dof]).abs() < 0.02 * scale,
-                    "{k}, {dof}: {slope} and {}",
-                    chain.right[k][dof]
-                );
-            }
-        }
-    }
-}

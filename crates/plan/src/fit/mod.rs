@@ -3,7 +3,7 @@
 #![doc = include_str!("../../docs/fit.md")]
 
 mod log;
-mod net;
+pub(crate) mod net;
 mod report;
 mod search;
 mod segment;

@@ -6,7 +6,7 @@ use fingertip_step::model::Model;
 
 /// The contacts of which one side belongs to a thing, each with the sign of its force on that.
 #[derive(Clone, Debug)]
-pub(crate) struct Net {
+pub struct Net {
     pub(crate) contacts: Vec<(usize, f64)>,
 }
 
@@ -16,7 +16,7 @@ impl Net {
     ///
     /// # Errors
     /// If a name is not known, or nothing may touch.
-    pub(crate) fn new(model: &Model, place: &str, on: &str, by: Option<&str>) -> Result<Self> {
+    pub fn new(model: &Model, place: &str, on: &str, by: Option<&str>) -> Result<Self> {
         let tree = &model.tree;
         for name in std::iter::once(on).chain(by) {
             if !(0..tree.bodies.len()).any(|body| tree.is_called(body, name)) {

@@ -5,7 +5,7 @@ use fingertip_step::kinematics::{Coordinate, Tree};
 
 /// What one command moves: q along a line of one number x, that of its joint.
 #[derive(Clone, Debug)]
-pub(super) struct Lead {
+pub struct Lead {
     /// The joint's name.
     pub(super) name: String,
     /// The command's place in u.
@@ -13,7 +13,7 @@ pub(super) struct Lead {
     /// Places in q and v of what it moves, and q = base + slope · x.
     pub(super) moves: Vec<Move>,
     /// The least and the largest x, rad or m.
-    pub(super) range: (f64, f64),
+    pub range: (f64, f64),
     /// The largest speed of x, rad/s or m/s.
     pub(super) speed: f64,
     /// x at home.
@@ -87,7 +87,7 @@ pub(super) fn leads(tree: &Tree) -> Vec<Lead> {
 ///
 /// # Errors
 /// If a name is not that of a commanded joint, or no command is left.
-pub(super) fn moved(tree: &Tree, hold: &[String]) -> Result<Vec<Lead>> {
+pub fn moved(tree: &Tree, hold: &[String]) -> Result<Vec<Lead>> {
     let mut all = leads(tree);
     for name in hold {
         let Some(at) = all.iter().position(|lead| lead.name == *name) else {

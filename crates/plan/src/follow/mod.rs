@@ -5,10 +5,10 @@
 mod apart;
 mod fingers;
 mod follower;
-mod joints;
+pub(crate) mod joints;
 mod map_file;
 mod motion;
-mod problem;
+pub(crate) mod problem;
 mod reach;
 mod target;
 mod whole;

@@ -15,31 +15,32 @@ const LOOK: f64 = 2e-3;
 
 /// A residual of the hand: a point, or the vector from one to another, less its goal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Goal {
+pub struct Goal {
     /// Where it is to be, m.
-    pub(super) at: Vector3<f64>,
+    pub at: Vector3<f64>,
     /// How much it counts; nothing where a keypoint is not known.
-    pub(super) weight: f64,
+    pub weight: f64,
 }
 
 /// Weights of an objective.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Weights {
+pub struct Weights {
     /// Residuals count by their squares up to this length, m, and by their lengths from there on.
-    pub(super) huber: f64,
+    pub huber: f64,
     /// Weight of changes, m² per rad² or m².
-    pub(super) smooth: f64,
+    pub smooth: f64,
     /// Least gap of own pairs, m, and the weight of what is missing; none without own pairs.
-    pub(super) apart: Option<(f64, f64)>,
+    pub apart: Option<(f64, f64)>,
 }
 
 /// The tables of a hand and what it follows.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub struct Problem {
     points: Points,
     /// Frames of each target's beginning and end.
     targets: Vec<(Option<usize>, usize)>,
-    pub(super) leads: Vec<Lead>,
+    /// The commands, whose numbers x are.
+    pub leads: Vec<Lead>,
     /// For each degree of freedom, the command that moves it, and how.
     columns: Vec<Option<(usize, f64)>>,
     pub(super) apart: Apart,
@@ -47,19 +48,19 @@ pub(super) struct Problem {
 }
 
 /// The objective at one x.
-pub(super) struct Linear {
-    pub(super) value: f64,
-    pub(super) gradient: DVector<f64>,
+pub struct Linear {
+    pub value: f64,
+    pub gradient: DVector<f64>,
     pub(super) matrix: DMatrix<f64>,
     /// The length of each target's residual, m.
-    pub(super) errors: Vec<f64>,
+    pub errors: Vec<f64>,
     /// The least gap of own pairs that are near, m.
-    pub(super) gap: Option<f64>,
+    pub gap: Option<f64>,
 }
 
 impl Problem {
     /// The tables of what `leads` move.
-    pub(super) fn new(model: &Model, map: &Map, leads: Vec<Lead>) -> fingertip_shapes::Result<Self> {
+    pub fn new(model: &Model, map: &Map, leads: Vec<Lead>) -> fingertip_shapes::Result<Self> {
         let tree = &model.tree;
         let (mut frames, mut targets): (Vec<FrameSpec>, _) = (Vec::new(), Vec::new());
         for target in &map.targets {
@@ -91,7 +92,7 @@ impl Problem {
     ///
     /// # Errors
     /// If x has a wrong length.
-    pub(super) fn linear(
+    pub fn linear(
         &mut self,
         x: &DVector<f64>,
         goals: &[Goal],
@@ -162,59 +163,5 @@ impl Problem {
     pub(super) fn ends(&self, x: &DVector<f64>) -> Result<Vec<[f64; 3]>> {
         let placed = self.points.at(&self.configuration(x))?;
         Ok(self.targets.iter().map(|&(_, to)| placed.position(to)).collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use candle_core::{DType, Device};
-    use fingertip_scene::Scene;
-    use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
-    use super::super::joints::moved;
-    use super::super::target::{Place, Scale, Target};
-    use super::*;
-
-    /// The gradient, beside central differences of the value: with targets near and far, and own pairs that overlap.
-    #[test]
-    fn the_gradient_is_that_of_differences() {
-        let scenes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/scenes/allegro_plate.toml");
-        let model = Model::new(&Scene::load(scenes).unwrap(), DType::F64, &Device::Cpu).unwrap();
-        let tip = |finger: &str| Place::new(format!("hand/{finger}_tip"), [0.002, 0.001, 0.003]);
-        let vector = Target::vector(tip("thumb"), tip("ring"), ["a", "b"], Scale::Given(1.0));
-        let targets = vec![Target::position(tip("index"), "a"), Target::position(tip("middle"), "b"), vector];
-        let map = Map { keypoints: Vec::new(), targets, palm: None, mirror: false, hold: Vec::new() };
-        let mut problem = Problem::new(&model, &map, moved(&model.tree, &[]).unwrap()).unwrap();
-        let weights = Weights { huber: 0.1, smooth: 1e-3, apart: Some((2e-3, 100.0)) };
-        let mut generator = ChaCha8Rng::seed_from_u64(3);
-        let mut random = || generator.random_range(-1.0..1.0);
-        let n = problem.leads.len();
-        let (mut near, mut close) = (0, 0);
-        for _ in 0..60 {
-            let x = DVector::from_fn(n, |k, _| {
-                let (low, high) = problem.leads[k].range;
-                (low + high) / 2.0 + 0.4 * (high - low) * random()
-            });
-            let before = x.map(|x| x + 0.1 * random());
-            let goal = |_| Goal { at: Vector3::from_fn(|_, _| 0.08 * random()), weight: 1.0 + random().abs() };
-            let goals: Vec<Goal> = (0..3).map(goal).collect();
-            let mut at = |x: &DVector<f64>| problem.linear(x, &goals, &before, &weights).unwrap();
-            let own = at(&x);
-            near += u32::from(own.errors.iter().any(|e| *e < weights.huber));
-            close += u32::from(own.gap.is_some_and(|gap| gap < 0.0));
-            for k in 0..n {
-                let mut ends = [x.clone(), x.clone()];
-                (ends[0][k], ends[1][k]) = (x[k] - 1e-6, x[k] + 1e-6);
-                let [low, high] = ends.map(|x| at(&x).value);
-                let slope = (high - low) / 2e-6;
-                assert!(
-                    (slope - own.gradient[k]).abs() < 1e-6 * (1.0 + own.gradient.amax()),
-                    "{k}: {slope} {}",
-                    own.gradient[k]
-                );
-            }
-        }
-        assert!(near > 5 && close > 5, "{near} {close}");
     }
 }

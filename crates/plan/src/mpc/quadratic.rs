@@ -12,15 +12,20 @@ use fingertip_step::solve::Accuracy;
 /// The problem along a trajectory to second order in (x, v). x is q in tangent coordinates, with the previous command
 /// if that is part of the state.
 #[derive(Clone, Debug)]
-pub(super) struct Quadratic {
-    /// ∂x₊/∂x and ∂x₊/∂v.
+pub struct Quadratic {
+    /// ∂x₊/∂x.
     pub fx: DMatrix<f64>,
+    /// ∂x₊/∂v.
     pub fv: DMatrix<f64>,
-    /// The model of the command's cost.
+    /// Gradient of the command's cost by x.
     pub lx: DVector<f64>,
+    /// Gradient of the command's cost by v.
     pub lv: DVector<f64>,
+    /// Hessian of the command's cost by x twice.
     pub lxx: DMatrix<f64>,
+    /// Hessian of the command's cost by x and v.
     pub lxv: DMatrix<f64>,
+    /// Hessian of the command's cost by v twice.
     pub lvv: DMatrix<f64>,
     /// The model of the cost of the state after the command.
     pub next: Expansion,

@@ -24,7 +24,7 @@ struct Open<'a> {
 /// - elements of a namespace that nobody has declared, unless it is xacro's.
 ///
 /// A text that is not well-formed stays as it is.
-pub(super) fn mend(text: &str) -> (String, Vec<String>) {
+pub fn mend(text: &str) -> (String, Vec<String>) {
     let (mut edits, mut notes) = (Vec::new(), Vec::new());
     let mut open: Vec<Open> = Vec::new();
     for (begin, tag) in tags(text) {
@@ -129,41 +129,4 @@ fn apply(text: &str, mut edits: Vec<(Range<usize>, &str)>) -> String {
         at = part.end;
     }
     mended + &text[at..]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_in_order_or_not_well_formed_stays() {
-        let sound = "<robot><link name='a'><visual><origin/><geometry><box/></geometry></visual></link>\
-                     <joint name='j' type='fixed'><axis xyz='1 0 0'/><limit velocity='1'/></joint></robot>";
-        assert_eq!(mend(sound), (sound.to_owned(), Vec::new()));
-        let broken = "<robot><link><visual></link></robot>";
-        assert_eq!(mend(broken), (broken.to_owned(), Vec::new()));
-    }
-
-    #[test]
-    fn materials_and_foreign_elements() {
-        let text = "<robot xmlns:known='x'><gazebo><sensor:camera name='c'><known:a/></sensor:camera><known:b/></gazebo><link name='a'><visual>\
-                    <geometry><box/></geometry><material name='x'><texture/><color/></material><material name='y'/></visual></link>\
-                    <sensor:ray/><xacro:macro/></robot>";
-        let (mended, notes) = mend(text);
-        let expected = "<robot xmlns:known='x'><gazebo><known:b/></gazebo><link name='a'><visual><geometry><box/></geometry>\
-                        <material name='x'><color/></material></visual></link><xacro:macro/></robot>";
-        assert_eq!(mended, expected);
-        assert_eq!(notes.len(), 4, "{notes:?}");
-    }
-
-    #[test]
-    fn what_nobody_reads_goes_and_lines_stay() {
-        let text = "<robot><link name='a'><visual>\n</visual><collision><geometry><origin/><box/></geometry></collision></link>\n\
-                    <joint name='j' type='fixed'><axis/><limit lower='0'/></joint></robot>";
-        let (mended, notes) = mend(text);
-        assert_eq!(notes.len(), 4, "{notes:?}");
-        let expected = "<robot><link name='a'>\n<collision><geometry><box/></geometry></collision></link>\n\
-                        <joint name='j' type='fixed'><limit velocity=\"0\" lower='0'/></joint></robot>";
-        assert_eq!(mended, expected);
-    }
 }

@@ -10,8 +10,8 @@
 //! limits are no limits. Shapes without a size and what [`habits`] lists are left out.
 
 mod errors;
-mod habits;
-mod top_level;
+pub(crate) mod habits;
+pub(crate) mod top_level;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -6,19 +6,19 @@
 use fingertip_shapes::xml::{Tag, tags};
 
 /// An element directly below the root.
-pub(super) struct Element<'a> {
+pub struct Element<'a> {
     /// The element's tag.
-    pub(super) tag: &'a str,
+    pub tag: &'a str,
     /// The `name` attribute, else empty.
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// The element's text, tags included.
-    pub(super) text: &'a str,
+    pub text: &'a str,
     /// The line on which it begins, from 1.
-    pub(super) line: usize,
+    pub line: usize,
 }
 
 /// The root's tag and the elements below it; no root where there is no tag at all.
-pub(super) fn top_level(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
+pub fn top_level(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
     let (mut root, mut elements) = (None, Vec::new());
     let mut depth = 0_usize;
     let mut open: Option<(usize, &str)> = None;
@@ -69,29 +69,4 @@ pub(super) fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
         rest = next;
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_elements_between_comments_and_quotes() {
-        let text = "<?xml version='1.0'?>\n<!-- <link name='no'/> -->\n<robot name='r'>\n<link\n name=\"a>b\"/>\n\
-                    <gazebo><link name='inner'/></gazebo>\n<joint type='fixed' name = 'j'><origin/></joint></robot>";
-        let (root, elements) = top_level(text);
-        assert_eq!(root, Some("robot"));
-        let found: Vec<_> = elements.iter().map(|e| (e.tag, e.name, e.line)).collect();
-        assert_eq!(found, [("link", "a>b", 4), ("gazebo", "", 6), ("joint", "j", 7)]);
-        assert_eq!(elements[2].text, "<joint type='fixed' name = 'j'><origin/></joint>");
-    }
-
-    #[test]
-    fn any_text_will_do() {
-        let whole = "<a b=\"\u{e9}\" name='x'><!--c--><d/><![CDATA[<]]></a></a>";
-        for end in (0..=whole.len()).filter(|&i| whole.is_char_boundary(i)) {
-            top_level(&whole[..end]);
-            top_level(&whole[end..]);
-        }
-    }
 }

@@ -56,19 +56,3 @@ impl Command {
         serde_json::from_str(text).map_err(|error| format!("expected a command, got what is none: {error}"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letting_go_is_not_silence() {
-        assert_eq!(Command::parse("{}").unwrap().pull, None);
-        assert_eq!(Command::parse(r#"{"pull": null}"#).unwrap().pull, Some(None));
-        let pull = Command::parse(r#"{"pull": {"body": 1, "at": [0, 0, 0], "to": [0, 0, 1]}}"#).unwrap().pull;
-        assert_eq!(pull.flatten().unwrap().to, [0.0, 0.0, 1.0]);
-        for bad in ["", "7", r#"{"pull": {"body": -1}}"#, r#"{"jump": 1}"#, r#"{"set": {"h": "x"}}"#] {
-            assert!(Command::parse(bad).is_err(), "{bad}");
-        }
-    }
-}

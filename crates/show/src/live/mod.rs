@@ -10,10 +10,10 @@
 //! origins are refused.
 
 mod client;
-mod command;
+pub(crate) mod command;
 mod controls;
 mod gallery;
-mod http;
+pub(crate) mod http;
 mod mirror;
 mod newest;
 mod pilot;
@@ -22,7 +22,7 @@ mod reach;
 mod server;
 mod simulator;
 mod spring;
-mod tape;
+pub(crate) mod tape;
 mod world;
 
 pub use gallery::{Entry, Gallery};

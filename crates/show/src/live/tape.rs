@@ -99,20 +99,9 @@ impl Tape {
 }
 
 /// `run-2.mcap` of `run.mcap`.
-fn numbered(path: &Path, number: usize) -> PathBuf {
+pub fn numbered(path: &Path, number: usize) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = format!("{stem}-{number}");
     let name = path.extension().map_or(name.clone(), |ending| format!("{name}.{}", ending.to_string_lossy()));
     path.with_file_name(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn later_files_are_numbered() {
-        assert_eq!(numbered(Path::new("out/run.mcap"), 2), Path::new("out/run-2.mcap"));
-        assert_eq!(numbered(Path::new("run"), 3), Path::new("run-3"));
-    }
 }

@@ -5,7 +5,7 @@ use fingertip_scene::Shape;
 
 /// A bounding volume of a shape, in its own frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bound {
+pub enum Bound {
     /// A ball about the origin. Its radius follows from the sizes.
     Ball(Round),
     /// A box about this centre, m, by half of its sides, and the radius of a ball about it.
@@ -16,7 +16,7 @@ pub(crate) enum Bound {
 
 /// A shape whose sizes may vary.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Round {
+pub enum Round {
     Sphere,
     Capsule,
     Cylinder,

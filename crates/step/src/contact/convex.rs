@@ -23,7 +23,7 @@ pub(crate) const MOST_CONTACTS: usize = if grid::MOST_CONTACTS > MANIFOLD { grid
 
 /// A pair of shapes whose contacts have weights that vary.
 #[derive(Clone, Debug)]
-pub(crate) struct ConvexPair {
+pub struct ConvexPair {
     sides: [Side; 2],
     contacts: usize,
     /// The formula of the pair, if it has one, and whether the pair's A and B are the formula's B and A.
@@ -85,7 +85,7 @@ impl Side {
 impl ConvexPair {
     /// Prepares a pair of two shapes, whose contacts are told apart as `detail` says: finds its formula or makes its
     /// colliders, and counts its contacts.
-    pub(crate) fn new(a: &Shape, b: &Shape, detail: Detail) -> Self {
+    pub fn new(a: &Shape, b: &Shape, detail: Detail) -> Self {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b), detail);
         let grid = GridPair::new(a, b, detail.reach);
@@ -102,13 +102,13 @@ impl ConvexPair {
 
     /// Volumes that the shapes lie within, and the distance, m, from which on nothing nearer is computed, if there is
     /// one.
-    pub(crate) fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
+    pub fn bounds(&self) -> Option<(&[Bound; 2], f64)> {
         let Detail { reach, .. } = self.detail;
         (reach < f64::INFINITY).then_some((&self.bounds, reach))
     }
 
     /// The number of contacts that the pair has room for.
-    pub(crate) fn contacts(&self) -> usize {
+    pub fn contacts(&self) -> usize {
         self.contacts
     }
 
@@ -119,7 +119,7 @@ impl ConvexPair {
     }
 
     /// The number of rates that [`ConvexPair::rates`] fills in.
-    pub(crate) fn n_rates(&self) -> usize {
+    pub fn n_rates(&self) -> usize {
         1 + OWN_RATES * self.contacts
     }
 

@@ -4,7 +4,8 @@ use fingertip_scene::Shape;
 
 /// A pair of shape types with a formula whose contacts have constant weights. The first shape in the name is A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PairKind {
+#[expect(missing_docs, reason = "their names are those of the shapes")]
+pub enum PairKind {
     SphereSphere,
     SphereCapsule,
     SphereBox,
@@ -17,7 +18,7 @@ pub(crate) enum PairKind {
 impl PairKind {
     /// The formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A
     /// and B. `None` for pairs without such a formula.
-    pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
+    pub fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
 
@@ -37,7 +38,7 @@ impl PairKind {
     }
 
     /// The number of contacts m per pair.
-    pub(crate) fn contacts(self) -> usize {
+    pub fn contacts(self) -> usize {
         match self {
             Self::SphereSphere
             | Self::SphereCapsule

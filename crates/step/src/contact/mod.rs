@@ -4,12 +4,12 @@
 pub(crate) mod absence;
 mod bound;
 mod contacts;
-mod convex;
+pub(crate) mod convex;
 mod frame;
 mod grid;
 mod home;
 pub(crate) mod kernels;
-mod kind;
+pub(crate) mod kind;
 pub(crate) mod lanes;
 pub(crate) mod numbers;
 mod overlap;

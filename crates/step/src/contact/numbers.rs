@@ -7,10 +7,10 @@ pub(crate) const POINT_B: usize = 6;
 pub(crate) const PHI: usize = 9;
 
 /// The number of numbers of a contact's geometry.
-pub(crate) const GEOMETRY: usize = PHI + 1;
+pub const GEOMETRY: usize = PHI + 1;
 
 /// The number of numbers of a contact's geometry and its weight, which comes last.
-pub(crate) const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;
+pub const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;
 
 /// The φ of an unused contact, m. A pair has room for contacts that it does not need at each configuration; those have
 /// no effect.
@@ -18,4 +18,4 @@ pub const UNUSED: f64 = 1e3;
 
 /// The number of rates of one contact in a pair's Jacobian: six for each number of its normal, point on A, point on B,
 /// φ and weight. A number before all contacts says which shape moves.
-pub(crate) const OWN_RATES: usize = 66;
+pub const OWN_RATES: usize = 66;

@@ -8,7 +8,7 @@ const BITS: usize = u64::BITS as usize;
 /// An undirected graph of n vertices as a bit matrix, one row for each vertex. Where every body may touch every other
 /// one, the graph is complete, and whole words of neighbours are joined at once.
 #[derive(Clone)]
-pub(super) struct Graph {
+pub struct Graph {
     n: usize,
     /// Words of a row.
     words: usize,
@@ -16,12 +16,14 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new(n: usize) -> Self {
+    /// `n` vertices, none of them joined.
+    pub fn new(n: usize) -> Self {
         let words = n.div_ceil(BITS);
         Self { n, words, bits: vec![0; n * words] }
     }
 
-    pub(super) fn join(&mut self, i: usize, j: usize) {
+    /// Joins two vertices, if they are two.
+    pub fn join(&mut self, i: usize, j: usize) {
         if i != j {
             self.row_mut(i)[j / BITS] |= 1 << (j % BITS);
             self.row_mut(j)[i / BITS] |= 1 << (i % BITS);
@@ -29,7 +31,7 @@ impl Graph {
     }
 
     /// Joins each of these vertices with each other.
-    pub(super) fn join_all(&mut self, vertices: impl Iterator<Item = usize> + Clone) {
+    pub fn join_all(&mut self, vertices: impl Iterator<Item = usize> + Clone) {
         let mut all = vec![0; self.words];
         vertices.clone().for_each(|i| all[i / BITS] |= 1 << (i % BITS));
         vertices.for_each(|i| self.join_to(i, &all));
@@ -42,7 +44,7 @@ impl Graph {
 
     /// A minimum-degree elimination order. It begins with the given vertices; then always the vertex with the fewest
     /// neighbours follows, among equals the last.
-    pub(super) fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
+    pub fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
         let mut graph = self.clone();
         let mut left = vec![true; self.n];
         for &vertex in &order {
@@ -109,50 +111,4 @@ pub(super) fn rows(order: &[usize]) -> Vec<usize> {
     let mut rows = vec![0; order.len()];
     order.iter().rev().enumerate().for_each(|(row, &vertex)| rows[vertex] = row);
     rows
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    /// Minimum degree with sets of neighbours, word for word as its definition says: the reference for the bit matrix.
-    fn by_sets(n: usize, edges: &[(usize, usize)], first: &[usize]) -> Vec<usize> {
-        let mut around = vec![BTreeSet::new(); n];
-        for &(i, j) in edges.iter().filter(|(i, j)| i != j) {
-            around[i].insert(j);
-            around[j].insert(i);
-        }
-        let mut order: Vec<usize> = Vec::new();
-        while order.len() < n {
-            let left = (0..n).rev().filter(|vertex| !order.contains(vertex));
-            let next = first.get(order.len()).copied().or_else(|| left.min_by_key(|&vertex| around[vertex].len()));
-            let vertex = next.unwrap_or(0);
-            let own = std::mem::take(&mut around[vertex]);
-            for &i in &own {
-                around[i].extend(&own);
-                around[i].remove(&i);
-                around[i].remove(&vertex);
-            }
-            order.push(vertex);
-        }
-        order
-    }
-
-    #[test]
-    fn the_order_is_that_of_least_degrees() {
-        for (n, step) in [(1, 1), (7, 3), (64, 5), (65, 7), (130, 11), (200, 2)] {
-            let edges: Vec<_> = (0..3 * n).map(|k| (k * step % n, (k * k + 3 * k) % n)).collect();
-            let mut graph = Graph::new(n);
-            edges.iter().for_each(|&(i, j)| graph.join(i, j));
-            let clique = [0, n / 3, n / 2, n - 1];
-            graph.join_all(clique.into_iter());
-            let joined = clique.iter().flat_map(|&i| clique.map(|j| (i, j)));
-            let all: Vec<_> = edges.iter().copied().chain(joined).collect();
-            for first in [vec![], vec![n - 1]] {
-                assert_eq!(graph.minimum_degree(first.clone()), by_sets(n, &all, &first), "{n}");
-            }
-        }
-    }
 }

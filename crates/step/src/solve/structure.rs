@@ -433,23 +433,7 @@ fn private(nv: usize, graph_p: &Graph, contacts: &[ContactPaths]) -> Vec<usize> 
     private
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hand_has_no_fill_in() {
-        // Dofs 0..3 object, 3 base, then five fingers of four: each contact sees the object, the base and one finger.
-        let path = |finger: usize| {
-            let a = std::iter::once(3).chain(4 + 4 * finger..8 + 4 * finger).map(|k| (k, k)).collect();
-            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect() }
-        };
-        let contacts: Vec<_> = (0..5).map(path).collect();
-        let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();
-        let structure = Structure::new(24, 24, &diagonal, &contacts, &[]);
-        // The diagonal, five blocks of 4 (6 beside it each), coupled to a root block of 4 (16 each), which is dense
-        // (6).
-        assert_eq!(structure.factor_h.n_entries(), 24 + 5 * (6 + 16) + 6);
-        assert_eq!(structure.factor_p.n_entries(), 24);
-    }
+/// The patterns of the factors of P alone and of H.
+pub fn factors(structure: &Structure) -> [&Pattern; 2] {
+    [&structure.factor_p, &structure.factor_h]
 }

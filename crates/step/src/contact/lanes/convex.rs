@@ -21,7 +21,7 @@ use super::{box_capsule, boxes, capsule_capsule, formula, half_space_cylinder};
 const PLACE: usize = POSE + Shape::SIZES;
 
 /// The poses and sizes of A and of B, in all worlds of a lane.
-pub(crate) type Places<'a, R> = [(&'a [R], &'a [R]); 2];
+pub type Places<'a, R> = [(&'a [R], &'a [R]); 2];
 
 /// Calls a function of [`formula`] with the formula that belongs to a kind of pair.
 macro_rules! of_kind {
@@ -46,7 +46,7 @@ macro_rules! of_kind {
 /// `nearest`: normal, points and φ where the shapes are nearest, for the derivatives. If the pair is far in every
 /// world, its `presence`, if there is one, says so.
 #[inline(always)]
-pub(crate) fn witness<R: Lane>(
+pub fn witness<R: Lane>(
     pair: &ConvexPair,
     places: Places<R>,
     (contacts, weights): (&mut [R], &mut [R]),
@@ -116,7 +116,7 @@ fn near_witness<R: Lane>(
 /// origin) and the gradients of their sizes. It takes `nearest` as [`witness`] set it, and the gradients of the
 /// contacts and their weights. Worlds where those are all zero are skipped.
 #[inline(always)]
-pub(crate) fn vjp<R: Lane>(
+pub fn vjp<R: Lane>(
     pair: &ConvexPair,
     places: Places<R>,
     nearest: &[R],
@@ -180,7 +180,7 @@ fn indicator<R: Real>(mask: R::Mask) -> R {
 /// Jacobian of [`witness`] by the motion of one shape, in the layout of [`ConvexPair::rates`]. In worlds where `needed`
 /// is not positive it is zero.
 #[inline(always)]
-pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
+pub fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
     if let Some((kind, swapped)) = pair.formula() {
         return of_kind!(kind, rates(&sides(places), swapped, needed.gt(R::zero()), rates));
     }

@@ -14,13 +14,13 @@
 //! ```
 
 mod block;
-pub(super) mod bound;
+pub(crate) mod bound;
 mod box_capsule;
 mod box_half_space;
 mod boxes;
 mod capsule_capsule;
 mod capsule_half_space;
-pub(crate) mod convex;
+pub mod convex;
 mod core;
 mod face;
 mod formula;
@@ -39,8 +39,6 @@ mod sphere_cylinder;
 mod sphere_half_space;
 mod sphere_sphere;
 mod tape;
-#[cfg(test)]
-mod tests;
 mod total;
 mod traced;
 mod weight;
@@ -49,19 +47,19 @@ use crate::kinematics::Pose;
 use fingertip_lanes::lane::Real;
 
 use super::kind::PairKind;
-#[cfg(test)]
-use super::numbers::GEOMETRY;
+use formula::Formula;
 use sides::{Contacts, Gradients, Reaction, Side};
+use tape::SLOPES;
 
 pub(crate) use frame::{frame, frame_rates};
-pub(crate) use sides::Motion;
+pub use sides::Motion;
 
 /// Computes the contacts of a pair by the formula of its kind, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as
 /// many contacts as [`PairKind::contacts`] says.
 ///
 /// `swapped` is as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
 #[inline(always)]
-pub(crate) fn witness<R: Real>(
+pub fn witness<R: Real>(
     kind: PairKind,
     swapped: bool,
     a: &Pose<R>,
@@ -87,7 +85,7 @@ pub(crate) fn witness<R: Real>(
 /// shapes (force, then moment about the shape's origin) and to the gradients of their sizes.
 #[expect(clippy::too_many_arguments, reason = "operands and gradients of a kernel")]
 #[inline(always)]
-pub(crate) fn vjp<R: Real>(
+pub fn vjp<R: Real>(
     kind: PairKind,
     swapped: bool,
     a: &Pose<R>,
@@ -119,7 +117,7 @@ pub(crate) fn vjp<R: Real>(
 }
 
 /// A list of motions of one side or both, and a place for the changes of contacts that they cause.
-pub(crate) trait Motions<R: Real> {
+pub trait Motions<R: Real> {
     /// Calls `change` for one motion after the other. It sets the changes of the contacts.
     fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R]));
 }
@@ -127,7 +125,7 @@ pub(crate) trait Motions<R: Real> {
 /// Jacobian-vector product of [`witness`]: the changes of the contacts with each of some motions of the two sides. What
 /// does not depend on the motion is computed once for all motions.
 #[inline(always)]
-pub(crate) fn jvp<R: Real>(
+pub fn jvp<R: Real>(
     kind: PairKind,
     swapped: bool,
     a: &Pose<R>,
@@ -157,4 +155,27 @@ pub(crate) fn jvp<R: Real>(
         PairKind::CapsuleHalfSpace => each!(capsule_half_space),
         PairKind::BoxHalfSpace => each!(box_half_space),
     }
+}
+
+/// The formulas that are differentiated by tapes, by name: how many numbers and slopes each has, and the room for them.
+pub fn tapes() -> [(&'static str, [[usize; 2]; 2]); 4] {
+    fn of<F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>() -> [[usize; 2]; 2] {
+        [F::places().structure.size(), [NUMBERS, SLOPES]]
+    }
+    [
+        ("boxes", of::<boxes::TwoBoxes, { boxes::POINTS }, { boxes::NUMBERS }>()),
+        ("box and capsule", of::<box_capsule::BoxCapsule, { box_capsule::POINTS }, { box_capsule::NUMBERS }>()),
+        (
+            "capsules",
+            of::<capsule_capsule::CapsuleCapsule, { capsule_capsule::POINTS }, { capsule_capsule::NUMBERS }>(),
+        ),
+        (
+            "cylinder",
+            of::<
+                half_space_cylinder::HalfSpaceCylinder,
+                { half_space_cylinder::POINTS },
+                { half_space_cylinder::NUMBERS },
+            >(),
+        ),
+    ]
 }

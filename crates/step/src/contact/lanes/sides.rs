@@ -40,7 +40,7 @@ impl<R: Real> Side<R> {
 
 /// The twist of a side, or none if it does not move.
 #[derive(Clone, Copy)]
-pub(crate) struct Motion<R>(pub(crate) Option<Twist<R>>);
+pub struct Motion<R>(pub Option<Twist<R>>);
 
 impl<R: Real> Motion<R> {
     /// The velocity of the side's point that is at p.

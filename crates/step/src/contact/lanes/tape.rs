@@ -275,7 +275,6 @@ impl Structure {
     }
 
     /// The number of numbers, that for constants included, and the number of partial derivatives.
-    #[cfg(test)]
     pub(super) fn size(&self) -> [usize; 2] {
         [1 + self.variables + self.counts.len(), self.slopes]
     }

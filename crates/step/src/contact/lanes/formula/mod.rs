@@ -4,9 +4,6 @@
 //! A formula works in A's frame. A common motion of both shapes carries all contacts along, so a motion of A is a
 //! common motion minus one of B.
 
-#[cfg(test)]
-mod tests;
-
 use std::cell::RefCell;
 use std::marker::PhantomData;
 

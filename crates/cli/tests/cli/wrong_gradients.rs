@@ -1,21 +1,26 @@
 //! Gradients that are made wrong on purpose are found and named; those of kinks are not.
 
-use std::path::Path;
-
-use fingertip::Overrides;
-
+use candle_core::{DType, Device};
+use fingertip::Model;
+use fingertip::description::Scene;
+use fingertip::scenes::Cubes;
+use fingertip::solve::Status;
+use fingertip::step::Quasidynamic;
+use fingertip_cli::inner::{
+    Comparison, Finding, GRADIENT, Gradients, Inputs, Judge, Judgement, Quantities, Slopes, states,
+};
 use nalgebra::DVector;
 
-use super::differences::{Judge, Judgement, Slopes};
-use super::*;
-use crate::names;
-use crate::scene::compile;
+fn compile(scene: &Scene) -> Quasidynamic {
+    let model = Model::new(scene, DType::F64, &Device::Cpu).unwrap();
+    Quasidynamic::new(&model, &model.parameters).unwrap()
+}
 
 /// The findings of an audit in one state of a scene, after the gradient of a quantity by an input has been multiplied
 /// by a factor.
-fn findings(scene: &str, state: usize, wrong: Option<(&str, &str, f64)>) -> Vec<Finding> {
-    let step = compile(&names::scene(Path::new(scene)).unwrap().scene, &Overrides::default()).unwrap();
-    let state = &states::states(&step, state + 1, 1).unwrap()[state];
+fn findings(scene: &Scene, state: usize, wrong: Option<(&str, &str, f64)>) -> Vec<Finding> {
+    let step = compile(scene);
+    let state = &states(&step, state + 1, 1).unwrap()[state];
     let result = step.step(&state.q, &state.u).unwrap();
     assert_eq!(result.reports[0].status, Status::Solved);
     let (inputs, quantities) = (Inputs::new(&step, state).unwrap(), Quantities::new(&step, &result).unwrap());
@@ -37,7 +42,7 @@ fn wrong(findings: &[Finding]) -> Vec<&str> {
 
 #[test]
 fn a_wrong_gradient_by_one_parameter_of_one_contact_is_named() {
-    let scene = "assets/scenes/hand_ball.toml";
+    let scene = &Scene::load("assets/scenes/hand_ball.toml").unwrap();
     assert_eq!(wrong(&findings(scene, 2, None)), [""; 0]);
     for (input, times) in [("mu of \"table\" and \"ball\"", 1.001), ("radius of the sphere of \"ball\"", 0.999)] {
         let quantity = "normal force of \"table\" on \"ball\"";
@@ -63,24 +68,24 @@ fn a_gradient_that_is_no_number_is_wrong() {
 /// the same.
 #[test]
 fn a_kink_is_one_and_a_gradient_beyond_its_sides_is_wrong() {
-    let found = findings("cubes", 0, None);
+    let found = findings(&Cubes::default().scene(), 0, None);
     assert_eq!(wrong(&found), [""; 0]);
     let kink = found.iter().find(|finding| finding.judgement.is_kink).unwrap();
     let [claimed, least, most] = kink.judgement.numbers;
     assert!(least < claimed && claimed < most, "{kink}");
     let (quantity, input) = kink.place.split_once(" by ").unwrap();
     let beyond = (2.0 * most.abs().max(least.abs())) / claimed;
-    assert_eq!(wrong(&findings("cubes", 0, Some((quantity, input, beyond)))), [&kink.place]);
+    assert_eq!(wrong(&findings(&Cubes::default().scene(), 0, Some((quantity, input, beyond)))), [&kink.place]);
 }
 
 /// A size of 0 is made larger, not smaller.
 #[test]
 fn inputs_at_a_bound_go_one_way() {
-    let found = findings("cubes", 0, None);
+    let found = findings(&Cubes::default().scene(), 0, None);
     let rounding: Vec<_> = found.iter().filter(|finding| finding.place.contains("rounding")).collect();
     assert!(!rounding.is_empty());
-    let step = compile(&names::scene(Path::new("cubes")).unwrap().scene, &Overrides::default()).unwrap();
-    let state = &states::states(&step, 1, 1).unwrap()[0];
+    let step = compile(&Cubes::default().scene());
+    let state = &states(&step, 1, 1).unwrap()[0];
     let inputs = Inputs::new(&step, state).unwrap();
     let at_bound = (0..inputs.count()).filter(|&k| inputs.is_there(k) && inputs.is_at_bound(k, 1e-4));
     let names: Vec<String> = at_bound.map(|column| inputs.name(column)).collect();

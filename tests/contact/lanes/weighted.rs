@@ -1,20 +1,24 @@
-//! Tests of contacts with weights: against the specification in `docs/contact_points.md`, computed here in plain
-//! numbers in other ways, and against finite differences.
+//! Contacts whose weights vary: against the specification in `docs/contact_points.md`, computed here in plain numbers in
+//! other ways, and against finite differences.
 
 use std::f64::consts::FRAC_PI_2;
 
-use super::{Formula, LEAST, LIGHT};
-use crate::contact::convex::{ConvexPair, isometry};
-use crate::contact::lanes::tape::SLOPES;
-use crate::contact::lanes::tests::{gather, gather_pairs};
-use crate::contact::lanes::{box_capsule, boxes, capsule_capsule, convex, half_space_cylinder};
-use crate::contact::numbers::{GEOMETRY, OWN_RATES, UNUSED, WEIGHTED_GEOMETRY};
+use fingertip::collision::{Collider, Detail};
+use fingertip::contact::UNUSED;
+use fingertip::description::Shape;
 use fingertip_lanes::lane::{InstructionSet, Lane};
 use fingertip_lanes::program::{Group, Program, Stage, run_on};
 use fingertip_lanes::rows::Output;
-use fingertip_scene::Shape;
-use fingertip_shapes::collision::{Collider, Detail};
+use fingertip_step::inner::{ConvexPair, GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY, convex, tapes};
+use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion};
 use support::pairs::{Body, COORDINATES, Random, V3, add, aligned, cross, dot, moved, norm, unit};
+
+use super::{gather, gather_pairs};
+
+/// Contacts of less weight than this are left out.
+const LEAST: f64 = 1e-4;
+/// Contacts of less weight than this stand back.
+const LIGHT: f64 = 0.02;
 
 /// The tolerance of values: coordinates of half a metre, some tens of roundings, over the sine of a milliradian, at
 /// which crossings begin.
@@ -597,6 +601,11 @@ fn contacts_are_those_of_the_specification() {
     }
 }
 
+fn isometry(pose: &[f64]) -> Isometry3<f64> {
+    let rotation = Rotation3::from_matrix_unchecked(Matrix3::from_column_slice(&pose[3..]));
+    Isometry3::from_parts(Translation3::new(pose[0], pose[1], pose[2]), UnitQuaternion::from_rotation_matrix(&rotation))
+}
+
 /// The normals of boxes, and of a box and a capsule, are right: no other direction separates them by more.
 #[test]
 fn normals_are_those_of_the_signed_distance() {
@@ -604,7 +613,7 @@ fn normals_are_those_of_the_signed_distance() {
     for (name, pairs) in samples(&mut random, 300).into_iter().filter(|(name, _)| name.contains("box")) {
         for (pair, found) in pairs.iter().zip(values(&pairs)) {
             let [(a, pose_a), (b, pose_b)] = [&pair.0, &pair.1]
-                .map(|body| (Collider::with_sizes(&body.shape, body.size).unwrap(), isometry(&body.pose).unwrap()));
+                .map(|body| (Collider::with_sizes(&body.shape, body.size).unwrap(), isometry(&body.pose)));
             let expected = a.distance(&pose_a, &b, &pose_b).unwrap().phi;
             let n = found.points()[0].normal;
             let phi = -pair.1.support(add([0.0; 3], -1.0, n)) - pair.0.support(n);
@@ -736,17 +745,10 @@ fn any_width_gives_the_same_bits() {
 
 #[test]
 fn tapes_are_long_enough() {
-    fn check<F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(name: &str) {
-        let [numbers, slopes] = F::places().structure.size();
-        println!("{name}: {numbers} numbers, {slopes} slopes");
-        assert!(numbers <= NUMBERS && slopes <= SLOPES, "{name}: {numbers} numbers, {slopes} slopes");
+    for (name, [used, room]) in tapes() {
+        println!("{name}: {} numbers, {} slopes", used[0], used[1]);
+        assert!(used[0] <= room[0] && used[1] <= room[1], "{name}: {used:?} in {room:?}");
     }
-    check::<boxes::TwoBoxes, { boxes::POINTS }, { boxes::NUMBERS }>("boxes");
-    check::<box_capsule::BoxCapsule, { box_capsule::POINTS }, { box_capsule::NUMBERS }>("box and capsule");
-    check::<capsule_capsule::CapsuleCapsule, { capsule_capsule::POINTS }, { capsule_capsule::NUMBERS }>("capsules");
-    check::<half_space_cylinder::HalfSpaceCylinder, { half_space_cylinder::POINTS }, { half_space_cylinder::NUMBERS }>(
-        "cylinder",
-    );
 }
 
 /// Exchanged shapes have exchanged contacts, to the last bit.

@@ -1,17 +1,17 @@
-//! Tests of the contacts on lanes: derivatives against finite differences, pushes against pulls, and equal bits at any
+//! Contacts of constant weights: derivatives against finite differences, pushes against pulls, and equal bits at any
 //! width. `tests/contact/pair_formulas` has the formulas once more.
 
-use support::pairs::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
-
-use super::{GEOMETRY, Motion, Motions, jvp, vjp, witness};
-use crate::contact::kind::{PairFunction, PairKind};
-use crate::kinematics::spatial::Twist;
-use crate::kinematics::{POSE, Pose};
-use fingertip_lanes::lane::{InstructionSet, Lane, Number, Real};
+use fingertip::contact::pair::PairFunction;
+use fingertip::kinematics::Pose;
+use fingertip::kinematics::spatial::Twist;
+use fingertip::math::largest::largest;
+use fingertip_lanes::lane::{InstructionSet, Lane, Real};
 use fingertip_lanes::program::{Group, Program, Stage, run_on};
 use fingertip_lanes::rows::Output;
-use fingertip_scene::Shape;
-use fingertip_shapes::largest::largest;
+use fingertip_step::inner::{GEOMETRY, Motion, Motions, PairKind, jvp, vjp, witness};
+use support::pairs::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
+
+use super::{gather, gather_pairs};
 
 /// The tolerance of pushes against pulls, which compute the same numbers in different ways: rounding over the smallest
 /// distances between cores in these samples.
@@ -42,35 +42,6 @@ impl Program for Geometry<'_> {
     fn group(&self, group: &mut Group) {
         group.run(self);
     }
-}
-
-/// The `n` numbers that `numbers` gives for each of the lane's worlds, which start at `first`. Worlds beyond the last
-/// repeat it.
-#[inline(always)]
-pub(super) fn gather<'a, R: Lane>(
-    worlds: usize,
-    first: usize,
-    n: usize,
-    numbers: impl Fn(usize) -> &'a [f64],
-) -> Vec<R> {
-    let mut lanes = vec![R::zero(); n];
-    R::exchange([], [&mut lanes[..]], |[], [to]| {
-        for world in 0..R::WIDTH {
-            let from = numbers((first + world).min(worlds - 1));
-            (0..n).for_each(|k| to[R::WIDTH * k + world] = Number::of(from[k]));
-        }
-    });
-    lanes
-}
-
-/// The poses and sizes of pairs as lanes, first of A, then of B, see [`gather`].
-#[inline(always)]
-pub(super) fn gather_pairs<R: Lane>(pairs: &Pairs, first: usize) -> [(Vec<R>, Vec<R>); 2] {
-    let body = |get: &dyn Fn(&(Body, Body)) -> &Body| {
-        let pose = gather(pairs.len(), first, POSE, |world| &get(&pairs[world]).pose);
-        (pose, gather(pairs.len(), first, Shape::SIZES, |world| &get(&pairs[world]).size))
-    };
-    [body(&|(a, _)| a), body(&|(_, b)| b)]
 }
 
 /// A row of results has the contacts of a pair, then the gradients.
