@@ -201,7 +201,7 @@ fn about(kernel: Kernel) -> &'static str {
         Kernel::Hold => {
             "Steps one after the other under one command, the first solve started at the forces `warm`, each later one at the forces
    \
-             before: of each step the state after it, the forces to start from, contact forces, the gaps that it leaves and its report."
+             before: of each step the state after it, the forces to start from, contact forces and its report."
         }
         Kernel::RoughHold => "The same, not to full accuracy: enough to tell which of some commands is better.",
         Kernel::Rollout => {
