@@ -1,5 +1,5 @@
-//! Contacts whose weights vary: against the specification in `docs/contact_points.md`, computed here in plain numbers in
-//! other ways, and against finite differences.
+//! Contacts whose weights vary: against the specification in `docs/contact_points.md`, computed here in plain numbers
+//! in other ways, and against finite differences.
 
 use std::f64::consts::FRAC_PI_2;
 

@@ -177,7 +177,7 @@ fn indicator<R: Real>(mask: R::Mask) -> R {
     R::select(mask, R::one(), R::zero())
 }
 
-/// Jacobian of [`witness`] by the motion of one shape, in the layout of [`ConvexPair::rates`]. In worlds where `needed`
+/// Jacobian of [`witness`] by the motion of one shape, in the layout of `ConvexPair::rates`. In worlds where `needed`
 /// is not positive it is zero.
 #[inline(always)]
 pub fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
