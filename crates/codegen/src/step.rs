@@ -194,8 +194,9 @@ fn about(kernel: Kernel) -> &'static str {
             "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
         }
         Kernel::Jacobians => {
-            "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
-             same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
+            "One step, of whose contacts those without weight are zeros, and its Jacobians, row by row: a = dq_next/dq and\n   \
+             b = dq_next/du in tangent coordinates, c and d the same of the forces along normal and tangents. Where growth\n   \
+             exceeds 1e7 they have few digits."
         }
         Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
         Kernel::Hold => {

@@ -321,9 +321,13 @@ impl Stage for StoreNear<'_> {
             if is_nowhere(m.contacts, c) {
                 continue;
             }
-            out.store_all(first, row.contact.start + GEOMETRY * c, &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+            // Another world of the lane may have a weight where this one has none.
+            let there = m.contacts[CONTACT_OPERAND * c + WEIGHT].gt(R::zero());
+            for k in GEOMETRY * c..GEOMETRY * (c + 1) {
+                out.store(first, row.contact.start + k, R::select(there, m.geometry[k], R::zero()));
+            }
             if !m.share.is_empty() {
-                out.store(first, row.share.start + c, m.share[c]);
+                out.store(first, row.share.start + c, R::select(there, m.share[c], R::zero()));
             }
         }
         plan.store_warm((&m, work.eta), first, (Columns(0, row.warm.start), out));
