@@ -75,7 +75,8 @@ impl Plan {
         there.map(|(name, at)| Row::new(name, at.len())).chain(report.map(|name| Row::new(name, 1))).collect()
     }
 
-    /// The result rows of `Kernel::Hold`: states, forces for a warm start, forces and reports of steps under one command.
+    /// The result rows of `Kernel::Hold`: states, forces for a warm start, forces and reports of steps under one
+    /// command.
     pub(super) fn hold_rows(&self) -> [Row; 4] {
         let s = &self.structure;
         let parts = [("states", self.nq), ("warm_next", s.n_eta()), ("force", self.n_forces()), ("info", INFO)];
