@@ -241,7 +241,7 @@ fn held_commands_have_the_bits_of_the_lanes() {
     let step = step_of(&batch);
     let Some(native) = natively("push", &step, Quasidynamic::native) else { return };
     let numbers = |t: &Tensor, worlds| t.narrow(0, 0, worlds)?.flatten_all()?.to_vec1::<f64>();
-    let held = |step: &Quasidynamic, worlds: usize, is_warm: bool| -> Result<[Vec<u64>; 4]> {
+    let held = |step: &Quasidynamic, worlds: usize, is_warm: bool| -> Result<[Vec<u64>; 3]> {
         let parameters = step.parameters().map(|_, t| t.narrow(0, 0, worlds.min(t.dim(0)?)))?;
         let warm = if is_warm { numbers(&step.step(&batch.q, &batch.u)?.warm, worlds)? } else { Vec::new() };
         let (q, u) = (numbers(&batch.q, worlds)?, numbers(&batch.u, worlds)?);
