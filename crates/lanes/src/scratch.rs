@@ -1,17 +1,16 @@
 //! Allocation of working memory for programs. Each thread keeps one block of memory for its next program.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
 
 use super::lane::{Arithmetic, Packed, WIDTH};
 
-/// The largest memory that a thread keeps, in blocks: 64 MiB, a world of a hundred thousand contacts. Fresh pages for
+/// The largest memory that a thread keeps, in numbers: 64 MiB, a world of a hundred thousand contacts. Fresh pages for
 /// that much take as long as a step.
-const SPARE: usize = 1 << 20;
+const SPARE: usize = 1 << 23;
 
 thread_local! {
     /// The spare memory of this thread, for its next program.
-    static SPARES: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
+    static SPARES: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
 }
 
 /// A unit of memory, as large and as aligned as the widest SIMD register.
@@ -21,27 +20,31 @@ pub(super) struct Block {
     _numbers: [f64; WIDTH],
 }
 
-/// Aligned memory, with leftovers of other programs as its initial content.
-pub(super) struct Blocks(Vec<Block>);
+/// Memory for blocks, with leftovers of other programs as its initial content.
+pub(super) struct Blocks(Vec<f64>);
 
 impl Blocks {
     /// A memory of at least `n` blocks: the thread's spare one if it is large enough.
     pub(super) fn new(n: usize) -> Self {
-        let mut blocks = SPARES.take();
-        if blocks.len() < n {
-            blocks = zeros(n);
+        // Room for one block more, so that they can be aligned. The allocator has zeroed pages at hand for plain
+        // numbers; what asks it for aligned ones clears them, and so touches pages that the program never does.
+        let n = (n + 1) * WIDTH;
+        let mut numbers = SPARES.take();
+        if numbers.len() < n {
+            numbers = vec![0.0; n];
         }
         if cfg!(any(test, debug_assertions)) {
             // Programs must write before they read: NaN makes a mistake visible.
-            blocks.fill(Block { _numbers: [f64::NAN; WIDTH] });
+            numbers.fill(f64::NAN);
         }
-        Self(blocks)
+        Self(numbers)
     }
 
     /// All blocks of the memory.
     #[inline(always)]
     pub(super) fn all(&mut self) -> &mut [Block] {
-        &mut self.0
+        // SAFETY: a block is numbers and nothing else.
+        unsafe { self.0.align_to_mut::<Block>() }.1
     }
 }
 
@@ -50,22 +53,6 @@ impl Drop for Blocks {
         if self.0.len() <= SPARE {
             SPARES.set(std::mem::take(&mut self.0));
         }
-    }
-}
-
-/// Zeroed blocks. The allocator often has zeroed pages at hand, so this is cheaper than clearing.
-fn zeros(n: usize) -> Vec<Block> {
-    let Ok(layout) = Layout::array::<Block>(n) else { handle_alloc_error(Layout::new::<Block>()) };
-    if n == 0 {
-        return Vec::new();
-    }
-    // SAFETY: the layout is that of `n` blocks and not empty, and zeros are numbers.
-    unsafe {
-        let start = alloc_zeroed(layout).cast::<Block>();
-        if start.is_null() {
-            handle_alloc_error(layout);
-        }
-        Vec::from_raw_parts(start, n, n)
     }
 }
 
