@@ -36,6 +36,7 @@ fn compare(name: &str, batch: &Batch) {
     );
     let step = fused.step(&batch.q, &batch.u).unwrap();
     assert_eq!(rows(&found.q_next), rows(&step.q_next), "{name}: the step itself");
+    assert_eq!(rows(&found.warm), rows(&step.warm), "{name}: the step itself");
     let lambda = step.lambda_and_torque().unwrap();
     for (found, expected) in rows(&found.lambda).iter().zip(rows(&lambda)) {
         let scale = largest(expected.iter().copied());

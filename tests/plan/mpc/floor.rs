@@ -36,6 +36,8 @@ fn holding_is_stepping() {
             assert_eq!(bits(found), bits(program), "world {world}, step {t}");
             let force: Vec<f64> = result.force.get(world).unwrap().flatten_all().unwrap().to_vec1().unwrap();
             assert_eq!(bits(&held.force[(world * 4 + t) * force.len()..][..force.len()]), bits(&force));
+            let warm: Vec<f64> = result.warm.get(world).unwrap().to_vec1().unwrap();
+            assert_eq!(bits(&held.warm[(world * 4 + t) * warm.len()..][..warm.len()]), bits(&warm));
         }
         (q, warm) = (result.q_next, Some(result.warm));
     }

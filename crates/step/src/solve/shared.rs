@@ -12,7 +12,7 @@ use super::structure::{ContactColumns, Structure};
 use super::vector::dot;
 
 /// Returns what a function of a constant size gives, where there is one for this size. There are none for contacts that
-/// turn, which are rarer: they took as long to compile as all others.
+/// turn, which are rarer: they would take as long to compile as all others.
 macro_rules! sized {
     ($R:ty, $N:expr, $n:expr, $S:ident => $unrolled:expr) => {
         if const { <$R>::FAST && $N == SLIDING } {
