@@ -3,7 +3,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, State, trigonometry};
 
 /// A lane of `W` numbers in an array, with fused multiply-adds.
 #[derive(Clone, Copy, Debug)]
@@ -156,9 +156,9 @@ impl<N: Number, const W: usize> Real for Array<N, W> {
     super::state::branches!(ArrayMask<W>);
 
     #[inline(always)]
-    fn call(routine: &mut impl Routine) {
+    fn call<T>(function: impl FnOnce() -> T) -> T {
         // SAFETY: as for `Single`.
-        unsafe { super::call_fused(routine) }
+        unsafe { super::call_fused(function) }
     }
 }
 

@@ -180,8 +180,10 @@ pub trait Real:
         None
     }
 
-    /// Runs a routine that is compiled once for this kind of lane, rather than into each caller.
-    fn call(routine: &mut impl Routine);
+    /// Calls a function of the kernel that is compiled on its own for this kind of lane, rather than into each caller:
+    /// what is called from several places, and pieces of what would be one long function, which compilers take much
+    /// longer for than for its parts. The closure is `#[inline(always)]`.
+    fn call<T>(function: impl FnOnce() -> T) -> T;
 
     /// Loops over alike parts: contacts, bodies, columns. It is an ordinary loop. But in a recording it marks the
     /// parts, so that equal ones are printed as one function.
@@ -236,20 +238,14 @@ pub trait Real:
     }
 }
 
-/// A piece of a kernel that is too long to be compiled into each stage that needs it: see [`Real::call`].
-pub trait Routine {
-    /// Runs the routine. Implementations are `#[inline(always)]`.
-    fn run(&mut self);
-}
-
 /// [`Real::call`] for lanes that are arrays or single numbers with fused multiply-adds.
 ///
 /// # Safety
 /// The processor must have AVX2 and fused multiply-adds (x86-64).
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-unsafe fn call_fused(routine: &mut impl Routine) {
-    routine.run();
+unsafe fn call_fused<T>(function: impl FnOnce() -> T) -> T {
+    function()
 }
 
 /// A [`Real`] that can be loaded from and stored to rows of numbers.

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use std::mem::transmute;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, State, trigonometry};
 
 /// A lane of four doubles in an AVX2 register.
 #[derive(Clone, Copy, Debug)]
@@ -169,13 +169,13 @@ macro_rules! register {
             super::state::branches!($Mask);
 
             #[inline(always)]
-            fn call(routine: &mut impl Routine) {
+            fn call<T>(function: impl FnOnce() -> T) -> T {
                 #[inline(never)]
                 #[target_feature(enable = $features)]
-                fn compiled(routine: &mut impl Routine) {
-                    routine.run();
+                fn compiled<T>(function: impl FnOnce() -> T) -> T {
+                    function()
                 }
-                unsafe { compiled(routine) }
+                unsafe { compiled(function) }
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, State, trigonometry};
 
 /// A lane of one world. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -90,17 +90,17 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
     super::state::branches!(bool);
 
     #[inline(always)]
-    fn call(routine: &mut impl Routine) {
+    fn call<T>(function: impl FnOnce() -> T) -> T {
         #[inline(never)]
-        fn separate(routine: &mut impl Routine) {
-            routine.run();
+        fn separate<T>(function: impl FnOnce() -> T) -> T {
+            function()
         }
         if FMA {
             // SAFETY: `Group::run` hands kernels such numbers inside functions that are compiled for the instructions,
             // after it was found that the processor has them.
-            unsafe { super::call_fused(routine) }
+            unsafe { super::call_fused(function) }
         } else {
-            separate(routine)
+            separate(function)
         }
     }
 }

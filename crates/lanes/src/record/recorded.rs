@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use crate::lane::{Lane, Mask, Precision, Real, Routine, Slot, State, arithmetic, sin_cos};
+use crate::lane::{Lane, Mask, Precision, Real, Slot, State, arithmetic, sin_cos};
 
 use super::op::{Id, Op};
 use super::tape::{Branch, Tape};
@@ -35,6 +35,18 @@ fn append(op: Op, a: Id, b: Id, c: Id) -> Id {
 #[inline(never)]
 fn constant(x: f64) -> Id {
     with(|tape| tape.constant(tape.precision, tape.precision.rounded(x)))
+}
+
+/// Begins a branch on the tape of this thread.
+#[inline(never)]
+fn open_branch(mask: RecordedMask) -> Branch {
+    with(|tape| tape.open_branch(mask.0))
+}
+
+/// Ends a branch whose state was `before` and is `end`; gives the state that follows.
+#[inline(never)]
+fn close_branch(region: usize, before: &[Id], end: &[Id]) -> Vec<Id> {
+    with(|tape| tape.close_branch(region, before, end))
 }
 
 /// Calls `f` with the tape of this thread.
@@ -182,27 +194,28 @@ impl Real for Recorded {
     }
 
     #[inline(always)]
-    fn call(routine: &mut impl Routine) {
+    fn call<T>(function: impl FnOnce() -> T) -> T {
         #[inline(never)]
-        fn recorded(routine: &mut impl Routine) {
-            routine.run();
+        fn recorded<T>(function: impl FnOnce() -> T) -> T {
+            function()
         }
-        recorded(routine);
+        recorded(function)
     }
     fn part() {
         with(Tape::part);
     }
 
     fn when<S: State<Self> + ?Sized>(mask: RecordedMask, state: &mut S, body: impl Fn(&mut S)) {
-        match with(|tape| tape.open_branch(mask.0)) {
-            Branch::Never => {}
-            Branch::Always => body(state),
-            Branch::Region(region) => {
-                let before = nodes(state);
-                body(state);
-                let end = nodes(state);
-                put(state, &with(|tape| tape.close_branch(region, &before, &end)));
-            }
+        let region = match open_branch(mask) {
+            Branch::Never => return,
+            Branch::Always => None,
+            Branch::Region(region) => Some((region, nodes(state))),
+        };
+        // In one place: a body is thousands of operations, each compiled where it is called.
+        body(state);
+        if let Some((region, before)) = region {
+            let end = nodes(state);
+            put(state, &close_branch(region, &before, &end));
         }
     }
 

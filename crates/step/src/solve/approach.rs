@@ -145,21 +145,26 @@ impl<R: Real> Approach<R> {
     /// that the settings say. Writes the change of the slacks by a full step to `d_slack`.
     #[inline(always)]
     pub(super) fn length<const N: usize>(&self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
-        let columns = work.columns.as_chunks::<N>().0;
-        let mut room = [R::splat(f64::INFINITY)];
-        for (state, contact) in
-            listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-        {
-            let (cone, there) = (&state.cone, state.is_there());
-            when!(there, &mut (&mut state.d_slack, &mut room), |(d_slack, [end])| {
-                let moved = with_private(contact, columns, state.moved, work.step);
-                **d_slack = add(moved, sub(state.zeta, state.slack));
-                let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
-                *end = R::select(there, end.min(room), *end);
-            });
-        }
-        let end = self.room(s, problem, (R::Mask::splat(true), room[0]), work);
-        end.scale(s.settings.boundary_fraction).min(R::one())
+        R::call(
+            #[inline(always)]
+            || {
+                let columns = work.columns.as_chunks::<N>().0;
+                let mut room = [R::splat(f64::INFINITY)];
+                for (state, contact) in
+                    listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+                {
+                    let (cone, there) = (&state.cone, state.is_there());
+                    when!(there, &mut (&mut state.d_slack, &mut room), |(d_slack, [end])| {
+                        let moved = with_private(contact, columns, state.moved, work.step);
+                        **d_slack = add(moved, sub(state.zeta, state.slack));
+                        let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
+                        *end = R::select(there, end.min(room), *end);
+                    });
+                }
+                let end = self.room(s, problem, (R::Mask::splat(true), room[0]), work);
+                end.scale(s.settings.boundary_fraction).min(R::one())
+            },
+        )
     }
 
     /// The least of `end` and the length of a step, in steps, by which a limit, dry friction or a table has its force
@@ -193,31 +198,36 @@ impl<R: Real> Approach<R> {
         (moving, alpha): (R::Mask, R),
         work: &mut Work<&mut [R]>,
     ) {
-        let kappa = problem.kappa;
-        let moving = moving.and(self.worlds);
-        let mut worst = [R::zero()];
-        for state in listed(work.list, ContactState::<R, N>::of(work.contact_states)) {
-            let there = state.is_there();
-            when!(there, &mut (&mut state.slack, &mut worst), |(slack, [worst])| {
-                for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
-                    *x = R::select(moving, alpha.mul_add(step, *x), *x);
+        R::call(
+            #[inline(always)]
+            || {
+                let kappa = problem.kappa;
+                let moving = moving.and(self.worlds);
+                let mut worst = [R::zero()];
+                for state in listed(work.list, ContactState::<R, N>::of(work.contact_states)) {
+                    let there = state.is_there();
+                    when!(there, &mut (&mut state.slack, &mut worst), |(slack, [worst])| {
+                        for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
+                            *x = R::select(moving, alpha.mul_add(step, *x), *x);
+                        }
+                        let misfit = state.cone.misfit(kappa * state.share, state.eta, **slack) * state.cone.weight;
+                        *worst = worst.max(R::select(there, misfit, R::zero()));
+                    });
                 }
-                let misfit = state.cone.misfit(kappa * state.share, state.eta, **slack) * state.cone.weight;
-                *worst = worst.max(R::select(there, misfit, R::zero()));
-            });
-        }
-        let [mut worst] = worst;
-        advance(moving, alpha, work.limit_slack, work.slack_step);
-        cones!(s, problem.gaps, cone => {
-            let (eta, slack) = (cone.own(work.limit_force), cone.slack(work.limit_slack));
-            worst = worst.max(cone.misfit_with(kappa, eta, slack));
-        });
-        let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
-        let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
-        self.leave(arrived);
-        let short = R::one() - alpha;
-        let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
-        self.tau = (mean_product::<R, N>(s, problem, work) * part).max(R::one());
+                let [mut worst] = worst;
+                advance(moving, alpha, work.limit_slack, work.slack_step);
+                cones!(s, problem.gaps, cone => {
+                    let (eta, slack) = (cone.own(work.limit_force), cone.slack(work.limit_slack));
+                    worst = worst.max(cone.misfit_with(kappa, eta, slack));
+                });
+                let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
+                let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
+                self.leave(arrived);
+                let short = R::one() - alpha;
+                let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
+                self.tau = (mean_product::<R, N>(s, problem, work) * part).max(R::one());
+            },
+        )
     }
 }
 

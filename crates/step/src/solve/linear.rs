@@ -79,50 +79,65 @@ impl<R: Real, const N: usize> System<'_, R, N> {
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
-        for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
-            let cone = self.contact(i);
-            when!(cone.is_there(), x, |x| {
-                let force = self.s.gathered(&self.answer(&cone, i), nth(w.contacts, i));
-                add_force(contact, self.columns, scale(-R::one(), force), x);
-            });
-        }
-        cones!(self.s, self.problem.gaps, cone => {
-            cone.on.pull(self.root(&cone).times(cone.own(w.limits)), x);
-        });
+        R::call(
+            #[inline(always)]
+            || {
+                for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
+                    let cone = self.contact(i);
+                    when!(cone.is_there(), x, |x| {
+                        let force = self.s.gathered(&self.answer(&cone, i), nth(w.contacts, i));
+                        add_force(contact, self.columns, scale(-R::one(), force), x);
+                    });
+                }
+                cones!(self.s, self.problem.gaps, cone => {
+                    cone.on.pull(self.root(&cone).times(cone.own(w.limits)), x);
+                });
+            },
+        )
     }
 
     /// w += F J̃ y.
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
-        for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
-            let cone = self.contact(i);
-            when!(cone.is_there(), &mut w.contacts[N * i..N * (i + 1)], |w| {
-                let moved = self.s.gather(&self.answer(&cone, i), along(contact, self.columns, y));
-                put_nth(w, 0, add(nth(w, 0), moved));
-            });
-        }
-        cones!(self.s, self.problem.gaps, cone => {
-            let moved = self.root(&cone).times(cone.on.moved(y));
-            cone.put(w.limits, add(cone.own(w.limits), moved));
-        });
+        R::call(
+            #[inline(always)]
+            || {
+                for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
+                    let cone = self.contact(i);
+                    when!(cone.is_there(), &mut w.contacts[N * i..N * (i + 1)], |w| {
+                        let moved = self.s.gather(&self.answer(&cone, i), along(contact, self.columns, y));
+                        put_nth(w, 0, add(nth(w, 0), moved));
+                    });
+                }
+                cones!(self.s, self.problem.gaps, cone => {
+                    let moved = self.root(&cone).times(cone.on.moved(y));
+                    cone.put(w.limits, add(cone.own(w.limits), moved));
+                });
+            },
+        )
     }
 
     /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
-        for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
-            put_nth(to.contacts, i, zero::<R, N>());
-            let cone = self.contact(i);
-            when!(cone.is_there(), &mut to.contacts[N * i..N * (i + 1)], |to| {
-                let moved = add(along(contact, self.columns, y), cone.scaled(nth(grad_force, i)));
-                let gathered = self.s.gather(&self.answer(&cone, i), moved);
-                put_nth(to, 0, sub(gathered, nth(w.contacts, i)));
-            });
-        }
-        cones!(self.s, self.problem.gaps, cone => {
-            let moved = add(cone.on.moved(y), cone.own(grad_limit));
-            cone.put(to.limits, sub(self.root(&cone).times(moved), cone.own(w.limits)));
-        });
+        R::call(
+            #[inline(always)]
+            || {
+                for (i, contact) in listed(self.list, self.s.contacts.iter().enumerate()) {
+                    put_nth(to.contacts, i, zero::<R, N>());
+                    let cone = self.contact(i);
+                    when!(cone.is_there(), &mut to.contacts[N * i..N * (i + 1)], |to| {
+                        let moved = add(along(contact, self.columns, y), cone.scaled(nth(grad_force, i)));
+                        let gathered = self.s.gather(&self.answer(&cone, i), moved);
+                        put_nth(to, 0, sub(gathered, nth(w.contacts, i)));
+                    });
+                }
+                cones!(self.s, self.problem.gaps, cone => {
+                    let moved = add(cone.on.moved(y), cone.own(grad_limit));
+                    cone.put(to.limits, sub(self.root(&cone).times(moved), cone.own(w.limits)));
+                });
+            },
+        )
     }
 }
 

@@ -40,14 +40,20 @@ use super::vector::{add, axpy, dot, scale, sub, zero};
 /// of freedom.
 #[inline(always)]
 pub(super) fn prepare<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    fill_pivots(s, problem.p, work.pivot);
-    let columns = work.columns.as_chunks::<N>().0;
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-    {
-        if !contact.is_rigid() {
-            state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
-        }
-    }
+    R::call(
+        #[inline(always)]
+        || {
+            fill_pivots(s, problem.p, work.pivot);
+            let columns = work.columns.as_chunks::<N>().0;
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            {
+                if !contact.is_rigid() {
+                    state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
+                }
+            }
+        },
+    )
 }
 
 /// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in
@@ -58,22 +64,27 @@ pub(super) fn set_up<R: Real, const N: usize>(
     problem: &Problem<R>,
     work: &mut Work<&mut [R]>,
 ) -> R::Mask {
-    let mut good = acceptable(s, problem);
-    presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
-    fill_columns::<R, N>(s, problem, work.list, work.columns.as_chunks_mut().0);
-    for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
-        state.start(problem.cone::<N>(i));
-    }
-    prepare::<R, N>(s, problem, work);
-    factor_p(s, problem.p, work.pivot, work.factor_p);
-    for &pivot in work.pivot.iter() {
-        good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
-    }
-    for k in 0..s.n_shared {
-        let pivot = work.factor_p[s.factor_p.at(k, k)];
-        good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
-    }
-    good
+    R::call(
+        #[inline(always)]
+        || {
+            let mut good = acceptable(s, problem);
+            presence::find(s, (problem.near, problem.contacts), (work.presence, work.list));
+            fill_columns::<R, N>(s, problem, work.list, work.columns.as_chunks_mut().0);
+            for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
+                state.start(problem.cone::<N>(i));
+            }
+            prepare::<R, N>(s, problem, work);
+            factor_p(s, problem.p, work.pivot, work.factor_p);
+            for &pivot in work.pivot.iter() {
+                good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
+            }
+            for k in 0..s.n_shared {
+                let pivot = work.factor_p[s.factor_p.at(k, k)];
+                good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
+            }
+            good
+        },
+    )
 }
 
 /// A contact's compliance D = J̃_p P_p⁻¹ J̃_pᵀ by its private degrees of freedom.
@@ -101,57 +112,64 @@ pub(super) fn step<R: Real, const N: usize>(
     approach: &Approach<R>,
     work: &mut Work<&mut [R]>,
 ) -> (R, R) {
-    begin(s, problem, kappa, approach, work);
-    let columns = work.columns.as_chunks::<N>().0;
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-    {
-        when!(state.is_there(), &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled), |(
-            state,
-            (h, step),
-            scaled,
-        )| {
-            state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
-            eliminate(contact, columns, kappa, approach, state, work.pivot, step);
-            let response = &state.response;
-            let force = sub(state.eta, response.force(shared::weighed(contact, response, state.reduced)));
-            shared::add(contact, columns, response, force, scaled.as_chunks_mut().0, h, step);
-        });
-    }
-    for x in work.step.iter_mut() {
-        *x = R::zero() - *x;
-    }
-    shared::solve::<R, N>(s, work.h, work.step);
-
-    // decrement² = −r₂ · Δη.
-    let mut sizes = [R::zero(); 2];
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-    {
-        when!(state.is_there(), &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes), |(
-            (to, moved),
-            step,
-            [decrement, change],
-        )| {
-            **moved = along_shared(contact, columns, step);
-            let response = &state.response;
-            let w = shared::weighed(contact, response, add(state.reduced, response.along(**moved)));
-            let d_eta = scale(-R::one(), response.force(w));
-            **to = d_eta;
-            let private = contact.private_part(columns).iter();
-            for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
-                *step += dot(column, d_eta);
+    R::call(
+        #[inline(always)]
+        || {
+            begin(s, problem, kappa, approach, work);
+            let columns = work.columns.as_chunks::<N>().0;
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            {
+                when!(
+                    state.is_there(),
+                    &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled),
+                    |(state, (h, step), scaled)| {
+                        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+                        eliminate(contact, columns, kappa, approach, state, work.pivot, step);
+                        let response = &state.response;
+                        let force = sub(state.eta, response.force(shared::weighed(contact, response, state.reduced)));
+                        shared::add(contact, columns, response, force, scaled.as_chunks_mut().0, h, step);
+                    }
+                );
             }
-            *decrement += dot(state.error, w);
-            let y = if contact.is_rigid() { w } else { response.up(w) };
-            *change = change.max(state.share * dot(y, y));
-        });
-    }
-    let [mut decrement, change] = [sizes[0] * kappa, sizes[1] * kappa];
-    end(s, problem, kappa, approach, work);
-    cones!(s, problem.gaps, cone => {
-        let (eta, u) = (cone.own(work.limit_force), cone.own(work.limit_gap));
-        decrement -= cone.decrement(kappa, eta, u, cone.own(work.limit_step));
-    });
-    (decrement, change)
+            for x in work.step.iter_mut() {
+                *x = R::zero() - *x;
+            }
+            shared::solve::<R, N>(s, work.h, work.step);
+
+            // decrement² = −r₂ · Δη.
+            let mut sizes = [R::zero(); 2];
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            {
+                when!(
+                    state.is_there(),
+                    &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes),
+                    |((to, moved), step, [decrement, change])| {
+                        **moved = along_shared(contact, columns, step);
+                        let response = &state.response;
+                        let w = shared::weighed(contact, response, add(state.reduced, response.along(**moved)));
+                        let d_eta = scale(-R::one(), response.force(w));
+                        **to = d_eta;
+                        let private = contact.private_part(columns).iter();
+                        for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                            *step += dot(column, d_eta);
+                        }
+                        *decrement += dot(state.error, w);
+                        let y = if contact.is_rigid() { w } else { response.up(w) };
+                        *change = change.max(state.share * dot(y, y));
+                    }
+                );
+            }
+            let [mut decrement, change] = [sizes[0] * kappa, sizes[1] * kappa];
+            end(s, problem, kappa, approach, work);
+            cones!(s, problem.gaps, cone => {
+                let (eta, u) = (cone.own(work.limit_force), cone.own(work.limit_gap));
+                decrement -= cone.decrement(kappa, eta, u, cone.own(work.limit_step));
+            });
+            (decrement, change)
+        },
+    )
 }
 
 /// Begins a Newton step: writes the shared part of P to `work.h` and P δ + g to `work.step`, and adds the limits' parts

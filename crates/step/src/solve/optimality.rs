@@ -34,39 +34,44 @@ pub(super) fn certificate<R: Real, const N: usize>(
     problem: &Problem<R>,
     work: &mut Work<&mut [R]>,
 ) -> Certificate<R> {
-    let columns = work.columns.as_chunks().0;
-    let states = ContactState::<R, N>::of(work.contact_states);
-    let mut size = largest(work.limit_force).max(R::tiny());
-    for state in listed(work.list, states.iter()) {
-        size = size.max(largest(&state.eta));
-    }
-    let inverse = R::one() / size;
-    let mut depth = [R::zero()];
-    clear(work.step);
-    for (state, contact) in listed(work.list, states.iter().zip_inline(&s.contacts)) {
-        when!(state.is_there(), &mut (&mut depth, &mut *work.step), |([depth], step)| {
-            let eta = scale(inverse, state.eta);
-            *depth -= state.cone.phi * dot(state.cone.n, eta);
-            add_force(contact, columns, eta, step);
-        });
-    }
-    let [mut depth] = depth;
-    // Dry friction and that of tables can be overcome.
-    for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
-        let eta = work.limit_force[l] * inverse;
-        depth -= problem.gaps[l] * eta;
-        work.step[dof] += eta.scale(sign);
-    }
-    let effort = s.factor_p.square(work.factor_p, work.step);
-    let mut trace = R::zero();
-    for &entry in &s.diagonal {
-        trace += problem.p[entry];
-    }
-    let reach = trace.scale(OUT_OF_REACH * OUT_OF_REACH);
-    Certificate {
-        infeasible: depth.gt(R::zero()).and((depth * depth).gt(reach * effort)),
-        energy: size * (depth.abs() + size * effort),
-    }
+    R::call(
+        #[inline(always)]
+        || {
+            let columns = work.columns.as_chunks().0;
+            let states = ContactState::<R, N>::of(work.contact_states);
+            let mut size = largest(work.limit_force).max(R::tiny());
+            for state in listed(work.list, states.iter()) {
+                size = size.max(largest(&state.eta));
+            }
+            let inverse = R::one() / size;
+            let mut depth = [R::zero()];
+            clear(work.step);
+            for (state, contact) in listed(work.list, states.iter().zip_inline(&s.contacts)) {
+                when!(state.is_there(), &mut (&mut depth, &mut *work.step), |([depth], step)| {
+                    let eta = scale(inverse, state.eta);
+                    *depth -= state.cone.phi * dot(state.cone.n, eta);
+                    add_force(contact, columns, eta, step);
+                });
+            }
+            let [mut depth] = depth;
+            // Dry friction and that of tables can be overcome.
+            for (l, &(dof, sign)) in s.one_sided().iter().enumerate() {
+                let eta = work.limit_force[l] * inverse;
+                depth -= problem.gaps[l] * eta;
+                work.step[dof] += eta.scale(sign);
+            }
+            let effort = s.factor_p.square(work.factor_p, work.step);
+            let mut trace = R::zero();
+            for &entry in &s.diagonal {
+                trace += problem.p[entry];
+            }
+            let reach = trace.scale(OUT_OF_REACH * OUT_OF_REACH);
+            Certificate {
+                infeasible: depth.gt(R::zero()).and((depth * depth).gt(reach * effort)),
+                energy: size * (depth.abs() + size * effort),
+            }
+        },
+    )
 }
 
 #[inline(always)]
@@ -159,54 +164,61 @@ pub(super) fn residual<R: Real, const N: usize>(
     law: Friction,
     work: &mut Work<&mut [R]>,
 ) -> R {
-    let kappa = problem.kappa;
-    let columns = work.columns.as_chunks::<N>().0;
-    let rounding = ROUNDING * R::precision().epsilon();
-    let unit = rounding / tolerance::<R>(s);
-    // How much larger than it is friction feels a slip, and its rounding.
-    let felt = match law {
-        Friction::Relaxed => 1.0,
-        Friction::Coulomb => s.impratio,
-    };
-    // P δ in step, J̃ᵀη in free.
-    clear(work.step);
-    clear(work.free);
-    times_p(s, problem.p, work.delta, work.step);
-    let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
-        when!(state.is_there(), &mut (&mut worst, &mut *work.free), |(worst, free)| {
-            let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
-            let own = R::select(there, kappa * state.share, R::one());
-            let (rho, square) = (cone.rho(eta), dot(eta, eta));
-            let zeta = s.lifted(cone, law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
-            add_force(contact, columns, eta, free);
-            let pole = cone.pole(own, eta, rho);
-            let mut lengths = cone.phi.abs().scale(felt) + length(pole) * square / rho;
-            for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
-                let mut sum = column[0].abs();
-                for x in &column[1..] {
-                    sum += x.abs();
-                }
-                lengths = sum.mul_add(work.delta[dof].abs().scale(felt), lengths);
+    R::call(
+        #[inline(always)]
+        || {
+            let kappa = problem.kappa;
+            let columns = work.columns.as_chunks::<N>().0;
+            let rounding = ROUNDING * R::precision().epsilon();
+            let unit = rounding / tolerance::<R>(s);
+            // How much larger than it is friction feels a slip, and its rounding.
+            let felt = match law {
+                Friction::Relaxed => 1.0,
+                Friction::Coulomb => s.impratio,
+            };
+            // P δ in step, J̃ᵀη in free.
+            clear(work.step);
+            clear(work.free);
+            times_p(s, problem.p, work.delta, work.step);
+            let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
+            {
+                when!(state.is_there(), &mut (&mut worst, &mut *work.free), |(worst, free)| {
+                    let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
+                    let own = R::select(there, kappa * state.share, R::one());
+                    let (rho, square) = (cone.rho(eta), dot(eta, eta));
+                    let zeta = s.lifted(cone, law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
+                    add_force(contact, columns, eta, free);
+                    let pole = cone.pole(own, eta, rho);
+                    let mut lengths = cone.phi.abs().scale(felt) + length(pole) * square / rho;
+                    for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
+                        let mut sum = column[0].abs();
+                        for x in &column[1..] {
+                            sum += x.abs();
+                        }
+                        lengths = sum.mul_add(work.delta[dof].abs().scale(felt), lengths);
+                    }
+                    let error = cone.misfit(own, eta, zeta).abs().sqrt();
+                    let missed = length(sub(zeta, pole)).max(R::tiny());
+                    let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
+                    // Whether a force is inside its cone at all is more than rounding may say.
+                    let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
+                    worst.add(R::select(there, relative, R::zero()));
+                });
             }
-            let error = cone.misfit(own, eta, zeta).abs().sqrt();
-            let missed = length(sub(zeta, pole)).max(R::tiny());
-            let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
-            // Whether a force is inside its cone at all is more than rounding may say.
-            let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
-            worst.add(R::select(there, relative, R::zero()));
-        });
-    }
-    cones!(s, problem.gaps, cone => {
-        let eta = cone.own(work.limit_force);
-        cone.on.push(eta, work.free);
-        worst.add(cone.residual(kappa, eta, work.delta, R::splat(unit)));
-    });
-    let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free)).max(R::tiny());
-    for k in 0..s.nv {
-        worst.add((work.step[k] + problem.g[k] - work.free[k]).abs() / scale);
-    }
-    R::select(worst.is_relative, worst.error, R::one())
+            cones!(s, problem.gaps, cone => {
+                let eta = cone.own(work.limit_force);
+                cone.on.push(eta, work.free);
+                worst.add(cone.residual(kappa, eta, work.delta, R::splat(unit)));
+            });
+            let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free)).max(R::tiny());
+            for k in 0..s.nv {
+                worst.add((work.step[k] + problem.g[k] - work.free[k]).abs() / scale);
+            }
+            R::select(worst.is_relative, worst.error, R::one())
+        },
+    )
 }
 
 #[inline(always)]

@@ -61,16 +61,21 @@ pub(super) fn start<R: Real, const N: usize>(
     (law, warm, soft): (Friction, bool, R),
     work: &mut Work<&mut [R]>,
 ) -> [R::Mask; 2] {
-    let all = R::Mask::splat(true);
-    let [cold, given] = if warm {
-        recall::<R, N>(s, problem, work)
-    } else {
-        forget::<R, N>(all, work);
-        [all, R::Mask::splat(false)]
-    };
-    balance::<R, N>(s, problem, all, work);
-    when!(cold, work, |work| renew::<R, N>(s, problem, (law, cold, soft), work));
-    [cold, given]
+    R::call(
+        #[inline(always)]
+        || {
+            let all = R::Mask::splat(true);
+            let [cold, given] = if warm {
+                recall::<R, N>(s, problem, work)
+            } else {
+                forget::<R, N>(all, work);
+                [all, R::Mask::splat(false)]
+            };
+            balance::<R, N>(s, problem, all, work);
+            when!(cold, work, |work| renew::<R, N>(s, problem, (law, cold, soft), work));
+            [cold, given]
+        },
+    )
 }
 
 /// Sets the forces to zero in worlds of the mask.
@@ -125,57 +130,64 @@ pub(super) fn renew<R: Real, const N: usize>(
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    let columns = work.columns.as_chunks::<N>().0;
-    let least = least_compliance(work.pivot);
-    let kappa = problem.kappa;
-    let part = (soft / kappa).min(R::one());
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-    {
-        // By Coulomb's law contacts without weight have slacks too.
-        when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), state, |state| {
-            let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
-            let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-            let zeta = s.lifted(cone, law, z);
-            let own = R::select(there, kappa * state.share, R::one());
-            // Not a number where there is no force yet.
-            let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
-            let d = compliance(contact, columns, cone.n, work.pivot, least);
-            let own_soft = own * part;
-            let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
-            let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
-            let anew = mask.and(there).and(keep.not());
-            for k in 0..N {
-                state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
-                let slack = R::select(keep, kept[k], fresh * cone.n[k]);
-                state.slack[k] = R::select(mask, slack, state.slack[k]);
+    R::call(
+        #[inline(always)]
+        || {
+            let columns = work.columns.as_chunks::<N>().0;
+            let least = least_compliance(work.pivot);
+            let kappa = problem.kappa;
+            let part = (soft / kappa).min(R::one());
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            {
+                // By Coulomb's law contacts without weight have slacks too.
+                when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), state, |state| {
+                    let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
+                    let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+                    let zeta = s.lifted(cone, law, z);
+                    let own = R::select(there, kappa * state.share, R::one());
+                    // Not a number where there is no force yet.
+                    let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
+                    let d = compliance(contact, columns, cone.n, work.pivot, least);
+                    let own_soft = own * part;
+                    let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
+                    let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
+                    let anew = mask.and(there).and(keep.not());
+                    for k in 0..N {
+                        state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
+                        let slack = R::select(keep, kept[k], fresh * cone.n[k]);
+                        state.slack[k] = R::select(mask, slack, state.slack[k]);
+                    }
+                });
             }
-        });
-    }
-    let soft = kappa.min(soft);
-    cones!(s, problem.gaps, cone => {
-        let (eta, u) = (cone.own(work.limit_force), cone.at(work.delta));
-        let keep = cone.is_inside(eta).and(cone.misfit(kappa, eta, u).lt(R::splat(KEPT)));
-        let eta = select(mask.and(keep.not()), cone.alone(soft, work.pivot, cone.on.freed(work.pivot, eta, u)), eta);
-        cone.put(work.limit_force, eta);
-        let slack = cone.slack_of(R::select(keep, kappa, soft), eta);
-        cone.put_slack(work.limit_slack, select(mask, slack, cone.slack(work.limit_slack)));
-    });
-    balance::<R, N>(s, problem, mask, work);
-    let columns = work.columns.as_chunks::<N>().0;
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-    {
-        when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), &mut state.slack, |slack| {
-            let cone = &state.cone;
-            let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-            let off = sub(s.lifted(cone, law, z), *slack);
-            let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
-            *slack = axpy(lift, cone.n, *slack);
-        });
-    }
-    cones!(s, problem.gaps, cone => {
-        let slack = cone.slack(work.limit_slack);
-        cone.put_slack(work.limit_slack, cone.lifted(mask, slack, cone.at(work.delta), LIFT));
-    });
+            let soft = kappa.min(soft);
+            cones!(s, problem.gaps, cone => {
+                let (eta, u) = (cone.own(work.limit_force), cone.at(work.delta));
+                let keep = cone.is_inside(eta).and(cone.misfit(kappa, eta, u).lt(R::splat(KEPT)));
+                let eta = select(mask.and(keep.not()), cone.alone(soft, work.pivot, cone.on.freed(work.pivot, eta, u)), eta);
+                cone.put(work.limit_force, eta);
+                let slack = cone.slack_of(R::select(keep, kappa, soft), eta);
+                cone.put_slack(work.limit_slack, select(mask, slack, cone.slack(work.limit_slack)));
+            });
+            balance::<R, N>(s, problem, mask, work);
+            let columns = work.columns.as_chunks::<N>().0;
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            {
+                when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), &mut state.slack, |slack| {
+                    let cone = &state.cone;
+                    let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+                    let off = sub(s.lifted(cone, law, z), *slack);
+                    let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
+                    *slack = axpy(lift, cone.n, *slack);
+                });
+            }
+            cones!(s, problem.gaps, cone => {
+                let slack = cone.slack(work.limit_slack);
+                cone.put_slack(work.limit_slack, cone.lifted(mask, slack, cone.at(work.delta), LIFT));
+            });
+        },
+    )
 }
 
 /// The given forces, and none where they are outside their cones. Gives the worlds that lack such a force or are given
@@ -222,45 +234,58 @@ pub(super) fn start_again<R: Real, const N: usize>(
     mask: R::Mask,
     work: &mut Work<&mut [R]>,
 ) {
-    for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
-        *x = R::zero() - g;
-    }
-    solve_p(s, work.factor_p, work.free);
-    let columns = work.columns.as_chunks::<N>().0;
-    let least = least_compliance(work.pivot);
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-    {
-        let (cone, there) = (&state.cone, state.is_there());
-        when!(there, &mut state.eta, |eta| {
-            let d = compliance(contact, columns, cone.n, work.pivot, least);
-            let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
-            let own = R::select(there, kappa * state.share, R::one());
-            let cold = scale(root(d, c, own), cone.n);
-            for (eta, cold) in eta.iter_mut().zip_inline(cold) {
-                *eta = R::select(mask.and(there), cold, *eta);
+    R::call(
+        #[inline(always)]
+        || {
+            for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
+                *x = R::zero() - g;
             }
-        });
-    }
-    cones!(s, problem.gaps, cone => {
-        let alone = cone.alone(kappa, work.pivot, cone.at(work.free));
-        cone.put(work.limit_force, select(mask, alone, cone.own(work.limit_force)));
-    });
-    balance::<R, N>(s, problem, mask, work);
+            solve_p(s, work.factor_p, work.free);
+            let columns = work.columns.as_chunks::<N>().0;
+            let least = least_compliance(work.pivot);
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
+            {
+                let (cone, there) = (&state.cone, state.is_there());
+                when!(there, &mut state.eta, |eta| {
+                    let d = compliance(contact, columns, cone.n, work.pivot, least);
+                    let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
+                    let own = R::select(there, kappa * state.share, R::one());
+                    let cold = scale(root(d, c, own), cone.n);
+                    for (eta, cold) in eta.iter_mut().zip_inline(cold) {
+                        *eta = R::select(mask.and(there), cold, *eta);
+                    }
+                });
+            }
+            cones!(s, problem.gaps, cone => {
+                let alone = cone.alone(kappa, work.pivot, cone.at(work.free));
+                cone.put(work.limit_force, select(mask, alone, cone.own(work.limit_force)));
+            });
+            balance::<R, N>(s, problem, mask, work);
+        },
+    )
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.
 #[inline(always)]
 fn balance<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
-    let columns = work.columns.as_chunks::<N>().0;
-    for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
-        *x = R::zero() - g;
-    }
-    for (state, contact) in listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
-        when!(state.is_there(), &mut *work.step, |step| add_force(contact, columns, state.eta, step));
-    }
-    cones!(s, problem.gaps, cone => { cone.on.push(cone.own(work.limit_force), work.step) });
-    solve_p(s, work.factor_p, work.step);
-    for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {
-        *delta = R::select(mask, balanced, *delta);
-    }
+    R::call(
+        #[inline(always)]
+        || {
+            let columns = work.columns.as_chunks::<N>().0;
+            for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
+                *x = R::zero() - g;
+            }
+            for (state, contact) in
+                listed(work.list, ContactState::of(work.contact_states).iter().zip_inline(&s.contacts))
+            {
+                when!(state.is_there(), &mut *work.step, |step| add_force(contact, columns, state.eta, step));
+            }
+            cones!(s, problem.gaps, cone => { cone.on.push(cone.own(work.limit_force), work.step) });
+            solve_p(s, work.factor_p, work.step);
+            for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {
+                *delta = R::select(mask, balanced, *delta);
+            }
+        },
+    )
 }

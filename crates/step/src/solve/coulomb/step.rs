@@ -27,58 +27,64 @@ pub(super) fn step<R: Real, const N: usize>(
     (approach, ratio): (&Approach<R>, R),
     work: &mut Work<&mut [R]>,
 ) {
-    let kappa = problem.kappa;
-    newton::begin(s, problem, kappa, approach, work);
-    displace::<R, N>(s, work);
-    let columns = work.columns.as_chunks::<N>().0;
-    // What the upper triangle of the system has beside the symmetric part.
-    let n_entries = s.factor_h.n_leading_entries(s.n_shared);
-    clear(&mut work.upper[..n_entries]);
-    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
-        when!(
-            state.is_there(),
-            &mut ((state, slide), (&mut *work.h, &mut *work.upper), (&mut *work.step, &mut *work.scaled)),
-            |((state, slide), (h, upper), (step, scaled))| {
-                let scaled = scaled.as_chunks_mut().0;
-                eliminate(contact, (columns, work.pivot), (kappa, approach, ratio), (state, slide), step);
-                let force = sub(state.eta, answer(&state.response, slide, state.error));
-                shared::add(contact, columns, &state.response, force, scaled, h, step);
-                shared::add_tilt(contact, columns, (slide.up, slide.down), scaled, h, upper);
+    R::call(
+        #[inline(always)]
+        || {
+            let kappa = problem.kappa;
+            newton::begin(s, problem, kappa, approach, work);
+            displace::<R, N>(s, work);
+            let columns = work.columns.as_chunks::<N>().0;
+            // What the upper triangle of the system has beside the symmetric part.
+            let n_entries = s.factor_h.n_leading_entries(s.n_shared);
+            clear(&mut work.upper[..n_entries]);
+            let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
+            for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
+                when!(
+                    state.is_there(),
+                    &mut ((state, slide), (&mut *work.h, &mut *work.upper), (&mut *work.step, &mut *work.scaled)),
+                    |((state, slide), (h, upper), (step, scaled))| {
+                        let scaled = scaled.as_chunks_mut().0;
+                        eliminate(contact, (columns, work.pivot), (kappa, approach, ratio), (state, slide), step);
+                        let force = sub(state.eta, answer(&state.response, slide, state.error));
+                        shared::add(contact, columns, &state.response, force, scaled, h, step);
+                        shared::add_tilt(contact, columns, (slide.up, slide.down), scaled, h, upper);
+                    }
+                );
             }
-        );
-    }
-    for x in work.step.iter_mut() {
-        *x = -*x;
-    }
-    for (upper, &h) in work.upper[..n_entries].iter_mut().zip_inline(&work.h[..n_entries]) {
-        *upper += h;
-    }
-    shared::solve_pair::<R, N>(s, work.h, work.upper, work.step);
+            for x in work.step.iter_mut() {
+                *x = -*x;
+            }
+            for (upper, &h) in work.upper[..n_entries].iter_mut().zip_inline(&work.h[..n_entries]) {
+                *upper += h;
+            }
+            shared::solve_pair::<R, N>(s, work.h, work.upper, work.step);
 
-    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
-        when!(state.is_there(), &mut ((state, slide), &mut *work.step), |((state, slide), step)| {
-            slide.moved = along_shared(contact, columns, step);
-            let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
-            state.d_eta = d_eta;
-            let private = contact.private_part(columns).iter();
-            for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
-                *step += dot(column, d_eta);
+            let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
+            for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
+                when!(state.is_there(), &mut ((state, slide), &mut *work.step), |((state, slide), step)| {
+                    slide.moved = along_shared(contact, columns, step);
+                    let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
+                    state.d_eta = d_eta;
+                    let private = contact.private_part(columns).iter();
+                    for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                        *step += dot(column, d_eta);
+                    }
+                });
             }
-        });
-    }
-    newton::end(s, problem, kappa, approach, work);
-    let columns = work.columns.as_chunks::<N>().0;
-    let states = ContactState::<R, N>::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
-    for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
-        when!(state.is_there(), &mut slide.moved, |moved| {
-            let private = contact.private_part(columns);
-            for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
-                *moved = axpy(step, column, *moved);
+            newton::end(s, problem, kappa, approach, work);
+            let columns = work.columns.as_chunks::<N>().0;
+            let states =
+                ContactState::<R, N>::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter_mut());
+            for ((state, slide), contact) in listed(work.list, states.zip_inline(&s.contacts)) {
+                when!(state.is_there(), &mut slide.moved, |moved| {
+                    let private = contact.private_part(columns);
+                    for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
+                        *moved = axpy(step, column, *moved);
+                    }
+                });
             }
-        });
-    }
+        },
+    )
 }
 
 /// z of each contact.
@@ -192,38 +198,45 @@ pub(super) fn length<R: Real, const N: usize>(
     (approach, ratio): (&Approach<R>, R),
     work: &mut Work<&mut [R]>,
 ) -> R {
-    let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
-    let mut bounds = [R::splat(f64::INFINITY), R::zero()];
-    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::<R, N>::of(work.slides).iter());
-    for (state, slide) in listed(work.list, states) {
-        let there = state.is_there();
-        when!(there, &mut (state, &mut bounds), |(state, [end, doubt])| {
-            let cone = &state.cone;
-            let own = R::select(there, kappa * state.share, R::one());
-            let next = cone.felt(add(state.zeta, slide.moved), ratio);
-            let rho = cone.rho(state.eta);
-            let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
-            let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
-            let gap = dot(cone.n, next);
-            state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
-            let falls = slide.gap - gap;
-            let falling = falls.gt(R::zero());
-            let of_gap = R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
-            let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
-            let room = cone.room(state.eta, state.d_eta).0;
-            let room = R::select(apart, room.min(of_slack), room);
-            *end = R::select(there, end.min(room), *end);
-            for &x in state.d_eta.iter().chain(&slide.moved) {
-                *doubt = R::select(there, x.doubt(*doubt), *doubt);
+    R::call(
+        #[inline(always)]
+        || {
+            let (apart, tau, kappa) = (approach.worlds, approach.tau, problem.kappa);
+            let mut bounds = [R::splat(f64::INFINITY), R::zero()];
+            let states =
+                ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::<R, N>::of(work.slides).iter());
+            for (state, slide) in listed(work.list, states) {
+                let there = state.is_there();
+                when!(there, &mut (state, &mut bounds), |(state, [end, doubt])| {
+                    let cone = &state.cone;
+                    let own = R::select(there, kappa * state.share, R::one());
+                    let next = cone.felt(add(state.zeta, slide.moved), ratio);
+                    let rho = cone.rho(state.eta);
+                    let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
+                    let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
+                    let gap = dot(cone.n, next);
+                    state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
+                    let falls = slide.gap - gap;
+                    let falling = falls.gt(R::zero());
+                    let of_gap =
+                        R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
+                    let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
+                    let room = cone.room(state.eta, state.d_eta).0;
+                    let room = R::select(apart, room.min(of_slack), room);
+                    *end = R::select(there, end.min(room), *end);
+                    for &x in state.d_eta.iter().chain(&slide.moved) {
+                        *doubt = R::select(there, x.doubt(*doubt), *doubt);
+                    }
+                });
             }
-        });
-    }
-    let [mut end, mut doubt] = bounds;
-    end = approach.room(s, problem, (apart, end), work);
-    for &x in work.step.iter() {
-        doubt = x.doubt(doubt);
-    }
-    doubt.mul_add(R::zero(), end)
+            let [mut end, mut doubt] = bounds;
+            end = approach.room(s, problem, (apart, end), work);
+            for &x in work.step.iter() {
+                doubt = x.doubt(doubt);
+            }
+            doubt.mul_add(R::zero(), end)
+        },
+    )
 }
 
 /// Takes the step in worlds of the mask; gives the largest misfit there, with friction stiffer by a ratio.
@@ -234,36 +247,41 @@ pub(super) fn go<R: Real, const N: usize>(
     (moving, alpha, ratio): (R::Mask, R, R),
     work: &mut Work<&mut [R]>,
 ) -> R {
-    let kappa = problem.kappa;
-    let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
-    let mut worst = [R::zero()];
-    let states = ContactState::<R, N>::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
-    for (state, slide) in listed(work.list, states) {
-        let there = state.is_there();
-        when!(there, &mut ((state, slide), &mut worst), |((state, slide), [worst])| {
-            let gap = dot(state.cone.n, add(state.zeta, slide.moved));
-            slide.gap = go(slide.gap, gap - slide.gap);
-            for k in 0..N {
-                state.eta[k] = go(state.eta[k], state.d_eta[k]);
-                state.slack[k] = go(state.slack[k], state.d_slack[k]);
+    R::call(
+        #[inline(always)]
+        || {
+            let kappa = problem.kappa;
+            let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
+            let mut worst = [R::zero()];
+            let states = ContactState::<R, N>::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
+            for (state, slide) in listed(work.list, states) {
+                let there = state.is_there();
+                when!(there, &mut ((state, slide), &mut worst), |((state, slide), [worst])| {
+                    let gap = dot(state.cone.n, add(state.zeta, slide.moved));
+                    slide.gap = go(slide.gap, gap - slide.gap);
+                    for k in 0..N {
+                        state.eta[k] = go(state.eta[k], state.d_eta[k]);
+                        state.slack[k] = go(state.slack[k], state.d_slack[k]);
+                    }
+                    let z = axpy(alpha, slide.moved, state.zeta);
+                    let own = R::select(there, kappa * state.share, R::one());
+                    let zeta = state.cone.lifted(state.cone.felt(z, ratio));
+                    let misfit = state.cone.misfit(own, state.eta, zeta).abs() * state.cone.weight;
+                    *worst = worst.max(R::select(there, misfit, R::zero()));
+                });
             }
-            let z = axpy(alpha, slide.moved, state.zeta);
-            let own = R::select(there, kappa * state.share, R::one());
-            let zeta = state.cone.lifted(state.cone.felt(z, ratio));
-            let misfit = state.cone.misfit(own, state.eta, zeta).abs() * state.cone.weight;
-            *worst = worst.max(R::select(there, misfit, R::zero()));
-        });
-    }
-    let [mut worst] = worst;
-    // The slacks of limits go to the gaps themselves.
-    for l in 0..s.n_limits {
-        let [moved] = Coordinate::of(s, l).moved(work.step);
-        work.slack_step[l] = work.limit_gap[l] + moved - work.limit_slack[l];
-    }
-    advance(moving, alpha, work.limit_slack, work.slack_step);
-    advance(moving, alpha, work.limit_force, work.limit_step);
-    cones!(s, problem.gaps, cone => {
-        worst = worst.max(cone.misfit(kappa, cone.own(work.limit_force), cone.at(work.delta)));
-    });
-    worst
+            let [mut worst] = worst;
+            // The slacks of limits go to the gaps themselves.
+            for l in 0..s.n_limits {
+                let [moved] = Coordinate::of(s, l).moved(work.step);
+                work.slack_step[l] = work.limit_gap[l] + moved - work.limit_slack[l];
+            }
+            advance(moving, alpha, work.limit_slack, work.slack_step);
+            advance(moving, alpha, work.limit_force, work.limit_step);
+            cones!(s, problem.gaps, cone => {
+                worst = worst.max(cone.misfit(kappa, cone.own(work.limit_force), cone.at(work.delta)));
+            });
+            worst
+        },
+    )
 }

@@ -5,14 +5,13 @@
 //! common motion minus one of B.
 
 use std::cell::RefCell;
-use std::marker::PhantomData;
 
 use super::scalar::{self, Scalar, Traced, V3, axpy};
 use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use super::tape::{Place, Rates, Results, Slopes, Structure, Tape};
 use super::total;
 use crate::contact::numbers::{OWN_RATES, UNUSED, WEIGHTED_GEOMETRY};
-use fingertip_lanes::lane::{Mask, Real, Routine, Single, clear, inlined};
+use fingertip_lanes::lane::{Mask, Real, Single, clear, inlined};
 use fingertip_lanes::vector::{Vec3, add, cross, rotate, rotate_back, scale, splat, sub};
 use fingertip_scene::Shape;
 
@@ -243,46 +242,33 @@ pub(super) fn witness<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: us
     contacts: &mut [R],
     weights: &mut [R],
 ) {
-    let contacts = Contacts { numbers: contacts, swapped: false };
-    R::call(&mut Witness::<R, F, CONTACTS, NUMBERS> { sides, swapped, contacts, weights, formula: PhantomData });
-}
-
-/// [`witness`], compiled once for each kind of lane.
-struct Witness<'a, R, F, const CONTACTS: usize, const NUMBERS: usize> {
-    sides: &'a [Side<R>; 2],
-    swapped: bool,
-    contacts: Contacts<'a, R>,
-    weights: &'a mut [R],
-    formula: PhantomData<F>,
-}
-
-impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize> Routine
-    for Witness<'_, R, F, CONTACTS, NUMBERS>
-{
-    #[inline(always)]
-    fn run(&mut self) {
-        let pair = Ordered::new(F::ARE_ALIKE, self.swapped, self.sides);
-        let couple = pair.couple();
-        let spots = F::contacts::<R>(&F::features(&couple), &couple);
-        let doubt = pair.doubt(F::are_sizes(&couple));
-        let place = inlined(
-            #[inline(always)]
-            |p: Vec3<R>| add(pair.a.pose.p, pair.turned(p)),
-        );
-        for k in 0..CONTACTS {
-            let Spot { contact: Contact { normal, point_a, point_b, phi }, weight } = spots[k];
-            // Unused contacts are at A's origin: elsewhere rounding would decide their place.
-            let there = total::indicator::<R>(weight.gt(R::zero()));
-            let contact = Contact {
-                normal: pair.turned(normal),
-                point_a: place(scale(there, point_a)),
-                point_b: place(scale(there, point_b)),
-                phi: phi + doubt,
-            };
-            self.contacts.set(k, exchanged(pair.swapped, contact));
-            self.weights[k] = weight;
-        }
-    }
+    let mut contacts = Contacts { numbers: contacts, swapped: false };
+    R::call(
+        #[inline(always)]
+        || {
+            let pair = Ordered::new(F::ARE_ALIKE, swapped, sides);
+            let couple = pair.couple();
+            let spots = F::contacts::<R>(&F::features(&couple), &couple);
+            let doubt = pair.doubt(F::are_sizes(&couple));
+            let place = inlined(
+                #[inline(always)]
+                |p: Vec3<R>| add(pair.a.pose.p, pair.turned(p)),
+            );
+            for k in 0..CONTACTS {
+                let Spot { contact: Contact { normal, point_a, point_b, phi }, weight } = spots[k];
+                // Unused contacts are at A's origin: elsewhere rounding would decide their place.
+                let there = total::indicator::<R>(weight.gt(R::zero()));
+                let contact = Contact {
+                    normal: pair.turned(normal),
+                    point_a: place(scale(there, point_a)),
+                    point_b: place(scale(there, point_b)),
+                    phi: phi + doubt,
+                };
+                contacts.set(k, exchanged(pair.swapped, contact));
+                weights[k] = weight;
+            }
+        },
+    );
 }
 
 /// The places of a formula's results on its tape, and the [`Structure`] of the tape.
@@ -342,8 +328,7 @@ pub(super) fn vjp<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize,
         #[inline(always)]
         |reactions| {
             let task = Task::Pull { gradients: (contacts, weights), reactions };
-            let formula = PhantomData;
-            R::call(&mut Derivatives::<R, F, CONTACTS, NUMBERS> { sides, swapped, is_needed, task, formula });
+            derivatives::<R, F, CONTACTS, NUMBERS>(sides, swapped, is_needed, task);
         },
     );
 }
@@ -364,19 +349,9 @@ pub(super) fn rates<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usiz
         rates,
         #[inline(always)]
         |rates| {
-            let (task, formula) = (Task::Push { rates }, PhantomData);
-            R::call(&mut Derivatives::<R, F, CONTACTS, NUMBERS> { sides, swapped, is_needed, task, formula });
+            derivatives::<R, F, CONTACTS, NUMBERS>(sides, swapped, is_needed, Task::Push { rates });
         },
     );
-}
-
-/// The derivatives of [`Witness`], in worlds where they are needed. They are compiled once for each kind of lane.
-struct Derivatives<'a, R: Real, F, const CONTACTS: usize, const NUMBERS: usize> {
-    sides: &'a [Side<R>; 2],
-    swapped: bool,
-    is_needed: R::Mask,
-    task: Task<'a, R>,
-    formula: PhantomData<F>,
 }
 
 /// The derivative to compute: a vector-Jacobian product, or the Jacobian by a motion.
@@ -385,55 +360,61 @@ enum Task<'a, R> {
     Push { rates: &'a mut [R] },
 }
 
-impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize> Routine
-    for Derivatives<'_, R, F, CONTACTS, NUMBERS>
-{
-    #[inline(always)]
-    fn run(&mut self) {
-        let pair = Ordered::new(F::ARE_ALIKE, self.swapped, self.sides);
-        let couple = pair.couple();
-        let slopes = Slopes::new();
-        let tape = Tape::new(&slopes);
-        let traced = couple.variables(&|value| tape.variable(value));
-        let spots = F::contacts(&F::features(&couple), &traced);
-        let is_needed = self.is_needed;
-        // As in [`Witness`], unused contacts are at A's origin.
-        let mut there = [R::zero(); CONTACTS];
-        for k in 0..CONTACTS {
-            there[k] = total::indicator::<R>(spots[k].weight.value().gt(R::zero()));
-        }
-        match &mut self.task {
-            Task::Pull { gradients, reactions } => {
-                let (grad, weights) = gradients;
-                let mut most = [R::zero(); CONTACTS];
-                for k in 0..CONTACTS {
-                    most[k] = weights[k].abs();
-                    for number in grad.of(k) {
-                        most[k] = most[k].max(number.abs());
+/// The derivatives of [`witness`], in worlds where they are needed. They are compiled once for each kind of lane.
+#[inline(always)]
+fn derivatives<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>(
+    sides: &[Side<R>; 2],
+    swapped: bool,
+    is_needed: R::Mask,
+    task: Task<R>,
+) {
+    R::call(
+        #[inline(always)]
+        || {
+            let pair = Ordered::new(F::ARE_ALIKE, swapped, sides);
+            let couple = pair.couple();
+            let slopes = Slopes::new();
+            let tape = Tape::new(&slopes);
+            let traced = couple.variables(&|value| tape.variable(value));
+            let spots = F::contacts(&F::features(&couple), &traced);
+            // As in [`witness`], unused contacts are at A's origin.
+            let mut there = [R::zero(); CONTACTS];
+            for k in 0..CONTACTS {
+                there[k] = total::indicator::<R>(spots[k].weight.value().gt(R::zero()));
+            }
+            match task {
+                Task::Pull { gradients, reactions } => {
+                    let (grad, weights) = gradients;
+                    let mut most = [R::zero(); CONTACTS];
+                    for k in 0..CONTACTS {
+                        most[k] = weights[k].abs();
+                        for number in grad.of(k) {
+                            most[k] = most[k].max(number.abs());
+                        }
+                    }
+                    let tape = (&tape, F::places(), wanted(&most));
+                    let mut fixed = [[couple.t; 3]; CONTACTS];
+                    for k in 0..CONTACTS {
+                        let Contact { normal, point_a, point_b, .. } = spots[k].contact;
+                        let place = [scalar::values(point_a), scalar::values(point_b)];
+                        fixed[k] = [scalar::values(normal), scale(there[k], place[0]), scale(there[k], place[1])];
+                    }
+                    let fixed = (&fixed, &there);
+                    vjp_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, gradients, reactions);
+                }
+                // Each partial derivative is read once for all motions that go together. That is half of them where all
+                // take too much memory.
+                Task::Push { rates } => {
+                    let (tape, there) = ((&tape, F::places(), wanted(&there)), (is_needed, &there[..]));
+                    if size_of::<R>() > 32 {
+                        jvp::<R, 3, NUMBERS>(tape, &pair, &couple, there, rates);
+                    } else {
+                        jvp::<R, 6, NUMBERS>(tape, &pair, &couple, there, rates);
                     }
                 }
-                let tape = (&tape, F::places(), wanted(&most));
-                let mut fixed = [[couple.t; 3]; CONTACTS];
-                for k in 0..CONTACTS {
-                    let Contact { normal, point_a, point_b, .. } = spots[k].contact;
-                    let place = [scalar::values(point_a), scalar::values(point_b)];
-                    fixed[k] = [scalar::values(normal), scale(there[k], place[0]), scale(there[k], place[1])];
-                }
-                let fixed = (&fixed, &there);
-                vjp_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
-            // Each partial derivative is read once for all motions that go together. That is half of them where all
-            // take too much memory.
-            Task::Push { rates } => {
-                let (tape, there) = ((&tape, F::places(), wanted(&there)), (is_needed, &there[..]));
-                if size_of::<R>() > 32 {
-                    jvp::<R, 3, NUMBERS>(tape, &pair, &couple, there, rates);
-                } else {
-                    jvp::<R, 6, NUMBERS>(tape, &pair, &couple, there, rates);
-                }
-            }
-        }
-    }
+        },
+    );
 }
 
 /// The contacts whose number is positive in any world.
@@ -446,7 +427,7 @@ fn wanted<R: Real>(numbers: &[R]) -> Results {
     wanted
 }
 
-/// The vector-Jacobian product of [`Derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for
+/// The vector-Jacobian product of [`derivatives`]. `fixed` has the normal and points of each contact; `there` is 1 for
 /// contacts that have weight.
 #[inline(always)]
 fn vjp_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
@@ -507,7 +488,7 @@ fn vjp_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
     }
 }
 
-/// The Jacobian of [`Derivatives`] by six unit motions, `AT_ONCE` of them at a time.
+/// The Jacobian of [`derivatives`] by six unit motions, `AT_ONCE` of them at a time.
 #[inline(always)]
 fn jvp<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
     (tape, places, wanted): (&Tape<R>, &Places, Results),
