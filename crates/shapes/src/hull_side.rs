@@ -4,7 +4,7 @@
 //! points ask for the border of that side (`collision/points.rs`), and for how much of all directions a vertex is the
 //! farthest in.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use nalgebra::Vector3;
@@ -60,6 +60,30 @@ struct Surface<'a> {
     tolerance: f64,
 }
 
+/// Which of some things a search has met.
+struct Met {
+    /// The last search that has met each.
+    by: Vec<usize>,
+    search: usize,
+}
+
+impl Met {
+    /// Nothing has been met, of `n` things.
+    fn nothing(n: usize) -> Self {
+        Self { by: vec![0; n], search: 0 }
+    }
+
+    /// Begins a search.
+    fn begin(&mut self) {
+        self.search += 1;
+    }
+
+    /// Is it the first time that the search meets this?
+    fn is_new(&mut self, thing: usize) -> bool {
+        std::mem::replace(&mut self.by[thing], self.search) != self.search
+    }
+}
+
 /// The sides of a closed surface.
 pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> {
     let points: Vec<Vector3<f64>> = vertices.iter().map(|&vertex| vertex.into()).collect();
@@ -71,13 +95,14 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
     let surface = Surface { tolerance: FLAT * extent(&points), points, faces, areas, at_vertex };
     let mut side_of = vec![None; faces.len()];
     let mut sides = Vec::new();
+    let mut met = [Met::nothing(faces.len()), Met::nothing(vertices.len())];
     for first in largest_first(&surface.areas) {
         if side_of[first].is_some() {
             continue;
         }
         let mut normal = Vector3::from(faces[first].normal);
         for round in 0..ROUNDS {
-            let members = surface.grow(first, &normal, &side_of);
+            let members = surface.grow(first, &normal, &side_of, &mut met[0]);
             normal = members.iter().map(|&face| surface.areas[face]).sum::<Vector3<f64>>().normalize();
             if members.len() == 1 || round + 1 == ROUNDS {
                 members.iter().for_each(|&face| side_of[face] = Some(sides.len()));
@@ -90,7 +115,7 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
         let own = distinct(members.iter().flat_map(|&face| faces[face].corners.iter().copied()));
         let corners = planar_hull(&surface.points, &own, &normal, 0.0);
         let is_own = |face: usize| side_of[face] == Some(number);
-        let bends = surface.bends(&normal, &corners, is_own);
+        let bends = surface.bends(&normal, &corners, is_own, &mut met);
         let main_corners = main_corners(&surface.points, &corners);
         let (around, rivals) = (Vec::new(), Vec::new());
         HullSide { normal, faces: members, vertices: own, corners, main_corners, bends, around, rivals }
@@ -155,10 +180,12 @@ fn largest_first(areas: &[Vector3<f64>]) -> Vec<usize> {
 
 impl Surface<'_> {
     /// The first face and those around it, of no side yet, that are flat together along a normal.
-    fn grow(&self, first: usize, normal: &Vector3<f64>, side_of: &[Option<usize>]) -> Vec<usize> {
+    fn grow(&self, first: usize, normal: &Vector3<f64>, side_of: &[Option<usize>], met: &mut Met) -> Vec<usize> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        let (mut members, mut seen) = (Vec::new(), HashSet::from([first]));
+        let mut members = Vec::new();
         let mut queue = VecDeque::from([first]);
+        met.begin();
+        met.is_new(first);
         while let Some(face) = queue.pop_front() {
             let heights = || self.faces[face].corners.iter().map(|&corner| normal.dot(&self.points[corner]));
             let (lower, higher) = (heights().fold(low, f64::min), heights().fold(high, f64::max));
@@ -170,26 +197,39 @@ impl Surface<'_> {
             (low, high) = (lower, higher);
             members.push(face);
             let around = self.faces[face].corners.iter().flat_map(|&corner| &self.at_vertex[corner]);
-            queue.extend(around.filter(|&&next| side_of[next].is_none() && seen.insert(next)));
+            queue.extend(around.filter(|&&next| side_of[next].is_none() && met.is_new(next)));
         }
         members
     }
 
     /// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle
     /// in their planes but for the tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
-    fn bends(&self, normal: &Vector3<f64>, corners: &[usize], is_own: impl Fn(usize) -> bool) -> Vec<f64> {
+    fn bends(
+        &self,
+        normal: &Vector3<f64>,
+        corners: &[usize],
+        is_own: impl Fn(usize) -> bool,
+        [met, met_corners]: &mut [Met; 2],
+    ) -> Vec<f64> {
         let n = corners.len();
+        let mut beyond: Vec<(&HullFace, f64)> = Vec::new();
         let bend = |k: usize| {
             let ends = [corners[k], corners[(k + 1) % n]];
             let middle = (self.points[ends[0]] + self.points[ends[1]]) / 2.0;
             // The faces around the ends, and those around these.
+            beyond.clear();
+            met.begin();
+            met_corners.begin();
             let next = ends.iter().flat_map(|&end| &self.at_vertex[end]);
-            let corners = distinct(next.flat_map(|&face| &self.faces[face].corners).copied());
-            let around = distinct(corners.into_iter().flat_map(|corner| self.at_vertex[corner].iter().copied()));
-            let beyond = || around.iter().filter(|&&face| !is_own(face)).map(|&face| &self.faces[face]);
-            let nearest = beyond().map(|face| face.height(&middle)).fold(f64::NEG_INFINITY, f64::max);
-            let near = beyond().filter(|face| face.height(&middle) >= nearest.min(-self.tolerance));
-            near.map(|face| normal.angle(&Vector3::from(face.normal)) / FRAC_PI_2).fold(0.0, f64::max)
+            let corners = next.flat_map(|&face| &self.faces[face].corners);
+            for &corner in corners.filter(|&&corner| met_corners.is_new(corner)) {
+                for &face in self.at_vertex[corner].iter().filter(|&&face| met.is_new(face) && !is_own(face)) {
+                    beyond.push((&self.faces[face], self.faces[face].height(&middle)));
+                }
+            }
+            let nearest = beyond.iter().map(|(_, height)| *height).fold(f64::NEG_INFINITY, f64::max);
+            let near = beyond.iter().filter(|(_, height)| *height >= nearest.min(-self.tolerance));
+            near.map(|(face, _)| normal.angle(&Vector3::from(face.normal)) / FRAC_PI_2).fold(0.0, f64::max)
         };
         (0..n).map(bend).collect()
     }

@@ -59,15 +59,77 @@ pub fn passages(recording: &Recording) -> Vec<Passage> {
     found
 }
 
-/// A shape and its pose in its body's frame.
-type Part = (Collider, Isometry3<f64>);
+/// A collider and its pose in its body's frame.
+type Placed = (Collider, Isometry3<f64>);
+
+/// A shape of a body.
+#[derive(Debug)]
+struct Part<'a> {
+    shape: &'a ShapeRecord,
+    /// The shape; of a hull the box around it.
+    around: Placed,
+    /// A hull, made only where boxes do not tell: that takes a thousand times as long. None if it is none.
+    hull: OnceCell<Option<Placed>>,
+}
+
+impl<'a> Part<'a> {
+    /// None for a half-space, which nobody passes, and for a distance grid.
+    fn new(shape: &'a ShapeRecord) -> Option<Self> {
+        let [x, y, z, rounding] = shape.sizes;
+        let mut pose = pose(shape);
+        let around = match shape.kind.as_str() {
+            "sphere" => Shape::sphere(x),
+            "capsule" => Shape::capsule(x, y),
+            "box" => Shape::rounded_cuboid([x, y, z], rounding),
+            "cylinder" => Shape::cylinder(x, y),
+            "ellipsoid" => Shape::ellipsoid([x, y, z]),
+            "hull" => {
+                let bound = |fold: fn(f64, f64) -> f64, start: f64| {
+                    [0, 1, 2].map(|axis| shape.vertices.iter().map(|vertex| vertex[axis]).fold(start, fold))
+                };
+                let (low, high) = (bound(f64::min, f64::INFINITY), bound(f64::max, f64::NEG_INFINITY));
+                if low.iter().chain(&high).any(|x| !x.is_finite()) {
+                    return None;
+                }
+                let middle = [0, 1, 2].map(|axis| (low[axis] + high[axis]) / 2.0);
+                pose *= Isometry3::translation(middle[0], middle[1], middle[2]);
+                Shape::rounded_cuboid([0, 1, 2].map(|axis| larger((high[axis] - low[axis]) / 2.0, MEET)), 0.0)
+            }
+            _ => return None,
+        };
+        Some(Self { shape, around: (Collider::new(&around), pose), hull: OnceCell::new() })
+    }
+
+    /// The shape itself.
+    fn exact(&self) -> Option<&Placed> {
+        if self.shape.kind != "hull" {
+            return Some(&self.around);
+        }
+        let hull = || Some((Collider::new(&Shape::hull(&self.shape.vertices).ok()?), pose(self.shape)));
+        self.hull.get_or_init(hull).as_ref()
+    }
+
+    /// No more than how far this is from a part of a body with this pose, m: what is less than [`MEET`] is exact.
+    fn gap(&self, other: &Self, pose: &Isometry3<f64>) -> f64 {
+        let gap = |(x, on_a): &Placed, (y, on_b): &Placed| Some(x.distance(on_a, y, &(pose * on_b))?.phi);
+        let exact = || gap(self.exact()?, other.exact()?);
+        let around = gap(&self.around, &other.around);
+        around.filter(|&around| around >= MEET).or_else(exact).unwrap_or(f64::INFINITY)
+    }
+}
+
+/// The pose of a shape in its body's frame.
+fn pose(shape: &ShapeRecord) -> Isometry3<f64> {
+    let ([x, y, z], [w, i, j, k]) = (shape.position, shape.quaternion);
+    isometry(&[x, y, z, w, i, j, k])
+}
 
 /// The bodies of a recording, with the colliders of those that are asked for.
 #[derive(Debug)]
 pub(super) struct Bodies<'a> {
     recording: &'a Recording,
     sizes: Vec<f64>,
-    parts: Vec<OnceCell<Vec<Part>>>,
+    parts: Vec<OnceCell<Vec<Part<'a>>>>,
 }
 
 impl<'a> Bodies<'a> {
@@ -83,8 +145,8 @@ impl<'a> Bodies<'a> {
         distance + angle * self.sizes[body]
     }
 
-    fn parts(&self, body: usize) -> &[Part] {
-        self.parts[body].get_or_init(|| colliding(self.recording, body).filter_map(part).collect())
+    fn parts(&self, body: usize) -> &[Part<'a>] {
+        self.parts[body].get_or_init(|| colliding(self.recording, body).filter_map(Part::new).collect())
     }
 
     /// Do two bodies meet on the straight way from these poses to those, as the first one sees the second one?
@@ -99,10 +161,7 @@ impl<'a> Bodies<'a> {
             let place = from.translation.vector.lerp(&to.translation.vector, part);
             let turn = from.rotation.try_slerp(&to.rotation, part, f64::EPSILON).unwrap_or(from.rotation);
             let pose = Isometry3::from_parts(place.into(), turn);
-            let one = |(x, on_a): &Part, (y, on_b): &Part| {
-                x.distance(on_a, y, &(pose * on_b)).map_or(f64::INFINITY, |distance| distance.phi)
-            };
-            let all = self.parts(a).iter().flat_map(|x| self.parts(b).iter().map(move |y| one(x, y)));
+            let all = self.parts(a).iter().flat_map(|x| self.parts(b).iter().map(move |y| x.gap(y, &pose)));
             all.fold(f64::INFINITY, f64::min)
         };
         // No point goes farther than the bodies are apart before they meet.
@@ -119,20 +178,4 @@ impl<'a> Bodies<'a> {
         }
         false
     }
-}
-
-/// A shape with its pose in the body's frame; none for a half-space, which nobody passes, and for a distance grid.
-fn part(shape: &ShapeRecord) -> Option<Part> {
-    let [x, y, z, rounding] = shape.sizes;
-    let solid = match shape.kind.as_str() {
-        "sphere" => Shape::sphere(x),
-        "capsule" => Shape::capsule(x, y),
-        "box" => Shape::rounded_cuboid([x, y, z], rounding),
-        "cylinder" => Shape::cylinder(x, y),
-        "ellipsoid" => Shape::ellipsoid([x, y, z]),
-        "hull" => Shape::hull(&shape.vertices).ok()?,
-        _ => return None,
-    };
-    let ([x, y, z], [w, i, j, k]) = (shape.position, shape.quaternion);
-    Some((Collider::new(&solid), isometry(&[x, y, z, w, i, j, k])))
 }
