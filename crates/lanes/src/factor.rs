@@ -67,6 +67,43 @@ fn first_somewhere<R: Real>(row: &[R], other: &[R]) -> usize {
     first.min(row.len().saturating_sub(1))
 }
 
+/// Rows that are eliminated together where they are wide: those of a free body.
+const BLOCK: usize = 6;
+/// The columns that they are subtracted from together.
+const CHUNK_OF_BLOCK: usize = 8;
+
+/// to −= Σ l row of a block's rows from the column `from` on, the last row first.
+#[inline(always)]
+fn subtract<R: Real>(to: &mut [R], rows: &[&mut [R]; BLOCK], (from, l): (usize, [R; BLOCK])) {
+    let end = from + to.len();
+    let rows = [
+        &rows[0][from..end],
+        &rows[1][from..end],
+        &rows[2][from..end],
+        &rows[3][from..end],
+        &rows[4][from..end],
+        &rows[5][from..end],
+    ];
+    let n = to.len();
+    let (chunks, rest) = to.as_chunks_mut::<CHUNK_OF_BLOCK>();
+    for (at, to) in chunks.iter_mut().enumerate() {
+        let mut sums = *to;
+        for k in (0..BLOCK).rev() {
+            let row = &rows[k].as_chunks::<CHUNK_OF_BLOCK>().0[at];
+            for j in 0..CHUNK_OF_BLOCK {
+                sums[j] = (-l[k]).mul_add(row[j], sums[j]);
+            }
+        }
+        *to = sums;
+    }
+    let start = n - rest.len();
+    for (j, to) in rest.iter_mut().enumerate() {
+        for k in (0..BLOCK).rev() {
+            *to = (-l[k]).mul_add(rows[k][start + j], *to);
+        }
+    }
+}
+
 impl Pattern {
     /// The pattern of a forest. For each row, `parents` gives its parent row, which must come before it, and the degree
     /// of freedom that it stands for.
@@ -144,6 +181,11 @@ impl Pattern {
             R::part();
             left -= 1;
             let Row { first, depth, .. } = self.rows[left];
+            if self.is_block(left) {
+                left -= BLOCK - 1;
+                self.take_block(m, left);
+                continue;
+            }
             let (above, row) = m.split_at_mut(first);
             let pivot = R::one() / row[depth];
             row[depth] = pivot;
@@ -179,6 +221,67 @@ impl Pattern {
             }
         }
         R::part();
+    }
+
+    /// Are this row and the [`BLOCK`] − 1 before it wide, each the parent of the next?
+    #[inline(always)]
+    fn is_block(&self, last: usize) -> bool {
+        let Row { first, depth, .. } = self.rows[last];
+        // Ancestors are in ascending order.
+        depth >= WIDE + BLOCK && self.columns[first + depth + 1 - BLOCK] == last + 1 - BLOCK
+    }
+
+    /// The elimination of the block of rows that begins with `top`: what is above all of them is read and written once.
+    #[inline(always)]
+    fn take_block<R: Real>(&self, m: &mut [R], top: usize) {
+        let Row { first, depth, .. } = self.rows[top];
+        let (above, rest) = m.split_at_mut(first);
+        let (a, rest) = rest.split_at_mut(depth + 1);
+        let (b, rest) = rest.split_at_mut(depth + 2);
+        let (c, rest) = rest.split_at_mut(depth + 3);
+        let (d, rest) = rest.split_at_mut(depth + 4);
+        let (e, rest) = rest.split_at_mut(depth + 5);
+        let (f, _) = rest.split_at_mut(depth + 6);
+        let start = first_somewhere(&a[..depth], &b[..depth])
+            .min(first_somewhere(&c[..depth], &d[..depth]))
+            .min(first_somewhere(&e[..depth], &f[..depth]));
+        let mut rows = [a, b, c, d, e, f];
+        let mut pivots = [R::zero(); BLOCK];
+        for k in (0..BLOCK).rev() {
+            let (others, row) = rows.split_at_mut(k);
+            let row = &mut *row[0];
+            let pivot = R::one() / row[depth + k];
+            (pivots[k], row[depth + k]) = (pivot, pivot);
+            for (j, other) in others.iter_mut().enumerate().rev() {
+                let l = row[depth + j] * pivot;
+                for (to, &x) in other[start..=depth + j].iter_mut().zip_inline(&row[start..=depth + j]) {
+                    *to = (-l).mul_add(x, *to);
+                }
+                row[depth + j] = l;
+            }
+        }
+        for (d, &i) in self.columns[first + start..first + depth].iter().enumerate().rev() {
+            let d = start + d;
+            let mut l = [R::zero(); BLOCK];
+            let mut sizes = [R::zero(); 2];
+            for k in 0..BLOCK {
+                l[k] = rows[k][d];
+                sizes[k % 2] += l[k].abs();
+            }
+            if are_nowhere(sizes) {
+                continue;
+            }
+            for k in 0..BLOCK {
+                l[k] = l[k] * pivots[k];
+            }
+            // In whole chunks: before the start are zeros.
+            let more = (start + CHUNK_OF_BLOCK - (d + 1) % CHUNK_OF_BLOCK) % CHUNK_OF_BLOCK;
+            let from = start.saturating_sub(more);
+            subtract(&mut above[self.rows[i].first + from..=self.rows[i].first + d], &rows, (from, l));
+            for k in 0..BLOCK {
+                rows[k][d] = l[k];
+            }
+        }
     }
 
     /// One elimination step: subtracts a row's contribution from the row of its ancestor `i`, which is the d-th of its
