@@ -4,7 +4,8 @@
 //! eliminated in an order that keeps it sparse: minimum degree. That takes leaves of the tree first, which gives the
 //! factor no fill-in (Featherstone ch. 6). Only contacts between branches cause fill-in.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use super::cone::{SLIDING, TURNING, has_eight};
 use super::elimination::{Graph, rows};
@@ -83,6 +84,13 @@ pub(crate) struct Entry {
 pub(crate) struct ContactColumns {
     /// Index of this contact's first slot in the list of all contacts' slots.
     pub(crate) first: usize,
+    /// Shared by the contacts of two bodies, so that loops over contacts find most of it in the cache.
+    slots: Arc<Slots>,
+}
+
+/// What moves a contact: the same for all contacts of two bodies.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
     /// Places of the degrees of freedom that move the contact, ascending: one slot each.
     pub(crate) dofs: Vec<usize>,
     /// Number of slots of shared degrees of freedom, which come first.
@@ -99,6 +107,15 @@ pub(crate) struct ContactColumns {
     pub(crate) columns: Vec<(usize, usize, bool)>,
     /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
     pub(crate) entries: Vec<usize>,
+}
+
+impl Deref for ContactColumns {
+    type Target = Slots;
+
+    #[inline(always)]
+    fn deref(&self) -> &Slots {
+        &self.slots
+    }
 }
 
 /// A body on a table: where the numbers of both are.
@@ -118,7 +135,7 @@ pub(crate) struct TablePlaces {
 
 /// Kinematic paths of a contact's two sides: the (screw, degree of freedom) pairs that move side A and side B, from the
 /// root down.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContactPaths {
     /// Screws that move side A, with their degrees of freedom.
     pub a: Vec<(usize, usize)>,
@@ -169,11 +186,15 @@ impl Structure {
         let limited = (0..nv).filter(|&place| has_limit[place]).collect();
         let mut n_slots = 0;
         let contacts: Vec<ContactColumns> = contacts
-            .iter()
-            .map(|paths| {
-                let contact = ContactColumns::new(paths, &place, n_slots, &has_limit, n_shared, &factor_h);
-                n_slots += contact.dofs.len();
-                contact
+            .chunk_by(|one, next| one == next)
+            .flat_map(|alike| {
+                let slots = Arc::new(Slots::new(&alike[0], &place, &has_limit, n_shared, &factor_h));
+                std::iter::repeat_n(slots, alike.len())
+            })
+            .map(|slots| {
+                let first = n_slots;
+                n_slots += slots.dofs.len();
+                ContactColumns { first, slots }
             })
             .collect();
         let groups = contacts.chunks(GROUP).map(<[_]>::len).collect();
@@ -232,8 +253,8 @@ impl Structure {
             if place >= self.n_shared && !self.limited.contains(&place) {
                 self.limited.push(place);
             }
-            for contact in &mut self.contacts {
-                contact.limited |= contact.private.contains(&place);
+            for contact in self.contacts.iter_mut().filter(|contact| contact.private.contains(&place)) {
+                Arc::make_mut(&mut contact.slots).limited = true;
             }
         }
         Self { kernels: Kernels::default(), ..self }
@@ -389,14 +410,14 @@ impl ContactColumns {
         &columns[self.first + self.n_shared..self.first + self.dofs.len()]
     }
 
-    fn new(
-        paths: &ContactPaths,
-        place: &[usize],
-        first: usize,
-        has_limit: &[bool],
-        n_shared: usize,
-        factor: &Pattern,
-    ) -> Self {
+    /// Does this contact have the same slots as another one of the same two bodies?
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.slots, &other.slots)
+    }
+}
+
+impl Slots {
+    fn new(paths: &ContactPaths, place: &[usize], has_limit: &[bool], n_shared: usize, factor: &Pattern) -> Self {
         let mut dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| place[dof]).collect();
         dofs.sort_unstable();
         dofs.dedup();
@@ -414,7 +435,7 @@ impl ContactColumns {
         let dense = (0..n_shared).all(|i| dofs[i] == i) && factor.is_dense(n_shared);
         let n_leading = if dense { n_shared } else { 0 };
         let private = dofs.get(n_shared).map_or(0..0, |&dof| dof..dof + dofs.len() - n_shared);
-        Self { first, n_shared, n_leading, private, limited, dofs, columns, entries }
+        Self { n_shared, n_leading, private, limited, dofs, columns, entries }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Kinematic paths for the step's Jacobians, as plain tables: the screws that move each side of a contact and each
 //! body.
 
+use std::sync::Arc;
+
 use crate::kinematics::{Body, Tree};
 use crate::model::Model;
-use crate::solve::Structure;
+use crate::solve::{ContactColumns, Structure};
 use fingertip_lanes::layout;
 
 use super::super::connection;
@@ -68,8 +70,8 @@ layout! {
 /// Paths and sparsity of the Jacobians of a model's step, as tables.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
-    /// For each contact the paths of A and B.
-    pub(super) contacts: Vec<[Vec<PathScrew>; 2]>,
+    /// For each contact the paths of A and B, which the contacts of two bodies share.
+    pub(super) contacts: Vec<Arc<[Vec<PathScrew>; 2]>>,
     pub(super) bodies: Vec<BodyPath>,
     /// For each connection the paths of A and B, without what moves both as one body.
     pub(super) connections: Vec<[Vec<PathScrew>; 2]>,
@@ -93,22 +95,18 @@ impl Paths {
         let tree = &model.tree;
         let screws = Screws::new(tree);
         let path = |body: usize| screws.path(s, body);
-        let contacts: Vec<_> = model
-            .pairs
-            .pair_of_contact
-            .iter()
-            .zip(&s.contacts)
-            .map(|(&pair, columns)| {
-                let pair = &model.pairs.pairs[pair];
-                [pair.a, pair.b].map(|shape| {
-                    let mut path = path(model.shapes[shape].body);
-                    for entry in &mut path {
-                        entry.slot = columns.dofs.partition_point(|&place| place < entry.place);
-                    }
-                    path
-                })
-            })
-            .collect();
+        let mut contacts = Vec::with_capacity(s.nc());
+        for alike in s.contacts.chunk_by(ContactColumns::is_like) {
+            let pair = &model.pairs.pairs[model.pairs.pair_of_contact[contacts.len()]];
+            let sides = [pair.a, pair.b].map(|shape| {
+                let mut path = path(model.shapes[shape].body);
+                for entry in &mut path {
+                    entry.slot = alike[0].dofs.partition_point(|&place| place < entry.place);
+                }
+                path
+            });
+            contacts.extend(std::iter::repeat_n(Arc::new(sides), alike.len()));
+        }
         // A body that only slides keeps its inertia, and the velocities that it gets.
         let turns = |path: &[PathScrew]| path.iter().any(|entry| !tree.is_slide(entry.screw));
         let bodies: Vec<_> = model
@@ -133,7 +131,8 @@ impl Paths {
             .collect();
 
         let mut nonzero: Vec<Vec<usize>> = (0..s.nv).map(|place| vec![place]).collect();
-        for columns in &s.contacts {
+        for alike in s.contacts.chunk_by(ContactColumns::is_like) {
+            let columns = &alike[0];
             columns.dofs.iter().for_each(|&column| nonzero[column].extend(&columns.dofs));
         }
         for BodyPath { screws, .. } in &bodies {
@@ -158,6 +157,7 @@ impl Paths {
 
         let lengths = contacts
             .iter()
+            .map(|sides| &**sides)
             .chain(&connections)
             .flatten()
             .map(Vec::len)
