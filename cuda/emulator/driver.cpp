@@ -109,7 +109,7 @@ bool build(const std::string &text, std::string &object, std::string &log) {
   if (access((path + ".so").c_str(), R_OK) != 0) {
     const std::string own = own_name(path);
     write(own + ".cpp", text + "\n" + launchers(text));
-    const int failed = run("g++ -x c++ -std=c++17 -w -O1 -ffp-contract=off -mfma -fPIC -shared -D__global__= " + own + ".cpp -o " + own +
+    const int failed = run("g++ -x c++ -std=c++17 -w -O0 -ffp-contract=off -mfma -fPIC -shared -D__global__= " + own + ".cpp -o " + own +
                            ".so 2>" + own + ".log");
     log = read(own + ".log");
     if (!failed) rename((own + ".so").c_str(), (path + ".so").c_str());
