@@ -133,19 +133,18 @@ impl Plan {
     /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
     pub(super) fn lambda(&self, row: &[f64]) -> Vec<f64> {
         let at = self.row();
-        let mut lambda = Vec::with_capacity(self.n_forces());
-        for i in 0..self.nc {
-            let [n, force] =
-                [at.contact.start + GEOMETRY * i, at.force.start + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
-            if force == [0.0; 3] {
-                lambda.extend(force);
-                continue;
-            }
-            for axis in lanes::frame(n.map(Single::<f64, false>::splat)) {
-                lambda.push(axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2]);
+        let (forces, torques) = (&row[at.force], &row[at.torque]);
+        let mut lambda = vec![0.0; forces.len() + torques.len()];
+        let (along, last) = lambda.split_at_mut(forces.len());
+        let forces = along.as_chunks_mut::<3>().0.iter_mut().zip(forces.as_chunks::<3>().0).enumerate();
+        for (contact, (along, force)) in forces.filter(|(_, (_, force))| **force != [0.0; 3]) {
+            let n = at.contact.start + GEOMETRY * contact;
+            let axes = lanes::frame([row[n], row[n + 1], row[n + 2]].map(Single::<f64, false>::splat));
+            for (to, axis) in along.iter_mut().zip(axes) {
+                *to = axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2];
             }
         }
-        lambda.extend(&row[at.torque]);
+        last.copy_from_slice(torques);
         lambda
     }
 
