@@ -15,11 +15,11 @@
 //! them needs it. A number that records turns the call into a real branch or loop.
 //!
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled for
-//! the baseline processor, and a call saves all vector registers. [`Real::call`] has functions compiled for the lanes,
-//! which are worth it where they are long. This includes the standard library: `zip`,
+//! the baseline processor, and a call saves all vector registers. This includes the standard library: `zip`,
 //! `copy_from_slice`, `fill` and `map` of arrays are not always inlined. Use `Zip::zip_inline`, `copy`, `clear` and
 //! loops instead. Closures need `#[inline(always)]` too; those with a name get it from `inlined`. `inlined`, a test of
-//! the command line, finds what was forgotten.
+//! the command line, finds what was forgotten. [`Real::call`] has functions that are compiled on their own for the
+//! lanes, which are worth it where they are long.
 
 #[cfg(any(test, not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 mod array;
