@@ -184,6 +184,7 @@ fn a_period_is_linearised() {
         let held = simulator.advance(&q, u, &[]).unwrap();
         held.force[held.force.len() - 3..].iter().map(|f| f * f).sum::<f64>()
     };
+    assert_eq!(forces.contacts.last(), Some(&(simulator.model().nc() - 1)));
     let rows = forces.lambda.len() - 3..forces.lambda.len();
     for k in 0..u.len() {
         let moved = |h: f64| u.iter().enumerate().map(|(j, u)| if j == k { u + h } else { *u }).collect::<Vec<_>>();

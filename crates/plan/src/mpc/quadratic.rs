@@ -106,8 +106,8 @@ impl Problem {
             fx: DMatrix::zeros(0, 0),
             fv: DMatrix::zeros(0, 0),
             forces: forces.as_ref().map(|own| {
-                let Forces { lambda, c, d } = own.clone();
-                Forces { lambda, c: c.resize_horizontally(nx, 0.0), d }
+                let own = own.clone();
+                Forces { c: own.c.resize_horizontally(nx, 0.0), ..own }
             }),
         };
         for ((j, of), squares) in sim.joints().iter().enumerate().zip(self.squares(q, before, v)) {

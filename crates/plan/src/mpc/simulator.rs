@@ -63,14 +63,17 @@ pub struct Linear {
     pub forces: Option<Forces>,
 }
 
-/// The contact forces λ of a period's last step, along each contact's normal and tangents, and their derivatives.
+/// The contact forces λ of a period's last step, along each contact's normal and tangents, and their derivatives, of
+/// the n contacts that have a force: a hand as its maker ships it has thousands, of which some tens are near.
 #[derive(Clone, Debug)]
 pub struct Forces {
-    /// λ (3 nc), N.
+    /// The contacts (n), in ascending order.
+    pub contacts: Vec<usize>,
+    /// λ (3 n), N.
     pub lambda: DVector<f64>,
-    /// ∂λ/∂q (3 nc, nv).
+    /// ∂λ/∂q (3 n, nv).
     pub c: DMatrix<f64>,
-    /// ∂λ/∂u (3 nc, nu).
+    /// ∂λ/∂u (3 n, nu).
     pub d: DMatrix<f64>,
 }
 
@@ -281,7 +284,8 @@ impl Simulator {
         [q, u, warm]: [&[f64]; 3],
         forces: bool,
     ) -> Result<Vec<Linear>> {
-        let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), self.model().n_lambda(), self.hold);
+        let (nv, nu, nc, n) = (self.model().nv(), self.joints.len(), self.model().nc(), self.hold);
+        let nf = self.model().n_lambda();
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
         let all = self.step.jacobians_to(accuracy, [q, &held, warm], forces)?;
         // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 |
@@ -301,15 +305,21 @@ impl Simulator {
                 own += b(k);
             }
             let own_forces = forces.then(|| {
-                let lambda = DVector::from_row_slice(&all.lambda[last * nf..][..nf]);
-                let mut c = DMatrix::from_row_slice(nf, nv, &all.c[last * nf * nv..][..nf * nv]);
-                let mut d = DMatrix::from_row_slice(nf, nu, &all.d[last * nf * nu..][..nf * nu]);
+                let force = |contact: usize| &all.lambda[last * nf + 3 * contact..][..3];
+                let contacts: Vec<usize> = (0..nc).filter(|&contact| force(contact) != [0.0; 3]).collect();
+                let rows = |of: &[f64], width: usize| {
+                    let own = |&contact: &usize| &of[(last * nf + 3 * contact) * width..][..3 * width];
+                    DMatrix::from_row_iterator(3 * contacts.len(), width, contacts.iter().flat_map(own).copied())
+                };
+                let lambda =
+                    DVector::from_iterator(3 * contacts.len(), contacts.iter().flat_map(|&c| force(c)).copied());
+                let (mut c, mut d) = (rows(&all.c, nv), rows(&all.d, nu));
                 if n > 1 {
                     let by_start = &c * before.transpose();
                     d += by_start.columns(nv, nu);
                     c = by_start.columns(0, nv).into_owned();
                 }
-                Forces { lambda, c, d }
+                Forces { contacts, lambda, c, d }
             });
             Linear { a: sum.rows(0, nv).transpose(), b: sum.rows(nv, nu).transpose(), forces: own_forces }
         };

@@ -20,7 +20,7 @@ use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::Problem;
 use super::quadratic::Quadratic;
-use super::simulator::Simulator;
+use super::simulator::{Forces, Simulator};
 use super::start::Start;
 use fingertip_step::solve::Accuracy;
 use fingertip_step::solve::program::{CONE, Program};
@@ -159,7 +159,7 @@ impl Trust {
                     for j in 0..nu {
                         changes.column_mut(own + j).axpy(scale[j], &forces.d.column(j), 1.0);
                     }
-                    self.cones(simulator, &forces.lambda, &changes, &mut cones);
+                    self.cones(simulator, forces, &changes, &mut cones);
                 }
                 by = &period.fx * by;
                 for j in 0..nu {
@@ -193,16 +193,17 @@ impl Trust {
         Some((x.component_mul(&unit), expected))
     }
 
-    /// The cones of contacts with forces λ that change by `changes` x: s = offset + matrix x.
+    /// The cones of contacts whose forces change by `changes` x: s = offset + matrix x.
     fn cones(
         &self,
         simulator: &Simulator,
-        lambda: &DVector<f64>,
+        Forces { contacts, lambda, .. }: &Forces,
         changes: &DMatrix<f64>,
         to: &mut Vec<(DMatrix<f64>, DVector<f64>)>,
     ) {
         let (kappa, mu) = (simulator.kappa(), simulator.friction());
-        for (i, &mu) in mu.iter().enumerate() {
+        for (i, &contact) in contacts.iter().enumerate() {
+            let mu = mu[contact];
             let force = Vector3::new(lambda[3 * i], lambda[3 * i + 1], lambda[3 * i + 2]);
             // A slack of that size has a force of 2/(κ ν): what is less is farther.
             let is_near = force.x > 2.0 / (kappa * self.near);

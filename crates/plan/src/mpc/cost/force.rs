@@ -24,23 +24,24 @@ pub(in crate::mpc) struct ForceRates {
 }
 
 impl ContactForce {
-    fn length(&self, force: impl Fn(usize) -> f64) -> f64 {
-        self.contacts.iter().flat_map(|c| 3 * c..3 * c + 3).map(|i| force(i).powi(2)).sum::<f64>().sqrt()
-    }
-
     /// The cost of forces (nc, 3), N, in any axes.
     pub fn value(&self, force: &[f64]) -> f64 {
-        self.weight * (self.length(|i| force[i]) - self.size).powi(2)
+        let squares = self.contacts.iter().flat_map(|c| &force[3 * c..3 * c + 3]).map(|f| f.powi(2));
+        self.weight * (squares.sum::<f64>().sqrt() - self.size).powi(2)
     }
 
     /// The residual and its derivatives by C and D. Forces that are zero have no direction, and give no derivative.
     pub(in crate::mpc) fn rates(&self, forces: &Forces) -> ForceRates {
-        let Forces { lambda, c, d } = forces;
-        let length = self.length(|i| lambda[i]);
+        let Forces { contacts, lambda, c, d } = forces;
+        let rows = || {
+            let own = self.contacts.iter().filter_map(|contact| contacts.binary_search(contact).ok());
+            own.flat_map(|k| 3 * k..3 * k + 3)
+        };
+        let length = rows().map(|i| lambda[i].powi(2)).sum::<f64>().sqrt();
         let inverse = if length > 0.0 { 1.0 / length } else { 0.0 };
         let along = |by: &DMatrix<f64>| {
             let mut sum = DVector::zeros(by.ncols());
-            for i in self.contacts.iter().flat_map(|c| 3 * c..3 * c + 3) {
+            for i in rows() {
                 sum.axpy(lambda[i] * inverse, &by.row(i).transpose(), 1.0);
             }
             sum
