@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fingertip::description::Scene;
 use fingertip::show::{
-    ObjectReport, Recording, Source, Verdict, deep_again, far_steps, passages, record, still_moving,
+    ObjectReport, Passage, Recording, Source, Verdict, deep_again, far_steps, passages, record, still_moving,
 };
 use fingertip::step::Quasidynamic;
 
@@ -256,51 +256,58 @@ fn commands_that_go_too_far_are_named() {
     assert!(far.is_empty() && x - 0.01 < radius - 0.008, "{far:?} {x}");
 }
 
-/// A block on a finger that one command takes past a box, from farther away than they push each other: `rollout`,
-/// recordings and `step` say so. Of a box beside the way, whose plane is passed as well, and in shorter steps there is
-/// nothing to say.
-#[test]
-fn what_passes_from_beyond_its_reach_is_named() {
+/// A block on a finger that commands take past a thing over 1 m in so many steps: the passages of the recording, and
+/// whether `step` and `rollout` tell of one.
+fn taken_past(thing: &str, steps: u32) -> (Vec<Passage>, bool, bool) {
     let urdf = folder().join("far_block.urdf");
     let link = "<link name=\"t\"><collision><geometry><box size=\"0.016 0.016 0.016\"/></geometry></collision></link>";
     let joint = "<joint name=\"x\" type=\"prismatic\"><parent link=\"w\"/><child link=\"t\"/><axis xyz=\"1 0 0\"/>\
                  <limit lower=\"-1\" upper=\"1\" effort=\"100\" velocity=\"1\"/></joint>";
     std::fs::write(&urdf, format!("<robot name=\"f\"><link name=\"w\"/>{link}{joint}</robot>")).unwrap();
-    let run = |aside: f64, steps: u32| {
-        let commands: String = (1..=steps)
-            .map(|k| {
-                format!(
-                    "[[script]]\ntime = {}\nu = {{ x = {} }}\n",
-                    0.01 * f64::from(k),
-                    f64::from(k) / f64::from(steps)
-                )
-            })
-            .collect();
-        let text = format!(
-            "gravity = [0.0, 0.0, 0.0]\n[params]\nkappa = 1e5\n[[object]]\nname = \"b\"\nbox = [0.02, 0.02, 0.02]\nfreedom = \"fixed\"\n\
-             position = [0.5, {aside}, 0.0]\n[[robot]]\nname = \"f\"\nurdf = {urdf:?}\nstiffness = 100.0\n{commands}"
-        );
-        let found = passages(&recorded(&text, steps as usize + 1));
-        let path = folder().join("passed.toml");
-        std::fs::write(&path, text).unwrap();
-        let output = fingertip(&["step", path.to_str().unwrap()], "{\"u\": [1.0]}\n");
-        let line = String::from_utf8(output.stdout).unwrap();
-        let output = fingertip(&["rollout", path.to_str().unwrap(), "-n", &format!("{}", steps + 1)], "");
-        let summary = String::from_utf8(output.stdout).unwrap();
-        (
-            found,
-            line.contains("pass through each other by"),
-            summary.contains("PASSED THROUGH b and f/t: 1 steps, the first of them step 2"),
-        )
+    let command = |k: u32| {
+        let (time, x) = (0.01 * f64::from(k), f64::from(k) / f64::from(steps));
+        format!("[[script]]\ntime = {time}\nu = {{ x = {x} }}\n")
     };
-    let (found, step, rollout) = run(0.0, 1);
-    assert!(
-        found.len() == 1 && (found[0].steps, found[0].first) == (1, 2) && step && rollout,
-        "{found:?} {step} {rollout}"
+    let commands: String = (1..=steps).map(command).collect();
+    let text = format!(
+        "gravity = [0.0, 0.0, 0.0]\n[params]\nkappa = 1e5\n[[object]]\nname = \"b\"\nfreedom = \"fixed\"\n{thing}\n\
+         [[robot]]\nname = \"f\"\nurdf = {urdf:?}\nstiffness = 100.0\n{commands}"
     );
-    let (found, step, rollout) = run(0.3, 1);
-    assert!(found.is_empty() && !step && !rollout, "{found:?} {step} {rollout}");
-    let (found, step, rollout) = run(0.0, 100);
+    let found = passages(&recorded(&text, steps as usize + 1));
+    let path = folder().join("passed.toml");
+    std::fs::write(&path, text).unwrap();
+    let output = fingertip(&["step", path.to_str().unwrap()], "{\"u\": [1.0]}\n");
+    let line = String::from_utf8(output.stdout).unwrap();
+    let output = fingertip(&["rollout", path.to_str().unwrap(), "-n", &format!("{}", steps + 1)], "");
+    let summary = String::from_utf8(output.stdout).unwrap();
+    (
+        found,
+        line.contains("pass through each other by"),
+        summary.contains("PASSED THROUGH b and f/t: 1 steps, the first of them step 2"),
+    )
+}
+
+/// From farther away than they push each other: `rollout`, recordings and `step` say so. Of a box beside the way, whose
+/// plane is passed as well, and in shorter steps there is nothing to say. Nor is there of what passes through the box
+/// around a hull alone: here the corner that a tetrahedron leaves free.
+#[test]
+fn what_passes_from_beyond_its_reach_is_named() {
+    let cuboid = |y: f64| format!("box = [0.02, 0.02, 0.02]\nposition = [0.5, {y}, 0.0]");
+    let mesh = folder().join("corner.obj");
+    std::fs::write(&mesh, "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n").unwrap();
+    let hull = |aside: f64| format!("mesh = {mesh:?}\nposition = [0.45, -{aside}, -{aside}]");
+    for thing in [cuboid(0.0), hull(0.02)] {
+        let (found, step, rollout) = taken_past(&thing, 1);
+        assert!(
+            found.len() == 1 && (found[0].steps, found[0].first) == (1, 2) && step && rollout,
+            "{thing}: {found:?} {step} {rollout}"
+        );
+    }
+    for thing in [cuboid(0.3), hull(0.08)] {
+        let (found, step, rollout) = taken_past(&thing, 1);
+        assert!(found.is_empty() && !step && !rollout, "{thing}: {found:?} {step} {rollout}");
+    }
+    let (found, step, rollout) = taken_past(&cuboid(0.0), 100);
     assert!(found.is_empty() && step && !rollout, "{found:?} {step} {rollout}");
 }
 
