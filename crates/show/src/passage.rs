@@ -109,12 +109,12 @@ impl<'a> Part<'a> {
         self.hull.get_or_init(hull).as_ref()
     }
 
-    /// No more than how far this is from a part of a body with this pose, m: what is less than [`MEET`] is exact.
-    fn gap(&self, other: &Self, pose: &Isometry3<f64>) -> f64 {
+    /// No more than how far this is from a part of a body with this pose, m: what is less than `least` is exact.
+    fn gap(&self, other: &Self, pose: &Isometry3<f64>, least: f64) -> f64 {
         let gap = |(x, on_a): &Placed, (y, on_b): &Placed| Some(x.distance(on_a, y, &(pose * on_b))?.phi);
         let exact = || gap(self.exact()?, other.exact()?);
         let around = gap(&self.around, &other.around);
-        around.filter(|&around| around >= MEET).or_else(exact).unwrap_or(f64::INFINITY)
+        around.filter(|&around| around >= least).or_else(exact).unwrap_or(f64::INFINITY)
     }
 }
 
@@ -157,11 +157,13 @@ impl<'a> Bodies<'a> {
         if way <= 0.0 || from.translation.vector.norm() - self.sizes[a] - self.sizes[b] > way {
             return false;
         }
+        // Steps by boxes alone come to the end of the way.
+        let least = larger(way / PLACES as f64, MEET);
         let at = |part: f64| {
             let place = from.translation.vector.lerp(&to.translation.vector, part);
             let turn = from.rotation.try_slerp(&to.rotation, part, f64::EPSILON).unwrap_or(from.rotation);
             let pose = Isometry3::from_parts(place.into(), turn);
-            let all = self.parts(a).iter().flat_map(|x| self.parts(b).iter().map(move |y| x.gap(y, &pose)));
+            let all = self.parts(a).iter().flat_map(|x| self.parts(b).iter().map(move |y| x.gap(y, &pose, least)));
             all.fold(f64::INFINITY, f64::min)
         };
         // No point goes farther than the bodies are apart before they meet.
