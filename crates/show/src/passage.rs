@@ -84,13 +84,14 @@ impl<'a> Part<'a> {
             "cylinder" => Shape::cylinder(x, y),
             "ellipsoid" => Shape::ellipsoid([x, y, z]),
             "hull" => {
+                let numbers = shape.vertices.as_flattened();
+                if numbers.is_empty() || numbers.iter().any(|x| !x.is_finite()) {
+                    return None;
+                }
                 let bound = |fold: fn(f64, f64) -> f64, start: f64| {
                     [0, 1, 2].map(|axis| shape.vertices.iter().map(|vertex| vertex[axis]).fold(start, fold))
                 };
                 let (low, high) = (bound(f64::min, f64::INFINITY), bound(f64::max, f64::NEG_INFINITY));
-                if low.iter().chain(&high).any(|x| !x.is_finite()) {
-                    return None;
-                }
                 let middle = [0, 1, 2].map(|axis| (low[axis] + high[axis]) / 2.0);
                 pose *= Isometry3::translation(middle[0], middle[1], middle[2]);
                 Shape::rounded_cuboid([0, 1, 2].map(|axis| larger((high[axis] - low[axis]) / 2.0, MEET)), 0.0)
