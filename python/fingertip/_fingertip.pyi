@@ -398,7 +398,9 @@ class Hold(Solves):
 @final
 class Linearization:
     """First derivatives of a step of B worlds in tangent coordinates: of q ⊕ δ by δ, world axes for free bodies. Without
-    the first axis if one world was given without it."""
+    the first axis if one world was given without it. Most contacts have no force, and rows of zeros in C and D:
+    `force_rows` says which have one, and `lambda_rows`, `C_rows` and `D_rows` are theirs alone. `lambda_`, `C` and `D`
+    have all rows; they are made when they are asked for."""
 
     @property
     def A(self) -> _Array:
@@ -415,6 +417,19 @@ class Linearization:
     @property
     def lambda_(self) -> _Array:
         """λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m."""
+    @property
+    def force_rows(self) -> _Integers:
+        """The rows of λ, C and D of contacts with a force (n, 2), int64: world and place in λ, in this order. All others
+        are zero."""
+    @property
+    def lambda_rows(self) -> _Array:
+        """λ in `force_rows` (n,)."""
+    @property
+    def C_rows(self) -> _Array:
+        """C in `force_rows` (n, nv)."""
+    @property
+    def D_rows(self) -> _Array:
+        """D in `force_rows` (n, nu)."""
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
 
 @final

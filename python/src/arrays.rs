@@ -366,12 +366,26 @@ impl<T: Element + Copy> Lazy<T> {
 
     /// The array.
     pub fn get<'py>(&self, py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
+        self.or_make(py, || array(py, numbers, shape))
+    }
+
+    /// The array, of numbers that are computed if it is not there.
+    pub fn make<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: impl FnOnce() -> Vec<T>,
+        shape: &[usize],
+    ) -> PyResult<Array<'py, T>> {
+        self.or_make(py, || PyArray::from_vec(py, numbers()).reshape(IxDyn(shape)))
+    }
+
+    fn or_make<'py>(&self, py: Python<'py>, make: impl FnOnce() -> PyResult<Array<'py, T>>) -> PyResult<Array<'py, T>> {
         if let Some(made) = self.0.get(py) {
             return Ok(made.bind(py).clone());
         }
         // Not `get_or_init`, which lets go of the interpreter's lock and takes it again. The first of two threads has
         // its array kept.
-        let made = array(py, numbers, shape)?;
+        let made = make()?;
         self.0.set(py, made.clone().unbind()).ok();
         Ok(self.0.get(py).map_or(made, |made| made.bind(py).clone()))
     }

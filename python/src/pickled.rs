@@ -173,7 +173,9 @@ pub fn _restore<'py>(
             Py::new(py, DynamicRollout::restored(Kept::restored(&mut all)?, reports()?))?.into_any()
         }
         ("Hold", _) => Py::new(py, Hold::restored(Kept::restored(&mut all)?, reports()?))?.into_any(),
-        ("Linearization", _) => Py::new(py, Linearization::restored(Kept::restored(&mut all)?))?.into_any(),
+        ("Linearization", _) if let Ok(all) = <&[Array; 7]>::try_from(&arrays[..]) => {
+            Py::new(py, Linearization::restored(all)?)?.into_any()
+        }
         ("DynamicLinearization", _) => {
             Py::new(py, DynamicLinearization::restored(Kept::restored(&mut all)?))?.into_any()
         }

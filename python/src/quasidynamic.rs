@@ -317,13 +317,16 @@ impl Quasidynamic {
         let (q, u, dq, du) = (q.as_slice(), u.as_slice(), or_none(&dq), or_none(&du));
         let [q_next, lambda] = detached(py, || {
             let all = self.pool.run(worlds.count(), || self.of.jacobians(q, u, &[], true))?;
-            let push = |by_q, by_u, rows| {
-                let mut sum = vec![0.0; worlds.count() * rows];
-                add_products(&mut sum, by_q, dq, (rows, nv));
-                add_products(&mut sum, by_u, du, (rows, nu));
+            let push = |rows: &[[usize; 2]], [by_q, by_u]: [&[f64]; 2], width| {
+                let mut sum = vec![0.0; worlds.count() * width];
+                add_products(&mut sum, (rows, width), by_q, (dq, nv));
+                add_products(&mut sum, (rows, width), by_u, (du, nu));
                 sum
             };
-            candle_core::Result::Ok([push(&all.a, &all.b, nv), push(&all.c, &all.d, n_lambda)])
+            let every: Vec<_> = (0..worlds.count()).flat_map(|world| (0..nv).map(move |k| [world, k])).collect();
+            let forces = all.forces.unwrap_or_default();
+            let of_lambda = push(&forces.rows, [&forces.c, &forces.d], n_lambda);
+            candle_core::Result::Ok([push(&every, [&all.a, &all.b], nv), of_lambda])
         })?;
         Ok((array(py, &q_next, &worlds.shape(&[nv]))?, array(py, &lambda, &worlds.shape(&[n_lambda]))?))
     }
@@ -411,11 +414,16 @@ impl Quasidynamic {
     }
 }
 
-/// Adds each world's matrix (rows, n) times its vector (n); nothing if there are no vectors.
-fn add_products(sum: &mut [f64], matrices: &[f64], vectors: &[f64], (rows, n): (usize, usize)) {
-    for ((sum, row), i) in sum.iter_mut().zip(matrices.chunks_exact(n.max(1))).zip(0..) {
-        let world = i / rows * n;
-        let vector = vectors.get(world..world + n).unwrap_or_default();
-        *sum += row.iter().zip(vector).map(|(a, x)| a * x).sum::<f64>();
+/// Adds rows of matrices, each times its world's vector (n), to the numbers (B, `width`) in their places; nothing if
+/// there are no vectors.
+fn add_products(
+    sum: &mut [f64],
+    (rows, width): (&[[usize; 2]], usize),
+    matrices: &[f64],
+    (vectors, n): (&[f64], usize),
+) {
+    for ([world, place], row) in rows.iter().zip(matrices.chunks_exact(n.max(1))) {
+        let vector = vectors.get(world * n..(world + 1) * n).unwrap_or_default();
+        sum[world * width + place] += row.iter().zip(vector).map(|(a, x)| a * x).sum::<f64>();
     }
 }

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fingertip::show::StepContacts;
 use fingertip::solve::{Report, Status};
 use fingertip::step::{
-    DynamicJacobians, DynamicRollout as DynamicNumbers, GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers,
+    DynamicJacobians, DynamicRollout as DynamicNumbers, ForceJacobians, GradientNumbers, Held, Jacobians,
+    RolloutNumbers, StepNumbers,
 };
 use fingertip::{Model, Parameters};
+use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -531,24 +533,78 @@ impl Hold {
 }
 
 /// First derivatives of a step of B worlds in tangent coordinates: of q ⊕ δ by δ, world axes for free bodies. Without
-/// the first axis if one world was given without it.
+/// the first axis if one world was given without it. Most contacts have no force, and rows of zeros in C and D:
+/// `force_rows` says which have one, and `lambda_rows`, `C_rows` and `D_rows` are theirs alone. `lambda_`, `C` and `D`
+/// have all rows; they are made when they are asked for.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Linearization {
-    of: Kept<Jacobians, 5>,
+    of: Jacobians,
     axes: [usize; 3],
     worlds: Worlds,
+    matrices: [Lazy; 2],
+    all: [Lazy; 3],
+    some: [Lazy; 3],
+    force_rows: Lazy<i64>,
 }
 
 impl Linearization {
     /// The result in Python.
     pub fn new(of: Jacobians, model: &Model, worlds: Worlds) -> Self {
-        let axes = [model.nv(), model.nu(), if of.lambda.is_empty() { 0 } else { model.n_lambda() }];
-        Self { of: Kept::new(of), axes, worlds }
+        let axes = [model.nv(), model.nu(), if of.forces.is_some() { model.n_lambda() } else { 0 }];
+        Self::of(of, axes, worlds)
     }
 
-    /// From a pickle.
-    pub fn restored(of: Kept<Jacobians, 5>) -> Self {
-        Self { of, axes: [0; 3], worlds: Worlds::One }
+    fn of(of: Jacobians, axes: [usize; 3], worlds: Worlds) -> Self {
+        let (matrices, all, some) = Default::default();
+        Self { of, axes, worlds, matrices, all, some, force_rows: Lazy::default() }
+    }
+
+    /// From a pickle's arrays: A, B, the rows' worlds and places, λ, C and D in these rows, and n_lambda.
+    pub fn restored([a, b, rows, lambda, c, d, n_lambda]: &[Array; 7]) -> PyResult<Self> {
+        let numbers = |of: &Array| of.readonly().as_array().iter().copied().collect::<Vec<f64>>();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they were indices")]
+        let whole = |of: &Array| numbers(of).into_iter().map(|x| x as usize).collect::<Vec<_>>();
+        let n_lambda = whole(n_lambda).first().copied().unwrap_or_default();
+        let worlds = if a.ndim() == 2 { Worlds::One } else { Worlds::Batch(a.shape()[0]) };
+        let last = |of: &Array| of.shape().last().copied().unwrap_or_default();
+        let (nv, nu, rows) = (last(a), last(b), whole(rows).as_chunks::<2>().0.to_vec());
+        let fits = [lambda.len(), c.len(), d.len()] == [1, nv, nu].map(|width| rows.len() * width)
+            && rows.iter().all(|&[world, place]| world < worlds.count() && place < n_lambda);
+        if !fits {
+            return Err(Error::new_err("pickle: expected λ, C and D in rows of their worlds"));
+        }
+        let forces = ForceJacobians { rows, lambda: numbers(lambda), c: numbers(c), d: numbers(d) };
+        let of = Jacobians { a: numbers(a), b: numbers(b), forces: (n_lambda > 0).then_some(forces) };
+        Ok(Self::of(of, [nv, nu, n_lambda], worlds))
+    }
+
+    /// Rows of contacts with a force: those of λ, of C or of D.
+    fn some<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+        of: impl FnOnce(&ForceJacobians) -> &Vec<f64>,
+        width: &[usize],
+    ) -> PyResult<Array<'py>> {
+        let (n, numbers) = self.of.forces.as_ref().map_or((0, &[][..]), |forces| (forces.rows.len(), of(forces)));
+        self.some[place].get(py, numbers, &[&[n], width].concat())
+    }
+
+    /// All rows of λ, C or D.
+    fn all<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+        of: impl FnOnce(&ForceJacobians) -> &Vec<f64>,
+        width: &[usize],
+    ) -> PyResult<Array<'py>> {
+        let n_lambda = self.axes[2];
+        let shape = self.worlds.shape(&[&[n_lambda], width].concat());
+        let numbers = || match &self.of.forces {
+            Some(forces) => forces.all(of(forces), self.worlds.count(), n_lambda),
+            None => Vec::new(),
+        };
+        self.all[place].make(py, numbers, &shape)
     }
 }
 
@@ -559,39 +615,82 @@ impl Linearization {
     #[getter]
     fn A<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, ..] = self.axes;
-        self.of.get(py, 0, |of| &of.a, &self.worlds.shape(&[nv, nv]))
+        self.matrices[0].get(py, &self.of.a, &self.worlds.shape(&[nv, nv]))
     }
 
     /// ∂q₊/∂u (B, nv, nu).
     #[getter]
     fn B<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [nv, nu, _] = self.axes;
-        self.of.get(py, 1, |of| &of.b, &self.worlds.shape(&[nv, nu]))
+        self.matrices[1].get(py, &self.of.b, &self.worlds.shape(&[nv, nu]))
     }
 
     /// ∂λ/∂q (B, n_lambda, nv), N/m and N/rad; n_lambda = 0 without `forces`.
     #[getter]
     fn C<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        let [nv, _, n_lambda] = self.axes;
-        self.of.get(py, 2, |of| &of.c, &self.worlds.shape(&[n_lambda, nv]))
+        self.all(py, 0, |of| &of.c, &self.axes[..1])
     }
 
     /// ∂λ/∂u (B, n_lambda, nu), N/rad and N/m; n_lambda = 0 without `forces`.
     #[getter]
     fn D<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        let [_, nu, n_lambda] = self.axes;
-        self.of.get(py, 3, |of| &of.d, &self.worlds.shape(&[n_lambda, nu]))
+        self.all(py, 1, |of| &of.d, &self.axes[1..2])
     }
 
     /// λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m.
     #[getter]
     fn lambda_<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        let [.., n_lambda] = self.axes;
-        self.of.get(py, 4, |of| &of.lambda, &self.worlds.shape(&[n_lambda]))
+        self.all(py, 2, |of| &of.lambda, &[])
+    }
+
+    /// The rows of λ, C and D of contacts with a force (n, 2), int64: world and place in λ, in this order. All others
+    /// are zero.
+    #[getter]
+    #[expect(clippy::cast_possible_wrap, reason = "rows that fit in memory")]
+    fn force_rows<'py>(&self, py: Python<'py>) -> PyResult<Array<'py, i64>> {
+        let rows = self.of.forces.as_ref().map_or(&[][..], |forces| &forces.rows);
+        let numbers = || rows.as_flattened().iter().map(|&x| x as i64).collect();
+        self.force_rows.make(py, numbers, &[rows.len(), 2])
+    }
+
+    /// λ in `force_rows` (n,).
+    #[getter]
+    fn lambda_rows<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.some(py, 2, |of| &of.lambda, &[])
+    }
+
+    /// C in `force_rows` (n, nv).
+    #[getter]
+    fn C_rows<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.some(py, 0, |of| &of.c, &self.axes[..1])
+    }
+
+    /// D in `force_rows` (n, nu).
+    #[getter]
+    fn D_rows<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.some(py, 1, |of| &of.d, &self.axes[1..2])
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced(slf.as_any(), "Linearization", &["A", "B", "C", "D", "lambda_"])
+        reduced(
+            slf.as_any(),
+            "Linearization",
+            &["A", "B", "_force_rows", "lambda_rows", "C_rows", "D_rows", "_n_lambda"],
+        )
+    }
+
+    /// `force_rows` as a pickle keeps them.
+    #[getter]
+    fn _force_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.force_rows(py)?.call_method1("astype", ("float64",))
+    }
+
+    /// n_lambda as a pickle keeps it.
+    #[getter]
+    fn _n_lambda<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        #[expect(clippy::cast_precision_loss, reason = "far fewer than a mantissa counts")]
+        let n_lambda = self.axes[2] as f64;
+        array(py, &[n_lambda], &[1])
     }
 }
 

@@ -27,6 +27,30 @@ fn matrices(linear: &Linearization) -> [(&'static str, Vec<Vec<f64>>); 4] {
     [("A", a), ("B", b), ("C", c), ("D", d)].map(|(name, matrix)| (name, rows(matrix)))
 }
 
+/// Plain numbers list contacts with a force alone, and are the tensors', bit for bit.
+fn compare_plain(name: &str, step: &Quasidynamic, batch: &Batch, linear: &Linearization) {
+    let numbers = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
+    let plain = step.jacobians(&numbers(&batch.q), &numbers(&batch.u), &[], true).unwrap();
+    let forces = plain.forces.unwrap();
+    let (n, n_lambda) = (batch.q.dim(0).unwrap(), batch.model.n_lambda());
+    let all = |of: &[f64]| forces.all(of, n, n_lambda);
+    let expected = [&linear.a, &linear.b, &linear.c, &linear.d, &linear.lambda].map(numbers);
+    let found = [plain.a, plain.b, all(&forces.c), all(&forces.d), all(&forces.lambda)];
+    for (matrix, (expected, found)) in ["A", "B", "C", "D", "λ"].iter().zip(expected.iter().zip(&found)) {
+        // No zero's sign: rows that are not listed have +0.
+        let bits = |of: &[f64]| of.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<_>>();
+        assert!(bits(expected) == bits(found), "{name}: {matrix} as plain numbers");
+    }
+    assert!(
+        forces.rows.is_sorted() && (0..n).map(|world| forces.of_world(world).len()).sum::<usize>() == forces.rows.len()
+    );
+    let presses = |[world, place]: [usize; 2]| {
+        let first = world * n_lambda + place - place % 3;
+        place >= 3 * batch.model.nc() || expected[4][first..first + 3] != [0.0; 3]
+    };
+    assert!(forces.rows.iter().all(|&row| presses(row)), "{name}: rows of contacts without force");
+}
+
 fn compare(name: &str, batch: &Batch) {
     let fused = Quasidynamic::new(&batch.model, &batch.parameters).unwrap();
     assert_eq!(fused.form(), Form::Fused);
@@ -34,6 +58,8 @@ fn compare(name: &str, batch: &Batch) {
         fused.linearize(&batch.q, &batch.u).unwrap(),
         fused.as_tensor_program().linearize(&batch.q, &batch.u).unwrap(),
     );
+    compare_plain(name, &fused, batch, &found);
+    compare_plain(name, &fused.as_tensor_program(), batch, &expected);
     let step = fused.step(&batch.q, &batch.u).unwrap();
     assert_eq!(rows(&found.q_next), rows(&step.q_next), "{name}: the step itself");
     assert_eq!(rows(&found.warm), rows(&step.warm), "{name}: the step itself");
@@ -312,6 +338,7 @@ fn jacobians_that_are_pulled_back_are_those_of_the_answer() {
             let fused = Quasidynamic::new(&model, &batch.parameters).unwrap();
             for (form, step) in [("fused", fused.clone()), ("program", fused.as_tensor_program())] {
                 let linear = step.linearize(&batch.q, &batch.u).unwrap();
+                compare_plain(name, &step, &batch, &linear);
                 let (q, u) = (Var::from_tensor(&batch.q).unwrap(), Var::from_tensor(&batch.u).unwrap());
                 let next = step.step(&q, &u).unwrap();
                 let lambda = next.lambda_and_torque().unwrap();

@@ -226,15 +226,29 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     worlds: usize,
     widths: [usize; N],
 ) -> [Vec<f64>; N] {
+    run_listing_on(arithmetic, program, worlds, widths).0
+}
+
+/// [`run_parts_on`] for a program that also [lists](Output::list) what it finds. The list has the worlds of one lane
+/// after those of another, in their order.
+///
+/// # Panics
+/// If the processor lacks the instruction set.
+pub fn run_listing_on<P: Program + ?Sized, const N: usize>(
+    arithmetic: Arithmetic,
+    program: &P,
+    worlds: usize,
+    widths: [usize; N],
+) -> ([Vec<f64>; N], Vec<f64>) {
     let set = arithmetic.set;
     assert!(set.is_available(), "this processor has no {}", set.name());
     let scratch = || Scratch::new(program.scratch(), arithmetic.within(worlds.min(CHUNK)));
-    share(worlds, widths, scratch, |scratch, mut out| {
+    share(worlds, widths, scratch, |scratch, out| {
         let range = out.worlds.clone();
         let mut first = range.start;
         while first < range.end {
             let arithmetic = arithmetic.within(range.end - first);
-            program.group(&mut Group::of_worlds(arithmetic, first, scratch, &mut out));
+            program.group(&mut Group::of_worlds(arithmetic, first, scratch, out));
             first += arithmetic.width();
         }
     })
@@ -256,14 +270,14 @@ pub fn record(
     })
 }
 
-/// Fills matrices with one row per world, of the given widths. The threads of the [pool] do chunks of worlds, each
-/// thread with a working memory of its own.
+/// Fills matrices with one row per world, of the given widths, and a list. The threads of the [pool] do chunks of
+/// worlds, each thread with a working memory of its own.
 pub(crate) fn share<M, const N: usize>(
     worlds: usize,
     widths: [usize; N],
     memory: impl Fn() -> M + Send + Sync,
-    work: impl Fn(&mut M, Output) + Send + Sync,
-) -> [Vec<f64>; N] {
+    work: impl Fn(&mut M, &mut Output) + Send + Sync,
+) -> ([Vec<f64>; N], Vec<f64>) {
     let mut data = widths.map(|width| vec![0.0; worlds * width]);
     let mut chunks = Vec::with_capacity(worlds.div_ceil(CHUNK));
     let mut rest = data.each_mut().map(Vec::as_mut_slice);
@@ -275,16 +289,17 @@ pub(crate) fn share<M, const N: usize>(
             *rest = behind;
             parts.push(Part { data, width });
         }
-        chunks.push(Output { worlds, parts });
+        chunks.push(Output::new(worlds, parts));
     }
     // With one chunk or one thread this thread does the work, as another would have to wake up first.
     if chunks.len() == 1 || rayon::current_num_threads() == 1 {
         let mut memory = memory();
-        chunks.into_iter().for_each(|out| work(&mut memory, out));
+        chunks.iter_mut().for_each(|out| work(&mut memory, out));
     } else {
-        pool::share(|| chunks.into_par_iter().for_each_init(&memory, &work));
+        pool::share(|| chunks.par_iter_mut().for_each_init(&memory, &work));
     }
-    data
+    let lists: Vec<Vec<f64>> = chunks.into_iter().map(|out| out.list).collect();
+    (data, lists.concat())
 }
 
 #[cfg(test)]

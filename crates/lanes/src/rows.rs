@@ -132,12 +132,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The rows of results that kernels write: one matrix, or several side by side.
+/// What kernels write: rows of one matrix or of several side by side, and a list of what worlds have found.
 pub struct Output<'a> {
     /// The worlds that these rows belong to.
     pub(super) worlds: Range<usize>,
     /// The matrices, each with one row per world of `worlds`.
     pub(super) parts: Vec<Part<'a>>,
+    /// See [`Output::list`].
+    pub(super) list: Vec<f64>,
 }
 
 /// Rows of one result matrix.
@@ -146,7 +148,52 @@ pub(super) struct Part<'a> {
     pub(super) width: usize,
 }
 
-impl Output<'_> {
+/// The first entry of what [`Output::list`] has listed: its world, its tag, and its numbers with all entries behind.
+pub fn next_listed(list: &[f64]) -> Option<(usize, usize, &[f64])> {
+    let [world, tag, rest @ ..] = list else { return None };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they were indices")]
+    let index = |&x: &f64| x as usize;
+    Some((index(world), index(tag), rest))
+}
+
+impl<'a> Output<'a> {
+    /// Rows of matrices for these worlds.
+    pub(super) fn new(worlds: Range<usize>, parts: Vec<Part<'a>>) -> Self {
+        Self { worlds, parts, list: Vec::new() }
+    }
+
+    /// Appends to the list what those worlds from `first` on have that are `chosen` (not 0): the world, `tag`, and its
+    /// numbers of all lanes. [`next_listed`] reads them.
+    #[inline(always)]
+    pub fn list<R: Lane, const N: usize>(&mut self, first: usize, tag: usize, chosen: R, from: [&[R]; N]) {
+        R::exchange(
+            [&[chosen]],
+            [],
+            #[inline(always)]
+            |[chosen], []| {
+                R::exchange(
+                    from,
+                    [],
+                    #[inline(always)]
+                    |from, []| self.append(first, R::WIDTH, tag, chosen, &from),
+                );
+            },
+        );
+    }
+
+    /// [`Output::list`] for lanes of `width` worlds.
+    #[inline(never)]
+    fn append<N: Number>(&mut self, first: usize, width: usize, tag: usize, chosen: &[N], from: &[&[N]]) {
+        #[expect(clippy::cast_precision_loss, reason = "far fewer than a mantissa counts")]
+        let index = |i: usize| i as f64;
+        for (i, world) in (0..width).zip(first..self.worlds.end) {
+            if chosen[i].value() != 0.0 {
+                self.list.extend([index(world), index(tag)]);
+                self.list.extend(from.iter().flat_map(|from| from[i..].iter().step_by(width)).map(|x| x.value()));
+            }
+        }
+    }
+
     /// Stores one lane as column `k` of the worlds from `first` on.
     #[inline(always)]
     pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {

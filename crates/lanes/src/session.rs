@@ -29,7 +29,7 @@ impl Session {
         let set = self.arithmetic.set;
         assert!(set.is_available(), "this processor has no {}", set.name());
         assert!(program.scratch() <= self.numbers().len(), "a session has room for its programs");
-        let mut out = Output { worlds: 0..1, parts: Vec::new() };
+        let mut out = Output::new(0..1, Vec::new());
         program.group(&mut Group::of_worlds(self.arithmetic, 0, &mut self.scratch, &mut out));
     }
 

@@ -136,7 +136,7 @@ impl Function {
         let sizes = read.iter().chain(&written).map(|&length| length * self.worlds * size_of::<T>());
         let sizes: Vec<usize> = sizes.collect();
         let memory = || Memory::new(&sizes, self.memory, operands.len());
-        share(worlds, widths, memory, |memory, out| self.chunk::<T>(n_steps, operands, &read, memory, out))
+        share(worlds, widths, memory, |memory, out| self.chunk::<T>(n_steps, operands, &read, memory, out)).0
     }
 
     /// Computes some worlds on one thread, as many at a time as a register holds.
@@ -146,7 +146,7 @@ impl Function {
         operands: &[&Rows],
         read: &[usize],
         memory: &mut Memory,
-        mut out: Output,
+        out: &mut Output,
     ) {
         let range = out.worlds.clone();
         for first in range.step_by(self.worlds) {

@@ -114,7 +114,7 @@ pub(super) fn record_run(
     let zero = Recorded::zero().id();
     let mut data: Vec<Vec<f64>> = results.iter().map(|row| vec![f64::from(zero); row.width]).collect();
     let parts = data.iter_mut().zip(&results).map(|(data, row)| Part { data, width: row.width }).collect();
-    let mut out = Output { worlds: 0..1, parts };
+    let mut out = Output::new(0..1, parts);
     run(&mut Recorder { memory }, &mut out);
     let tape = recorded::replace(Precision::Double);
     match tape.failure {

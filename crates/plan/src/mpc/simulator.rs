@@ -285,7 +285,6 @@ impl Simulator {
         forces: bool,
     ) -> Result<Vec<Linear>> {
         let (nv, nu, nc, n) = (self.model().nv(), self.joints.len(), self.model().nc(), self.hold);
-        let nf = self.model().n_lambda();
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
         let all = self.step.jacobians_to(accuracy, [q, &held, warm], forces)?;
         // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 |
@@ -304,15 +303,16 @@ impl Simulator {
                 let mut own = sum.rows_mut(nv, nu);
                 own += b(k);
             }
-            let own_forces = forces.then(|| {
-                let force = |contact: usize| &all.lambda[last * nf + 3 * contact..][..3];
-                let contacts: Vec<usize> = (0..nc).filter(|&contact| force(contact) != [0.0; 3]).collect();
+            let own_forces = all.forces.as_ref().map(|all| {
+                let own = all.of_world(last);
+                let n_forces = all.rows[own.clone()].iter().filter(|[_, place]| *place < 3 * nc).count();
+                let own = own.start..own.start + n_forces;
+                let contacts: Vec<usize> =
+                    all.rows[own.clone()].iter().step_by(3).map(|[_, place]| place / 3).collect();
+                let lambda = DVector::from_column_slice(&all.lambda[own.clone()]);
                 let rows = |of: &[f64], width: usize| {
-                    let own = |&contact: &usize| &of[(last * nf + 3 * contact) * width..][..3 * width];
-                    DMatrix::from_row_iterator(3 * contacts.len(), width, contacts.iter().flat_map(own).copied())
+                    DMatrix::from_row_slice(n_forces, width, &of[own.start * width..own.end * width])
                 };
-                let lambda =
-                    DVector::from_iterator(3 * contacts.len(), contacts.iter().flat_map(|&c| force(c)).copied());
                 let (mut c, mut d) = (rows(&all.c, nv), rows(&all.d, nu));
                 if n > 1 {
                     let by_start = &c * before.transpose();

@@ -38,6 +38,6 @@ pub use numbers::{
 pub(crate) use operands::usable;
 pub use programs::Programs;
 pub use quasidynamic::{
-    BeyondEffort, Form, Geometry, Held, Iterate, Jacobians, NearContact, Quasidynamic, Walk, Walked,
+    BeyondEffort, ForceJacobians, Form, Geometry, Held, Iterate, Jacobians, NearContact, Quasidynamic, Walk, Walked,
 };
 pub use result::{Linearization, Rollout, Step};

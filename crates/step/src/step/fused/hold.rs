@@ -11,6 +11,7 @@ use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 
+use super::super::quasidynamic::Jacobians;
 use super::jacobian;
 use super::kernel::Kernel;
 use super::memory::{GEOMETRY, Memory};
@@ -113,20 +114,24 @@ fn rollout_operands<'a>(
     Ok(operands)
 }
 
-/// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
+/// One step of each world and its Jacobians, the forces' only with `forces`; and the worlds whose contacts are too stiff
+/// for them.
 pub(in super::super) fn jacobians(
     plan: &Plan,
     [q, u, warm]: [&[f64]; 3],
     par: &Tensor,
     b: usize,
     (forces, accuracy): (bool, Accuracy),
-) -> Result<[Vec<f64>; 5]> {
+) -> Result<(Jacobians, Vec<u32>)> {
     let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
-    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, (forces, accuracy))?;
-    let lambda =
-        if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
-    Ok([lambda, a, b_u, c, d])
+    jacobian::listed(plan, operands, b, (forces, accuracy))
+}
+
+/// A contact's force on B, in world axes, along its normal and tangents.
+pub(super) fn lambda_of(normal: &[f64], force: &[f64]) -> [f64; 3] {
+    let axes = lanes::frame([normal[0], normal[1], normal[2]].map(Single::<f64, false>::splat));
+    axes.map(|axis| axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2])
 }
 
 impl Plan {
@@ -139,10 +144,7 @@ impl Plan {
         let forces = along.as_chunks_mut::<3>().0.iter_mut().zip(forces.as_chunks::<3>().0).enumerate();
         for (contact, (along, force)) in forces.filter(|(_, (_, force))| **force != [0.0; 3]) {
             let n = at.contact.start + GEOMETRY * contact;
-            let axes = lanes::frame([row[n], row[n + 1], row[n + 2]].map(Single::<f64, false>::splat));
-            for (to, axis) in along.iter_mut().zip(axes) {
-                *to = axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2];
-            }
+            *along = lambda_of(&row[n..n + 3], force);
         }
         last.copy_from_slice(torques);
         lambda

@@ -94,6 +94,11 @@ pub(super) fn read_dynamic(plan: &Plan, rows: &Tensor) -> Result<(Step, Tensor)>
 /// are that much stiffer than the bodies that they move. Errors of up to 18 such roundings have been seen.
 const TOO_STIFF: f64 = 1e7;
 
+/// The worlds whose contacts are too stiff for forward-mode Jacobians, by what H's factor amplifies in each.
+fn too_stiff(growth: &[f64]) -> Vec<u32> {
+    (0..).zip(growth).filter(|(_, growth)| **growth > TOO_STIFF).map(|(world, _)| world).collect()
+}
+
 /// Worlds whose contacts are too stiff for forward-mode Jacobians; theirs are computed in reverse.
 pub(super) struct Stiff {
     pub(super) worlds: Vec<u32>,
@@ -104,9 +109,7 @@ pub(super) struct Stiff {
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
 pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
     let [rows, a, b, c, d, growth] = machine_of(operands[0]).jacobians(plan, operands, warm)?;
-    let growth = numbers(&growth)?;
-    let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
-    let stiff = Stiff { worlds, rows: rows.clone() };
+    let stiff = Stiff { worlds: too_stiff(&numbers(&growth)?), rows: rows.clone() };
     let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_forces());
     let row = plan.row();
     let of = |at: Range<usize>| part(&rows, 1, at.start, at.len());

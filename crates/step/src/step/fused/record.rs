@@ -12,7 +12,7 @@ use fingertip_lanes::record::{Trace, places};
 use fingertip_lanes::rows::Rows;
 
 use super::hold::Hold;
-use super::jacobian::Linearize;
+use super::jacobian::{Forces, Linearize};
 use super::kernel::Kernel;
 #[cfg(any(feature = "native", feature = "cuda"))]
 use super::kernel::Recorder;
@@ -41,7 +41,7 @@ impl Plan {
             Kernel::Step | Kernel::WarmStep => f(&Forward { plan: self, operands: &operands }),
             Kernel::Adjoint => f(&Backward { plan: self, operands, result: row(3), grad: row(4) }),
             Kernel::Jacobians | Kernel::WarmJacobians => {
-                f(&Linearize { plan: self, operands, forces: true, accuracy: Accuracy::Fine })
+                f(&Linearize { plan: self, operands, forces: Some(Forces::Rows), accuracy: Accuracy::Fine })
             }
             Kernel::Hold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Fine }),
             Kernel::RoughHold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Rough }),

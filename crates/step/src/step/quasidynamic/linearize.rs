@@ -131,7 +131,7 @@ impl Quasidynamic {
     }
 
     /// The step of these worlds: with the rows of parameters that are each world's own.
-    fn with_own(&self, worlds: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+    pub(super) fn with_own(&self, worlds: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         self.with_parameters(&self.parameters().map(|_, t| if t.dim(0)? == 1 { Ok(t.detach()) } else { worlds(t) })?)
     }
 }

@@ -33,7 +33,7 @@ pub use efforts::BeyondEffort;
 pub use geometry::Geometry;
 pub use iterates::Iterate;
 
-pub use plain::{Held, Jacobians};
+pub use plain::{ForceJacobians, Held, Jacobians};
 pub use walk::{NearContact, Walk, Walked};
 use weightless::check_inertias;
 

@@ -1,10 +1,13 @@
 //! Steps and their Jacobians on plain numbers, without tensors, for controllers, which need a few worlds at a time.
 
+use std::ops::Range;
+
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::Quasidynamic;
 use crate::solve::{Accuracy, Report};
 use crate::step::fused;
+use crate::tensor::gather;
 
 /// Result of [`Quasidynamic::hold`]: world by world, and for each world step by step.
 #[derive(Clone, Debug)]
@@ -29,14 +32,99 @@ pub struct Jacobians {
     pub a: Vec<f64>,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Vec<f64>,
-    /// λ of all contacts (B, n_lambda): in each world's row first 3 nc forces, N, along each contact's normal and
-    /// tangents, then the torques as in [`Held::torque`]; see [`Model::n_lambda`](crate::model::Model::n_lambda). Empty
-    /// unless requested.
+    /// λ, C and D, where they were asked for.
+    pub forces: Option<ForceJacobians>,
+}
+
+/// λ and its derivatives, of contacts with a force alone: of all others they are zero. A hand whose links may touch
+/// each other has thousands of contacts, of which some dozens press.
+#[derive(Clone, Debug, Default)]
+pub struct ForceJacobians {
+    /// The world of each row and its place in λ (n), in this order. In λ come first 3 nc forces, along each contact's
+    /// normal and tangents, then the torques as in [`Held::torque`]; see
+    /// [`Model::n_lambda`](crate::model::Model::n_lambda). All numbers of a contact are there if one is not zero.
+    pub rows: Vec<[usize; 2]>,
+    /// λ (n), N and N·m.
     pub lambda: Vec<f64>,
-    /// C = ∂λ/∂q (B, n_lambda, nv); empty unless requested.
+    /// C = ∂λ/∂q (n, nv).
     pub c: Vec<f64>,
-    /// D = ∂λ/∂u (B, n_lambda, nu); empty unless requested.
+    /// D = ∂λ/∂u (n, nu).
     pub d: Vec<f64>,
+}
+
+/// World and place of a row of λ, its number there, its rows of C and D.
+pub(in super::super) type ForceRow<'a> = ([usize; 2], f64, [&'a [f64]; 2]);
+
+impl Jacobians {
+    /// Puts those of some of `b` worlds in place of their own.
+    fn replace(&mut self, worlds: &[u32], by: &Self, b: usize) {
+        for (own, by) in [(&mut self.a, &by.a), (&mut self.b, &by.b)] {
+            let width = own.len() / b;
+            for (&world, by) in worlds.iter().zip(by.chunks_exact(width.max(1))) {
+                own[world as usize * width..][..width].copy_from_slice(by);
+            }
+        }
+        if let (Some(own), Some(by)) = (&mut self.forces, &by.forces) {
+            let kept = own.each().filter(|([world, _], ..)| !worlds.iter().any(|&of| of as usize == *world));
+            let by = by.each().map(|([k, place], lambda, of)| ([worlds[k] as usize, place], lambda, of));
+            let mut rows: Vec<_> = kept.chain(by).collect();
+            rows.sort_unstable_by_key(|(row, ..)| *row);
+            *own = ForceJacobians::of_rows(&rows);
+        }
+    }
+}
+
+impl ForceJacobians {
+    /// Each row: world and place, λ, C and D.
+    fn each(&self) -> impl Iterator<Item = ForceRow<'_>> {
+        let [nv, nu] = [&self.c, &self.d].map(|of| of.len() / self.rows.len().max(1));
+        let rows = self.rows.iter().zip(&self.lambda).enumerate();
+        rows.map(move |(k, (row, lambda))| (*row, *lambda, [&self.c[k * nv..][..nv], &self.d[k * nu..][..nu]]))
+    }
+
+    /// Rows in their order.
+    pub(in super::super) fn of_rows(rows: &[ForceRow]) -> Self {
+        let side = |k: usize| rows.iter().flat_map(|(.., of)| of[k]).copied().collect();
+        Self {
+            rows: rows.iter().map(|(row, ..)| *row).collect(),
+            lambda: rows.iter().map(|(_, lambda, _)| *lambda).collect(),
+            c: side(0),
+            d: side(1),
+        }
+    }
+
+    /// The rows of λ (B, n_lambda), C and D that belong to contacts with a force, and all of torques.
+    pub(in super::super) fn of_all([lambda, c, d]: [&[f64]; 3], [worlds, nc, n_lambda]: [usize; 3]) -> Self {
+        let presses = |row: usize| {
+            let (world, place) = (row / n_lambda, row % n_lambda);
+            let first = world * n_lambda + place - place % 3;
+            place >= 3 * nc || lambda[first..first + 3] != [0.0; 3]
+        };
+        let chosen: Vec<usize> = (0..worlds * n_lambda).filter(|&row| presses(row)).collect();
+        let some = |of: &[f64]| {
+            let width = of.len() / (worlds * n_lambda).max(1);
+            chosen.iter().flat_map(|row| &of[row * width..(row + 1) * width]).copied().collect()
+        };
+        let rows = chosen.iter().map(|row| [row / n_lambda, row % n_lambda]).collect();
+        Self { rows, lambda: some(lambda), c: some(c), d: some(d) }
+    }
+
+    /// The rows of one world.
+    pub fn of_world(&self, world: usize) -> Range<usize> {
+        let first = |world: usize| self.rows.partition_point(|row| row[0] < world);
+        first(world)..first(world + 1)
+    }
+
+    /// One of λ, C and D with all its rows, (B, `n_lambda`, width).
+    pub fn all(&self, of: &[f64], worlds: usize, n_lambda: usize) -> Vec<f64> {
+        let width = of.len() / self.rows.len().max(1);
+        let mut all = vec![0.0; worlds * n_lambda * width];
+        for ([world, place], row) in self.rows.iter().zip(of.chunks_exact(width.max(1))) {
+            let first = (world * n_lambda + place) * width;
+            all[first..first + width].copy_from_slice(row);
+        }
+        all
+    }
 }
 
 impl Quasidynamic {
@@ -108,18 +196,31 @@ impl Quasidynamic {
         let b = self.worlds(q, u, warm)?;
         if let Some((plan, par)) = self.fused_parts() {
             let accuracy = if forces { Accuracy::Fine } else { accuracy };
-            let [lambda, a, b, c, d] = fused::jacobians(plan, [q, u, warm], par, b, (forces, accuracy))?;
-            return Ok(Jacobians { a, b, lambda, c, d });
+            let (mut found, stiff) = fused::jacobians(plan, [q, u, warm], par, b, (forces, accuracy))?;
+            if accuracy == Accuracy::Fine && !stiff.is_empty() {
+                let (q, u, warm) = self.tensors(q, u, warm, b)?;
+                let chosen = Tensor::new(stiff.as_slice(), q.device())?;
+                let of = |t: &Tensor| gather(&t.detach(), &chosen, 0);
+                let some = self.repeated(b)?.with_own(&of)?;
+                let pulled = some.plain_jacobians(&of(&q)?, &of(&u)?, warm.as_ref().map(of).transpose()?, forces)?;
+                found.replace(&stiff, &pulled, b);
+            }
+            return Ok(found);
         }
         let (q, u, warm) = self.tensors(q, u, warm, b)?;
-        let all = self.repeated(b)?.linearize_from(&q, &u, warm.as_ref())?;
+        self.repeated(b)?.plain_jacobians(&q, &u, warm, forces)
+    }
+
+    /// [`Quasidynamic::linearize_from`] as plain numbers.
+    fn plain_jacobians(&self, q: &Tensor, u: &Tensor, warm: Option<Tensor>, forces: bool) -> Result<Jacobians> {
+        let all = self.linearize_from(q, u, warm.as_ref())?;
         let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
-        let [lambda, c, d] = if forces {
-            [numbers(&all.lambda)?, numbers(&all.c)?, numbers(&all.d)?]
-        } else {
-            [const { Vec::new() }; 3]
-        };
-        Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
+        let axes = [q.dim(0)?, self.model().nc(), self.model().n_lambda()];
+        let of_forces =
+            || Ok(ForceJacobians::of_all([&numbers(&all.lambda)?, &numbers(&all.c)?, &numbers(&all.d)?], axes));
+        let forces: Option<Result<ForceJacobians>> = forces.then(of_forces);
+        let forces = forces.transpose()?;
+        Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, forces })
     }
 
     /// This step, with the parameters of its worlds again and again for b worlds.

@@ -22,13 +22,17 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::solve::Accuracy;
 use crate::tensor::rows::{TensorGuard, worlds};
-use fingertip_lanes::program::{Group, Program, run_parts_on};
+use fingertip_lanes::program::{Group, Program, run_listing_on};
+use fingertip_lanes::rows::next_listed;
 
+use super::super::quasidynamic::{ForceJacobians, Jacobians};
+use super::hold::lambda_of;
 use super::kernel::Kernel;
 use super::memory::Memory;
 use super::paths::Jacobian;
 use super::plan::Plan;
 use super::stages::{Load, Operands, StoreNear};
+use super::too_stiff;
 use balance::Balance;
 use connections::Connections;
 use contact_rates::ContactRates;
@@ -47,7 +51,7 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
-    let mut parts = rows(plan, operands, b, (true, Accuracy::Fine))?.into_iter().zip(plan.jacobian_widths(true));
+    let mut parts = rows(plan, operands, b)?.into_iter().zip(plan.jacobian_widths(true));
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
@@ -56,28 +60,48 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     Ok([next()?, next()?, next()?, next()?, next()?, next()?])
 }
 
-/// [`step`] of plain numbers; without `forces` C, D and the step's row are left out.
-pub(super) fn rows(
+/// [`step`] of plain numbers.
+fn rows(plan: &Plan, operands: Operands, worlds: usize) -> Result<[Vec<f64>; PARTS]> {
+    let program = Linearize { plan, operands, forces: Some(Forces::Rows), accuracy: Accuracy::Fine };
+    let none = plan.no_forces();
+    let rows = program.operands.rows(&none);
+    let widths = plan.jacobian_widths(true);
+    plan.run_kernel(Kernel::WarmJacobians, plan.set.into(), &program, &rows, (worlds, 1), widths)
+}
+
+/// A and B of plain numbers and, with `forces`, λ, C and D of contacts with a force; and the worlds that are too stiff.
+pub(super) fn listed(
     plan: &Plan,
     operands: Operands,
     worlds: usize,
     (forces, accuracy): (bool, Accuracy),
-) -> Result<[Vec<f64>; PARTS]> {
-    let program = Linearize { plan, operands, forces, accuracy };
-    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
-    if !forces {
-        // What is recorded has the forces' Jacobians; native code would be no faster.
-        return Ok(run_parts_on(plan.set.into(), &program, worlds, widths));
+) -> Result<(Jacobians, Vec<u32>)> {
+    if forces && plan.is_native() {
+        let [rows, a, b, c, d, growth] = rows(plan, operands, worlds)?;
+        let lambda: Vec<f64> = rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect();
+        let forces = ForceJacobians::of_all([&lambda, &c, &d], [worlds, plan.nc, plan.n_forces()]);
+        return Ok((Jacobians { a, b, forces: Some(forces) }, too_stiff(&growth)));
     }
-    let rows = program.operands.rows(&none);
-    plan.run_kernel(Kernel::WarmJacobians, plan.set.into(), &program, &rows, (worlds, 1), widths)
+    // What is recorded has the forces' Jacobians; without them native code would be no faster.
+    let program = Linearize { plan, operands, forces: forces.then_some(Forces::Listed), accuracy };
+    let ([_, a, b, .., growth], list) = run_listing_on(plan.set.into(), &program, worlds, plan.jacobian_widths(false));
+    Ok((Jacobians { a, b, forces: forces.then(|| plan.force_jacobians(&list)) }, too_stiff(&growth)))
 }
 
-/// A step's Jacobians; with `forces` its row too, without what is far, and C and D.
+/// How a program gives C and D.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forces {
+    /// All rows, beside the step's own, which lacks what is far.
+    Rows,
+    /// Those of contacts with a force.
+    Listed,
+}
+
+/// A step's Jacobians; C and D where they are asked for.
 pub(super) struct Linearize<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,
-    pub(super) forces: bool,
+    pub(super) forces: Option<Forces>,
     /// Accuracy of the contact solve before the linearisation.
     pub(super) accuracy: Accuracy,
 }
@@ -92,7 +116,7 @@ impl Program for Linearize<'_> {
         group.run(&Load { plan, operands, goes_on: false });
         plan.prepare_near(group);
         plan.solve_to(*accuracy, group, operands.warm.is_some());
-        if *forces {
+        if *forces == Some(Forces::Rows) {
             group.run(&StoreNear(plan));
         }
         plan.factor(group, true);
@@ -105,8 +129,8 @@ impl Program for Linearize<'_> {
             group.run(&Rolling(plan));
         }
         group.run(&Respond(plan));
-        if *forces {
-            group.run(&StoreForces(plan));
+        if let Some(forces) = forces {
+            group.run(&StoreForces { plan, lists: *forces == Forces::Listed });
         }
         group.run(&StoreStates(plan));
     }
@@ -118,6 +142,27 @@ impl Plan {
         let (nv, nu) = (self.structure.nv, self.nu);
         let [n_row, n_lambda] = if forces { [self.n_row(), self.n_forces()] } else { [0; 2] };
         [n_row, nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
+    }
+
+    /// What [`StoreForces`] has listed.
+    fn force_jacobians(&self, mut list: &[f64]) -> ForceJacobians {
+        let n = self.structure.nv + self.nu;
+        let mut found = Vec::new();
+        while let Some((world, contact, rest)) = next_listed(list) {
+            let torque = self.contacts.torsion.torque(contact);
+            let (normal, rest) = rest.split_at(3);
+            let (force, rest) = rest.split_at(3);
+            let (turning, rest) = rest.split_at(usize::from(torque.is_some()));
+            let along = lambda_of(normal, force);
+            let places = (3 * contact..3 * contact + 3).chain(torque.map(|torque| 3 * self.nc + torque));
+            let lambda = along.iter().chain(turning);
+            let rows = rest.chunks_exact(n).map(|row| row.split_at(self.structure.nv));
+            let rows = places.zip(lambda).zip(rows);
+            found.extend(rows.map(|((place, &lambda), (c, d))| ([world, place], lambda, [c, d])));
+            list = &rest[(3 + turning.len()) * n..];
+        }
+        found.sort_unstable_by_key(|(row, ..)| *row);
+        ForceJacobians::of_rows(&found)
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! ∂δ/∂q and ∂δ/∂u from the right-hand sides, and the matrices to be written.
 
 use crate::kinematics::Retraction;
-use crate::solve::{Status, by_dimension, nth};
+use crate::solve::{CONTACT_OPERAND, Status, by_dimension, nth};
 use fingertip_lanes::lane::{Lane, Mask, Real, copy};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::Output;
@@ -95,20 +95,24 @@ impl Stage for Respond<'_> {
     }
 }
 
-/// Writes C and D. Of contacts that are nowhere they stay zero.
-pub(super) struct StoreForces<'a>(pub(super) &'a Plan);
+/// Writes C and D, where those of contacts that are nowhere stay zero; or lists them, of contacts with a force alone:
+/// world, contact, normal, force, torque where there is one, and a row of C and D for each number of λ.
+pub(super) struct StoreForces<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) lists: bool,
+}
 
 impl Stage for StoreForces<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        by_dimension!(self.0.structure, N => self.store::<R, N>(first, memory, out));
+        by_dimension!(self.plan.structure, N => self.store::<R, N>(first, memory, out));
     }
 }
 
 impl StoreForces<'_> {
     #[inline(always)]
     fn store<R: Lane, const N: usize>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let plan = self.0;
+        let plan = self.plan;
         let (nv, nu) = (plan.structure.nv, plan.nu);
         let width = BLOCK * plan.paths.reach.len();
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
@@ -140,6 +144,20 @@ impl StoreForces<'_> {
             }
             clean(to.rows);
             let torque = plan.contacts.torsion.torque(contact).map(|torque| 3 * plan.nc + torque);
+            if self.lists {
+                let row = |i: usize| &to.rows[width * i..][..nv + nu];
+                let (normal, force) = (&m.contacts[CONTACT_OPERAND * contact..][..3], &m.force[3 * contact..][..3]);
+                let pressed = force[0].abs() + force[1].abs() + force[2].abs();
+                match torque {
+                    Some(torque) => {
+                        let torque = std::slice::from_ref(&m.force[torque]);
+                        let found = [normal, force, torque, row(0), row(1), row(2), row(3)];
+                        out.list(first, contact, pressed, found);
+                    }
+                    None => out.list(first, contact, pressed, [normal, force, row(0), row(1), row(2)]),
+                }
+                continue;
+            }
             for (i, at) in (3 * contact..3 * (contact + 1)).chain(torque).enumerate() {
                 let row = &to.rows[width * i..width * (i + 1)];
                 out.store_in(C, first, nv * at, &row[..nv]);
