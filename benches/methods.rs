@@ -60,7 +60,7 @@ fn reached(name: &str, before: usize, method: Method) -> candle_core::Result<Vec
     let (mut q, mut u) = (episode.start.q.clone(), episode.start.u.clone());
     for _ in 0..before {
         u = controller.command(&q, None)?.u;
-        let held = task.simulator().advance(&q, &u, &[])?;
+        let held = task.simulator().advance(&q, &u, None)?;
         q = held.q[held.q.len() - q.len()..].to_vec();
     }
     task.settings.method = method;

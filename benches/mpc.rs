@@ -5,6 +5,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Risk, Robust, Start, Task, Variation};
+use fingertip::step::SparseRows;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -50,13 +51,13 @@ fn task(name: &str, is_native: bool) -> candle_core::Result<Task> {
 fn middle(task: &Task) -> candle_core::Result<Middle> {
     let episode = task.episode(0, 0)?;
     let mut controller = task.controller(&episode)?;
-    let (mut q, mut warm) = (episode.start.q.clone(), Vec::new());
+    let (mut q, mut warm) = (episode.start.q.clone(), SparseRows::default());
     let (mut v, mut u) = (Vec::new(), episode.start.u.clone());
     for _ in 0..PERIODS {
         let answer = controller.command(&q, None)?;
-        let held = task.simulator().advance(&q, &answer.u, &warm)?;
+        let held = task.simulator().advance(&q, &answer.u, Some(&warm))?;
         q = held.q[held.q.len() - q.len()..].to_vec();
-        warm = held.warm[held.warm.len() - task.simulator().step().n_warm()..].to_vec();
+        warm = held.warm.last();
         v = answer.plan.map(|plan| plan.best.v.iter().map(|v| SHARE * v).collect()).unwrap_or(v);
         u = answer.u;
     }

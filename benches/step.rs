@@ -74,15 +74,15 @@ fn bench(c: &mut Criterion) {
 fn plain(c: &mut Criterion) {
     let (step, q, u) = worlds(1, 1e4).expect("the scene is in assets");
     let [q, u] = [q, u].map(|t| t.flatten_all().and_then(|t| t.to_vec1::<f64>()).expect("copy"));
-    let held = step.hold(&q, &u, &[], 1).expect("shapes fit");
+    let held = step.hold(&q, &u, None, 1).expect("shapes fit");
     assert_eq!(held.reports[0].status, Status::Solved, "timed is a step that is solved");
     let mut group = c.benchmark_group("plain");
     let mut run = |name: &str, call: &dyn Fn() -> Result<()>| {
         group.bench_function(name, |bencher| bencher.iter(|| call().expect("shapes fit")));
     };
-    run("step, cold", &|| step.hold(&q, &u, &[], 1).map(drop));
-    run("jacobians from its forces: A, B", &|| step.jacobians(&q, &u, &held.warm, false).map(drop));
-    run("jacobians from its forces: A, B, C, D", &|| step.jacobians(&q, &u, &held.warm, true).map(drop));
+    run("step, cold", &|| step.hold(&q, &u, None, 1).map(drop));
+    run("jacobians from its forces: A, B", &|| step.jacobians(&q, &u, Some(&held.warm), false).map(drop));
+    run("jacobians from its forces: A, B, C, D", &|| step.jacobians(&q, &u, Some(&held.warm), true).map(drop));
 }
 
 criterion_group!(benches, bench, plain);

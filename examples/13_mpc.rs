@@ -16,6 +16,7 @@ use fingertip::mpc::cost::{Cost, Objective, Orientation, Position, Posture, Term
 use fingertip::mpc::{Command, Controller, Law, Problem, Settings, Simulator, Start};
 
 use check::{below, holds};
+use fingertip::step::SparseRows;
 
 /// Where the disc shall be, m, and how it shall be turned, rad.
 const GOAL: [f64; 3] = [0.145, 0.01, 0.0];
@@ -51,13 +52,13 @@ fn main() -> Result<()> {
     let mut controller = Controller::new(vec![problem], &start, Settings::default())?;
 
     let plant = simulator.with_kappa(1e6)?;
-    let (mut q, mut warm, mut worst) = (start.q, Vec::new(), 0.0_f64);
+    let (mut q, mut warm, mut worst) = (start.q, SparseRows::default(), 0.0_f64);
     for period in 0..PERIODS {
         let answer = controller.command(&q, Some(Duration::from_millis(100)))?;
         worst = worst.max(answer.seconds);
-        let held = plant.advance(&q, &answer.u, &warm)?;
+        let held = plant.advance(&q, &answer.u, Some(&warm))?;
         q = held.q[held.q.len() - q.len()..].to_vec();
-        warm = held.warm[held.warm.len() - plant.step().n_warm()..].to_vec();
+        warm = held.warm.last();
         if period % 10 == 9 {
             let off = 1e3 * position.value(&q)?.sqrt();
             println!("{:.1} s: {off:.2} mm off, {}", 0.1 * (period + 1) as f64, answer.outcome.name());

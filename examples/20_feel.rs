@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     let (mut sum, mut n) = (0.0, 0.0);
     for k in 0..60 {
         let u = scene.control(f64::from(k) * simulator.period());
-        q = simulator.advance(&q, &u, &[])?.q;
+        q = simulator.advance(&q, &u, None)?.q;
         let drift: Vec<f64> = (0..model.nv()).map(|dof| if dof < 2 { 2e-4 * random.normal() } else { 0.0 }).collect();
         q = simulator.plus(&q, &drift)?;
 

@@ -11,6 +11,7 @@ use fingertip::rollout::rollout;
 use fingertip::solve::Report;
 use fingertip::step::Quasidynamic;
 
+use fingertip::step::SparseRows;
 use support::random_scenes;
 use support::rows;
 use support::states::{self, Batch, Random};
@@ -245,8 +246,9 @@ fn held_commands_have_the_bits_of_the_lanes() {
         let parameters = step.parameters().map(|_, t| t.narrow(0, 0, worlds.min(t.dim(0)?)))?;
         let warm = if is_warm { numbers(&step.step(&batch.q, &batch.u)?.warm, worlds)? } else { Vec::new() };
         let (q, u) = (numbers(&batch.q, worlds)?, numbers(&batch.u, worlds)?);
-        let held = step.with_parameters(&parameters)?.hold(&q, &u, &warm, STEPS)?;
-        Ok([held.q, held.warm, held.force].map(|of| of.iter().map(|x| x.to_bits()).collect()))
+        let held =
+            step.with_parameters(&parameters)?.hold(&q, &u, Some(&SparseRows::of(&warm, step.n_warm())), STEPS)?;
+        Ok([held.q, held.warm.dense(), held.force.dense()].map(|of| of.iter().map(|x| x.to_bits()).collect()))
     };
     for (worlds, is_warm) in [(1, true), (3, true), (3, false), (WORLDS, true)] {
         assert_eq!(held(&step, worlds, is_warm).unwrap(), held(&native, worlds, is_warm).unwrap(), "{worlds} worlds");
@@ -264,7 +266,7 @@ fn plans_have_the_bits_of_the_lanes() {
         let mut commands = Vec::new();
         for _ in 0..4 {
             let u = controller.command(&q, None)?.u;
-            q = task.simulator().advance(&q, &u, &[])?.q.split_off((task.simulator().hold() - 1) * q.len());
+            q = task.simulator().advance(&q, &u, None)?.q.split_off((task.simulator().hold() - 1) * q.len());
             commands.extend(u.iter().chain(&q).map(|x| x.to_bits()));
         }
         Ok(commands)

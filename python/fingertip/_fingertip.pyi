@@ -418,7 +418,7 @@ class Linearization:
     def lambda_(self) -> _Array:
         """λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m."""
     @property
-    def force_rows(self) -> _Integers:
+    def force_rows(self) -> NDArray[np.int64]:
         """The rows of λ, C and D of contacts with a force (n, 2), int64: world and place in λ, in this order. All others
         are zero."""
     @property

@@ -52,6 +52,17 @@ impl<T, const N: usize> Kept<T, N> {
         self.made[place].get(py, numbers, shape)
     }
 
+    /// The array at a place, of numbers that are computed if it is not there.
+    pub fn make<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+        numbers: impl FnOnce(&T) -> Vec<f64>,
+        shape: &[usize],
+    ) -> PyResult<Array<'py>> {
+        self.made[place].make(py, || self.of.as_deref().map_or_else(Vec::new, numbers), shape)
+    }
+
     /// Writes the numbers of a place to an array, which is its array from then on.
     pub fn write(&self, place: usize, numbers: impl FnOnce(&T) -> &Vec<f64>, to: &Array) -> PyResult<()> {
         self.of.as_deref().map_or(Ok(()), |of| self.made[place].write(numbers(of), to))

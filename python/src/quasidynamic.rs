@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use candle_core::{Device, Tensor};
 use fingertip::Parameters;
-use fingertip::step::{Quasidynamic as Compiled, StepCotangent, StepNumbers};
+use fingertip::step::{Quasidynamic as Compiled, SparseRows, StepCotangent, StepNumbers};
 use fingertip::touch::Cotangent;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -293,8 +293,8 @@ impl Quasidynamic {
     ) -> PyResult<Linearization> {
         let (q, u, worlds) = self.state(("q", q), u)?;
         let warm = self.warm(warm, worlds)?;
-        let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
-        let of = detached(py, || self.pool.run(worlds.count(), || self.of.jacobians(q, u, warm, forces)))?;
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::of(or_none(&warm), self.of.n_warm()));
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.jacobians(q, u, Some(&warm), forces)))?;
         Ok(Linearization::new(of, self.of.model(), worlds))
     }
 
@@ -316,7 +316,7 @@ impl Quasidynamic {
         let du = Numbers::maybe("du", du, worlds, &[nu])?;
         let (q, u, dq, du) = (q.as_slice(), u.as_slice(), or_none(&dq), or_none(&du));
         let [q_next, lambda] = detached(py, || {
-            let all = self.pool.run(worlds.count(), || self.of.jacobians(q, u, &[], true))?;
+            let all = self.pool.run(worlds.count(), || self.of.jacobians(q, u, None, true))?;
             let push = |rows: &[[usize; 2]], [by_q, by_u]: [&[f64]; 2], width| {
                 let mut sum = vec![0.0; worlds.count() * width];
                 add_products(&mut sum, (rows, width), by_q, (dq, nv));
@@ -346,8 +346,8 @@ impl Quasidynamic {
         let (q, u, worlds) = self.state(("q", q), u)?;
         let warm = self.warm(warm, worlds)?;
         self.check_memory(worlds, n)?;
-        let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
-        let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, warm, n)))?;
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::of(or_none(&warm), self.of.n_warm()));
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, Some(&warm), n)))?;
         Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
     }
 

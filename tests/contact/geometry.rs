@@ -117,9 +117,9 @@ fn a_ball_of_another_size_is_that_ball() -> Result<()> {
     let [(held, linear), (other_held, other_linear)] = [&ball, &made].map(|step| {
         let simulator = Simulator::of_step(step.clone(), 3).expect("one row of parameters");
         let q = numbers(&home.narrow(0, 0, 1).expect("a world"));
-        let held = simulator.advance(&q, &[-0.01, -0.035], &[]).expect("lengths that fit");
+        let held = simulator.advance(&q, &[-0.01, -0.035], None).expect("lengths that fit");
         let states = [&q[..], &held.q[..2 * q.len()]].concat();
-        let linear = simulator.linearize(&states, &[-0.01, -0.035], &held.warm, true).expect("lengths that fit");
+        let linear = simulator.linearize(&states, &[-0.01, -0.035], Some(&held.warm), true).expect("lengths that fit");
         (held, linear)
     });
     assert!(apart(&held.q, &other_held.q) < ROUNDING);
@@ -195,7 +195,7 @@ fn what_is_not_a_contact_is_an_error_or_bad_input() -> Result<()> {
         assert_eq!(numbers(&found), numbers(&expected), "{name}");
         let contacts = [&result.contacts, &step.contacts(&home)?];
         let contacts = contacts.map(|c| [&c.phi, &c.normal, &c.point_a, &c.point_b].map(numbers).concat()).concat();
-        let (run, held) = (rollout(&step, &home, &controls)?, step.hold(&q, &numbers(&u), &[], 2)?);
+        let (run, held) = (rollout(&step, &home, &controls)?, step.hold(&q, &numbers(&u), None, 2)?);
         let linear = step.linearize(&home, &u)?;
         for all in [
             contacts,

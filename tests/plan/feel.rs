@@ -109,7 +109,7 @@ fn a_force_tells_a_pose() {
     let options = Options { start: [3e-3, 0.02], drift: [1e-5, 1e-4], share: 0.0, ..Options::default() };
     let mut smoother = Smoother::new(&simulator, &[("finger/tip", Some("box"))], &options).unwrap();
     for _ in 0..12 {
-        let held = simulator.advance(&true_q, &[u], &[]).unwrap();
+        let held = simulator.advance(&true_q, &[u], None).unwrap();
         true_q = held.q[held.q.len() - 4..].to_vec();
         let step = simulator.step().step_numbers(&true_q, &[u], &[]).unwrap();
         // Forces are those on the box, which is side B.
@@ -150,7 +150,7 @@ fn carried(simulator: &Simulator, scene: &Scene, options: &Options, seed: u64) -
     let mut q = simulator.plus(&model.tree.home(), &start).unwrap();
     for k in 0..40 {
         let u = scene.control(f64::from(k) * period);
-        let held = simulator.advance(&q, &u, &[]).unwrap();
+        let held = simulator.advance(&q, &u, None).unwrap();
         let drift = [options.drift[0], options.drift[0], options.drift[1]].into_iter().chain([options.joint_drift; 4]);
         let drift: Vec<f64> = drift.map(|drift| drift * period.sqrt() * deviates.normal()).collect();
         q = simulator.plus(&held.q[held.q.len() - 7..], &drift).unwrap();
@@ -241,7 +241,7 @@ fn a_wrong_force_does_little() {
         let u = 0.015;
         let mut q = simulator.model().tree.home();
         for k in 0..8 {
-            let held = simulator.advance(&q, &[u], &[]).unwrap();
+            let held = simulator.advance(&q, &[u], None).unwrap();
             q = held.q[held.q.len() - 4..].to_vec();
             let force = if k == 5 { wrong } else { -STIFFNESS * (u - q[3]) };
             smoother.step(&[u], &[none(3), vec![q[3]]].concat(), &[force, 0.0, 0.0]).unwrap();

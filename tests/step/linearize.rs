@@ -30,7 +30,7 @@ fn matrices(linear: &Linearization) -> [(&'static str, Vec<Vec<f64>>); 4] {
 /// Plain numbers list contacts with a force alone, and are the tensors', bit for bit.
 fn compare_plain(name: &str, step: &Quasidynamic, batch: &Batch, linear: &Linearization) {
     let numbers = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
-    let plain = step.jacobians(&numbers(&batch.q), &numbers(&batch.u), &[], true).unwrap();
+    let plain = step.jacobians(&numbers(&batch.q), &numbers(&batch.u), None, true).unwrap();
     let forces = plain.forces.unwrap();
     let (n, n_lambda) = (batch.q.dim(0).unwrap(), batch.model.n_lambda());
     let all = |of: &[f64]| forces.all(of, n, n_lambda);

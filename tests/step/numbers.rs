@@ -280,7 +280,7 @@ fn sensitivities_are_jacobians_and_gradients() {
         let (outputs, ways) = (Outputs { q_next: &all, force: &forces, ..Outputs::default() }, [way.clone()]);
         let solved = step.step_numbers(&q, &u, &[]).unwrap();
         let of = step.sensitivities([&q, &u], &solved, &outputs, &ways).unwrap();
-        let jacobians = step.jacobians(&q[..nq], &u[..nu], &[], true).unwrap();
+        let jacobians = step.jacobians(&q[..nq], &u[..nu], None, true).unwrap();
         let world = (nv + 1) * nv;
         assert_eq!(
             [of.q.len(), of.u.len(), of.parameters.len()],

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fingertip::mpc::cost::Expansion;
 use fingertip::mpc::task::{Episode as EpisodeOf, Progress};
 use fingertip::mpc::{Carried, Estimate, Measured, Quantity, Supervisor, Task as TaskOf};
+use fingertip::step::SparseRows;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
@@ -229,6 +230,7 @@ impl Controller {
         own.with(|state| {
             let Progress { step, held, success, lost } = state.progress;
             let Carried { plan, rest, warm, given } = state.of.controller().carried();
+            let warm = warm.iter().map(SparseRows::dense).collect();
             let going: Going = ((step, held, success, lost), (plan, rest, warm, given));
             let episode = Episode::of(py, &state.episode)?;
             let of = (own.task.clone_ref(py), episode, costs, own.supervised, state.beliefs.clone(), going);
@@ -254,6 +256,8 @@ impl Controller {
         beliefs.into_iter().try_for_each(|overrides| state.believe(&raised, overrides))?;
         let ((step, held, success, lost), (plan, rest, warm, given)) = going;
         state.progress = Progress { step, held, success, lost };
+        let n_warm = state.of.controller().problem().simulator.step().n_warm();
+        let warm = warm.iter().map(|warm| SparseRows::of(warm, n_warm)).collect();
         state.of.carry(Carried { plan, rest, warm, given }).or_raise()?;
         Ok(Self { task, costs, supervised, raised, state: Mutex::new(state) })
     }

@@ -306,7 +306,7 @@ impl Plan {
             q: held(py, &of.best.q, &[horizon + 1, nq])?,
             u: held(py, &of.best.u, &[horizon, nu])?,
             v: held(py, &of.best.v, &[horizon, nu])?,
-            force: held(py, &of.best.force, &[horizon, nc, 3])?,
+            force: held(py, &of.best.force.dense(), &[horizon, nc, 3])?,
             cost: of.best.cost,
             unsolved: of.best.unsolved,
             outcome: of.outcome.name().to_owned(),

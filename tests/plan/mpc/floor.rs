@@ -8,6 +8,7 @@ use fingertip::mpc::{Command, Law, Problem, Simulator, Start};
 use fingertip::step::Quasidynamic;
 
 use super::{Random, disc, largest};
+use fingertip::step::SparseRows;
 
 fn bits(numbers: &[f64]) -> Vec<u64> {
     numbers.iter().map(|x| x.to_bits()).collect()
@@ -21,9 +22,9 @@ fn holding_is_stepping() {
     let u: Vec<Vec<f64>> = (0..3).map(|k| scene.control(0.5 + 0.5 * f64::from(k))).collect();
     let rows: Vec<&[f64]> = u.iter().map(Vec::as_slice).collect();
     let (mut q, command) = (model.home(3).unwrap(), model.tensor(&rows).unwrap());
-    let held = step.hold(&q.flatten_all().unwrap().to_vec1().unwrap(), &u.concat(), &[], 4).unwrap();
+    let held = step.hold(&q.flatten_all().unwrap().to_vec1().unwrap(), &u.concat(), None, 4).unwrap();
     let program = step.as_tensor_program();
-    let slow = program.hold(&q.flatten_all().unwrap().to_vec1().unwrap(), &u.concat(), &[], 4).unwrap();
+    let slow = program.hold(&q.flatten_all().unwrap().to_vec1().unwrap(), &u.concat(), None, 4).unwrap();
     let mut warm = None;
     for t in 0..4 {
         let result = step.step_from(&q, &command, warm.as_ref()).unwrap();
@@ -35,9 +36,10 @@ fn holding_is_stepping() {
             let program = &slow.q[(world * 4 + t) * n..][..n];
             assert_eq!(bits(found), bits(program), "world {world}, step {t}");
             let force: Vec<f64> = result.force.get(world).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-            assert_eq!(bits(&held.force[(world * 4 + t) * force.len()..][..force.len()]), bits(&force));
+            let row = world * 4 + t;
+            assert_eq!(bits(&held.force.rows(row..row + 1).dense()), bits(&force));
             let warm: Vec<f64> = result.warm.get(world).unwrap().to_vec1().unwrap();
-            assert_eq!(bits(&held.warm[(world * 4 + t) * warm.len()..][..warm.len()]), bits(&warm));
+            assert_eq!(bits(&held.warm.rows(row..row + 1).dense()), bits(&warm));
         }
         (q, warm) = (result.q_next, Some(result.warm));
     }
@@ -133,7 +135,7 @@ fn a_warm_linearisation_is_the_cold_one() {
         .jacobians(
             &q.flatten_all().unwrap().to_vec1().unwrap(),
             &u.flatten_all().unwrap().to_vec1().unwrap(),
-            &cold.warm.flatten_all().unwrap().to_vec1().unwrap(),
+            Some(&SparseRows::of(&cold.warm.flatten_all().unwrap().to_vec1().unwrap(), step.n_warm())),
             true,
         )
         .unwrap();
@@ -163,11 +165,11 @@ fn a_period_is_linearised() {
     let (nq, nv) = (simulator.model().nq(), simulator.model().nv());
     let q = simulator.model().tree.home();
     let u: Vec<f64> = simulator.positions(&q).iter().map(|x| x * 0.9).collect();
-    let held = simulator.advance(&q, &u, &[]).unwrap();
+    let held = simulator.advance(&q, &u, None).unwrap();
     let states: Vec<f64> = q.iter().chain(&held.q[..4 * nq]).copied().collect();
-    let linear = simulator.linearize(&states, &u, &held.warm, true).unwrap().remove(0);
+    let linear = simulator.linearize(&states, &u, Some(&held.warm), true).unwrap().remove(0);
     let forces = linear.forces.unwrap();
-    let end = |q: &[f64], u: &[f64]| simulator.advance(q, u, &[]).unwrap().q[4 * nq..].to_vec();
+    let end = |q: &[f64], u: &[f64]| simulator.advance(q, u, None).unwrap().q[4 * nq..].to_vec();
     let h = 1e-6;
     let slope = |plus: &[f64], minus: &[f64]| -> Vec<f64> {
         simulator.minus(plus, minus).unwrap().iter().map(|x| x / (2.0 * h)).collect()
@@ -185,8 +187,9 @@ fn a_period_is_linearised() {
     }
     // The sizes of the forces do not depend on the contacts' tangents.
     let size = |u: &[f64]| {
-        let held = simulator.advance(&q, u, &[]).unwrap();
-        held.force[held.force.len() - 3..].iter().map(|f| f * f).sum::<f64>()
+        let held = simulator.advance(&q, u, None).unwrap();
+        let force = held.force.dense();
+        force[force.len() - 3..].iter().map(|f| f * f).sum::<f64>()
     };
     assert_eq!(forces.contacts.last(), Some(&(simulator.model().nc() - 1)));
     let rows = forces.lambda.len() - 3..forces.lambda.len();
@@ -249,7 +252,7 @@ fn wrong_lengths_are_errors() {
     let message = problem.roll_given(&start, &[vec![0.0; 24]]).unwrap_err().to_string();
     assert!(message.contains("expected a horizon of 1 at least, 7 numbers in q and 4 in u"), "{message}");
     let step = problem.simulator.step();
-    assert!(step.hold(&[0.0; 6], &[0.0; 4], &[], 1).is_err());
-    assert!(step.hold(&[0.0; 7], &[0.0; 4], &[1.0], 1).is_err());
-    assert!(step.jacobians(&[], &[], &[], false).is_err());
+    assert!(step.hold(&[0.0; 6], &[0.0; 4], None, 1).is_err());
+    assert!(step.hold(&[0.0; 7], &[0.0; 4], Some(&SparseRows::of(&[1.0], 1)), 1).is_err());
+    assert!(step.jacobians(&[], &[], None, false).is_err());
 }

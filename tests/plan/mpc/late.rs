@@ -30,7 +30,7 @@ impl Late {
 
     fn hold(&mut self, parts: &[(Vec<f64>, usize)]) {
         for (u, steps) in parts {
-            let held = self.task.simulator().step().hold(&self.q, u, &[], *steps).unwrap();
+            let held = self.task.simulator().step().hold(&self.q, u, None, *steps).unwrap();
             self.q = held.q[held.q.len() - self.q.len()..].to_vec();
         }
     }

@@ -6,19 +6,20 @@ use fingertip::mpc::task::Progress;
 use fingertip::mpc::{Clock, Ilqr, Method, Outcome, Task};
 
 use super::{DISC, disc, task};
+use fingertip::step::SparseRows;
 
 /// An episode on the task's own model with harder contacts: the errors at its end, and when it succeeded.
 fn run(task: &Task, kappa: f64) -> (f64, f64, Option<usize>) {
     let episode = task.episode(0, 0).unwrap();
     let mut controller = task.controller(&episode).unwrap();
     let plant = task.simulator().with_kappa(kappa).unwrap();
-    let (mut q, mut warm) = (episode.start.q.clone(), Vec::new());
+    let (mut q, mut warm) = (episode.start.q.clone(), SparseRows::default());
     let mut progress = Progress::default();
     while !task.is_over(&progress) {
         let answer = controller.command(&q, None).unwrap();
-        let held = plant.advance(&q, &answer.u, &warm).unwrap();
+        let held = plant.advance(&q, &answer.u, Some(&warm)).unwrap();
         q = held.q[held.q.len() - q.len()..].to_vec();
-        warm = held.warm[held.warm.len() - plant.step().n_warm()..].to_vec();
+        warm = held.warm.last();
         task.count(&mut progress, &task.errors(&episode.goal, &q).unwrap());
     }
     let errors = task.errors(&episode.goal, &q).unwrap();

@@ -235,7 +235,7 @@ fn reaches(task: &Task, mut supervisor: Supervisor, goal: &Goal, mut q: Vec<f64>
     let plant = task.simulator().with_kappa(1e6).unwrap();
     for _ in 0..task.cap {
         let answer = supervisor.answer(&Measured { q: q.clone(), ..Measured::default() }, None).unwrap();
-        let held = plant.advance(&q, &answer.u, &[]).unwrap();
+        let held = plant.advance(&q, &answer.u, None).unwrap();
         q = held.q[held.q.len() - q.len()..].to_vec();
         if task.is_small(&task.errors(goal, &q).unwrap()) {
             return true;

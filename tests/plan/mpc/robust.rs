@@ -69,7 +69,7 @@ fn a_goal_out_of_reach() {
     for _ in 0..10 {
         let answer = controller.command(&q, None).unwrap();
         assert!(usable(&task, &answer.u));
-        let held = task.simulator().advance(&q, &answer.u, &[]).unwrap();
+        let held = task.simulator().advance(&q, &answer.u, None).unwrap();
         q = held.q[held.q.len() - q.len()..].to_vec();
     }
     assert!(q.iter().all(|x| x.is_finite()));

@@ -32,7 +32,7 @@ impl Run {
     fn period(&mut self, q: &[f64]) -> Vec<f64> {
         let answer = self.supervisor.answer(&Measured { q: q.to_vec(), ..Measured::default() }, None).unwrap();
         self.periods.push((q.to_vec(), self.supervisor.doing()));
-        let held = self.plant.advance(q, &answer.u, &[]).unwrap();
+        let held = self.plant.advance(q, &answer.u, None).unwrap();
         held.q[held.q.len() - q.len()..].to_vec()
     }
 }

@@ -254,7 +254,7 @@ fn reaches(task: &Task) {
     let mut progress = fingertip::mpc::task::Progress::default();
     while !task.is_over(&progress) {
         let answer = controller.command(&q, None).unwrap();
-        let held = simulator.advance(&q, &answer.u, &[]).unwrap();
+        let held = simulator.advance(&q, &answer.u, None).unwrap();
         q = held.q[held.q.len() - q.len()..].to_vec();
         task.count(&mut progress, &task.errors(&episode.goal, &q).unwrap());
     }

@@ -106,14 +106,14 @@ fn worlds_begin_where_the_object_may_be() {
     let episode = task.episode(0, 0).unwrap();
     let mut controller = task.controller(&episode).unwrap();
     let first = controller.command(&episode.start.q, None).unwrap();
-    let q = task.simulator().advance(&episode.start.q, &first.u, &[]).unwrap().q;
+    let q = task.simulator().advance(&episode.start.q, &first.u, None).unwrap().q;
     let q = &q[q.len() - 7..];
     let best = controller.answer(&Measured { q: q.to_vec(), ..Measured::default() }, None).unwrap().plan.unwrap().best;
     assert_eq!(&best.q[..7], q);
     let moved: Vec<f64> = best.others[3].q[..3].iter().zip(q).map(|(there, here)| there - here).collect();
     assert!(largest(moved.iter().zip([0.003, -0.002, 0.05]).map(|(a, b)| (a - b).abs())) < 1e-12, "{moved:?}");
     // Two steps later, under the command that was given before.
-    let held = task.simulator().step().hold(q, &first.u, &[], 2).unwrap().q;
+    let held = task.simulator().step().hold(q, &first.u, None, 2).unwrap().q;
     assert_eq!(best.others[0].q[..7], held[7..]);
 }
 

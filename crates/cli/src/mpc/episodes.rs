@@ -117,7 +117,7 @@ pub fn run_one(
         iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
         seconds += answer.seconds;
         worst = worst.max(answer.seconds);
-        bar.set_message(format!("{}{}", supervised::now(&supervisor), told(task, &answer, &last)));
+        bar.set_message(format!("{}{}", supervised::now(&supervisor), told(&answer, &last)));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -160,9 +160,9 @@ fn warn(episode: usize, when: &str, standing: &[(&str, f64, bool)]) {
 }
 
 /// Cost, errors and the largest contact force that the plan expects.
-fn told(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
+fn told(answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
     let (cost, force) = answer.plan.as_ref().map_or((f64::NAN, 0.0), |plan| {
-        let first = &plan.best.force[..3 * task.simulator().model().nc()];
+        let first = plan.best.force.rows(0..1).dense();
         let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();
         (plan.best.cost, largest(first.chunks(3).map(size)))
     });

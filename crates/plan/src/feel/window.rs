@@ -9,7 +9,7 @@ use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 use fingertip_step::kinematics::{Coordinate, FrameSpec, PlacedPoints, Points};
 use fingertip_step::model::Model;
 use fingertip_step::solve::Status;
-use fingertip_step::step::{Outputs, StepNumbers};
+use fingertip_step::step::{Outputs, SparseRows, StepNumbers};
 
 use super::Options;
 use super::chain::Chain;
@@ -65,7 +65,7 @@ pub struct Expected {
     predicted: Vec<(Vec<f64>, bool)>,
     /// The states at the start of each step, and the steps' own forces.
     starts: Vec<f64>,
-    warm: Vec<f64>,
+    warm: SparseRows,
     /// A step from each state, under the command that led to it; from the first under the one that leads on.
     step: Option<StepNumbers>,
     /// The residuals of each state but the first, and of these with the state before.
@@ -168,7 +168,7 @@ impl Terms {
 
     /// The state that the model expects after a period.
     pub(super) fn predicted(&self, simulator: &Simulator, from: &[f64], u: &[f64]) -> Result<Vec<f64>> {
-        let held = simulator.advance(from, u, &[])?;
+        let held = simulator.advance(from, u, None)?;
         let last = &held.q[held.q.len() - self.nq..];
         Ok(if last.iter().all(|x| x.is_finite()) { last.to_vec() } else { from.to_vec() })
     }
@@ -228,7 +228,7 @@ impl Terms {
         let mut at = Expected {
             predicted: Vec::new(),
             starts: Vec::new(),
-            warm: Vec::new(),
+            warm: SparseRows::default(),
             step: None,
             residuals: Vec::new(),
             cost: 0.0,
@@ -240,7 +240,7 @@ impl Terms {
         }
         let u: Vec<f64> = periods.iter().flat_map(|period| &period.u).copied().collect();
         let from = at.x[..n].concat();
-        let held = simulator.advance(&from, &u, &[])?;
+        let held = simulator.advance(&from, &u, None)?;
         for k in 0..n {
             let own = &held.q[k * hold * nq..(k + 1) * hold * nq];
             let reports = &held.reports[k * hold..(k + 1) * hold];
@@ -394,7 +394,7 @@ impl Terms {
         chain.right[0] -= &prior.information * off;
         let Some(step) = &at.step else { return Ok((chain, None)) };
         let u: Vec<f64> = periods.iter().flat_map(|period| &period.u).copied().collect();
-        let linear = simulator.linearize(&at.starts, &u, &at.warm, false)?;
+        let linear = simulator.linearize(&at.starts, &u, Some(&at.warm), false)?;
         let by_force = self.by_force(simulator, at, &led(periods), step)?;
         let mut first = None;
         for k in 0..n {

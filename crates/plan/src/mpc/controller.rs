@@ -17,6 +17,7 @@ use super::simulator::{Joint, Simulator};
 use super::start::Start;
 use super::trust::{Region, Trust};
 use super::under_way::UnderWay;
+use fingertip_step::step::SparseRows;
 
 /// The method that improves plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +143,7 @@ pub struct Controller {
     learning: Option<Learning>,
     filter: Option<Filter>,
     /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`], in each world.
-    warm: Vec<Vec<f64>>,
+    warm: Vec<SparseRows>,
     deviates: Deviates,
     /// The shortest time in which a plan can be rolled out and linearised.
     least: Duration,
@@ -157,7 +158,7 @@ pub struct Carried {
     /// The commands (·, nu) that the last plan has left for them.
     pub rest: Vec<f64>,
     /// The forces that the plan expects, in each world.
-    pub warm: Vec<Vec<f64>>,
+    pub warm: Vec<SparseRows>,
     /// The commands (nu) that were given, the newest last.
     pub given: Vec<Vec<f64>>,
 }
@@ -239,7 +240,7 @@ impl Controller {
         let fits = plan.len() == n
             && rest.len() <= n
             && rest.len().is_multiple_of(nu)
-            && warm.iter().all(|one| n_warm == 0 || one.len().is_multiple_of(n_warm))
+            && warm.iter().all(|one| one.is_empty() || one.width() == n_warm)
             && given.iter().all(|u| u.len() == nu);
         let (true, Some(under_way)) = (fits, UnderWay::of(given)) else {
             candle_core::bail!("controller: expected a plan of {n} numbers and commands of {nu}, got others");
@@ -348,8 +349,8 @@ impl Controller {
             self.plan.clone_from(&plan.best.v);
             self.rest.clone_from(&plan.best.u);
             let simulator = &self.problem().simulator;
-            let (hold, n_warm) = (simulator.hold(), simulator.step().n_warm());
-            self.warm = plan.best.worlds().map(|world| world.warm(1, hold, n_warm)).collect();
+            let hold = simulator.hold();
+            self.warm = plan.best.worlds().map(|world| world.warm(1, hold)).collect();
             (Ok(plan), v, u, start.q)
         };
         self.plan.drain(..nu);
@@ -407,11 +408,11 @@ impl Controller {
 
     /// The state after so many steps of a model under the commands still under way.
     fn ahead(&self, simulator: &Simulator, mut q: Vec<f64>, latency: usize) -> Result<Vec<f64>> {
-        let mut warm = Vec::new();
+        let mut warm = SparseRows::default();
         for (u, steps) in self.under_way.ahead(latency, simulator.hold()) {
-            let held = simulator.step().hold(&q, u, &warm, steps)?;
+            let held = simulator.step().hold(&q, u, Some(&warm), steps)?;
             q = held.q[held.q.len() - q.len()..].to_vec();
-            warm = held.warm[held.warm.len() - simulator.step().n_warm()..].to_vec();
+            warm = held.warm.last();
         }
         Ok(q)
     }

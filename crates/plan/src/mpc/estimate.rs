@@ -260,7 +260,7 @@ impl Estimator {
         let starts = worlds.iter().map(|world| moved(believed, self.object.as_ref(), world, 1.0, before));
         let (mut q, nq) = (starts.collect::<Result<Vec<_>>>()?.concat(), before.len());
         for (u, steps) in held {
-            let all = step.hold(&q, &u.repeat(worlds.len()), &[], *steps)?.q;
+            let all = step.hold(&q, &u.repeat(worlds.len()), None, *steps)?.q;
             q = all.chunks_exact(steps * nq).flat_map(|states| &states[(steps - 1) * nq..]).copied().collect();
         }
         q.chunks_exact(nq).zip(worlds).map(|(q, world)| moved(believed, self.object.as_ref(), world, -1.0, q)).collect()

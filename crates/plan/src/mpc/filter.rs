@@ -98,7 +98,7 @@ impl Filter {
         };
         let mut expected = before.clone();
         for (u, steps) in held {
-            let all = simulator.step().hold(&expected, u, &[], *steps)?.q;
+            let all = simulator.step().hold(&expected, u, None, *steps)?.q;
             expected = all[all.len() - q.len()..].to_vec();
         }
         let (motion, off) = (simulator.minus(&expected, &before)?, simulator.minus(q, &expected)?);

@@ -203,7 +203,7 @@ impl Ilqr {
         let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
         let mut failure = None;
         let along: Vec<&Trajectory> = along.worlds().collect();
-        let warm = |world: usize| along[world].warm(0, sim.hold(), sim.step().n_warm());
+        let warm = |world: usize| along[world].warm(0, sim.hold());
         let others = (1..along.len()).map(|world| Start { warm: warm(world), ..start.of(world).clone() }).collect();
         let nearby = Start { warm: warm(0), others, ..start.clone() };
         let all = problem.roll_to(self.accuracy(), &nearby, shares.len(), |[plan, world], k, q, before| {

@@ -9,6 +9,7 @@ use super::robust::Robust;
 use super::simulator::Simulator;
 use super::start::Start;
 use fingertip_step::solve::{Accuracy, Status};
+use fingertip_step::step::{Quasidynamic, SparseRows};
 
 /// Find `horizon` commands, from a given state on, that make the objective small.
 #[derive(Clone, Debug)]
@@ -34,8 +35,8 @@ pub struct Trajectory {
     pub v: Vec<f64>,
     /// Commands (T, nu).
     pub u: Vec<f64>,
-    /// Contact forces on B in world axes at the end of each period (T, nc, 3), N.
-    pub force: Vec<f64>,
+    /// Contact forces on B in world axes at the end of each period (T, 3 nc), N.
+    pub force: SparseRows,
     /// The value of the objective; in a robust problem what counts of it in all worlds.
     pub cost: f64,
     /// Number of steps without a solution, in which the world stood still; in a robust problem of all worlds.
@@ -46,23 +47,23 @@ pub struct Trajectory {
     pub(super) weight: f64,
     /// The state before each step of the model (T · hold, nq), and the solver's forces in that step.
     pub(super) inner_q: Vec<f64>,
-    pub(super) inner_warm: Vec<f64>,
+    pub(super) inner_warm: SparseRows,
 }
 
 impl Trajectory {
     /// Before the first command.
-    fn at(q: &[f64]) -> Self {
+    fn at(q: &[f64], step: &Quasidynamic) -> Self {
         Self {
             q: q.to_vec(),
             v: Vec::new(),
             u: Vec::new(),
-            force: Vec::new(),
+            force: SparseRows::new(3 * step.model().nc()),
             cost: 0.0,
             unsolved: 0,
             others: Vec::new(),
             weight: 1.0,
             inner_q: Vec::new(),
-            inner_warm: Vec::new(),
+            inner_warm: SparseRows::new(step.n_warm()),
         }
     }
 
@@ -71,9 +72,12 @@ impl Trajectory {
         std::iter::once(self).chain(&self.others)
     }
 
-    /// The solver's forces in the first steps of the periods from `k` on (·, n). Each period has `hold` steps.
-    pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> Vec<f64> {
-        self.inner_warm.chunks_exact((hold * n).max(1)).skip(k).flat_map(|period| &period[..n]).copied().collect()
+    /// The solver's forces in the first steps of the periods from `k` on (·, n_warm). Each period has `hold` steps.
+    pub(super) fn warm(&self, k: usize, hold: usize) -> SparseRows {
+        let mut all = SparseRows::new(self.inner_warm.width());
+        let firsts = (0..self.inner_warm.len()).step_by(hold).skip(k);
+        firsts.for_each(|first| all.extend(&self.inner_warm, first..first + 1));
+        all
     }
 
     /// Is this trajectory better? One whose steps all have a solution beats one that has steps without, whatever the
@@ -107,8 +111,8 @@ impl Problem {
             );
         }
         let nw = self.simulator.step().n_warm();
-        if !start.warm.len().is_multiple_of(nw) {
-            bail!("problem: expected forces (·, {nw}) to start from, got {} numbers", start.warm.len());
+        if !start.warm.is_empty() && start.warm.width() != nw {
+            bail!("problem: expected forces (·, {nw}) to start from, got rows of {} numbers", start.warm.width());
         }
         start.others.iter().try_for_each(|other| self.check(other))
     }
@@ -184,13 +188,13 @@ impl Problem {
     ) -> Result<Vec<Trajectory>> {
         self.check(start)?;
         let (sim, nu, n) = (&self.simulator, self.nu(), self.simulator.hold());
-        let (nq, nf, nw) = (sim.model().nq(), 3 * sim.model().nc(), sim.step().n_warm());
+        let nq = sim.model().nq();
         let step = self.robust.as_ref().map_or(sim.step(), Robust::step);
         let starts: Vec<&Start> = (0..self.simulators().count()).map(|world| start.of(world)).collect();
         let worlds = starts.len();
         let every = (0..plans).flat_map(|_| &starts);
-        let mut all: Vec<Trajectory> = every.map(|start| Trajectory::at(&start.q)).collect();
-        let (mut q, mut warm) = (all.iter().flat_map(|own| own.q.clone()).collect::<Vec<_>>(), Vec::new());
+        let mut all: Vec<Trajectory> = every.map(|start| Trajectory::at(&start.q, sim.step())).collect();
+        let (mut q, mut warm) = (all.iter().flat_map(|own| own.q.clone()).collect::<Vec<_>>(), SparseRows::default());
         for k in 0..self.horizon {
             let mut commands = Vec::with_capacity(all.len() * nu);
             for (i, own) in all.iter_mut().enumerate() {
@@ -203,30 +207,29 @@ impl Problem {
                 own.v.extend(v);
                 own.u.extend(u);
             }
-            let nearby = starts.iter().map(|start| start.warm.chunks_exact(nw.max(1)).nth(k));
-            if let Some(nearby) = nearby.collect::<Option<Vec<_>>>() {
-                warm = nearby.concat().repeat(plans);
+            if starts.iter().all(|start| k < start.warm.len()) {
+                warm = SparseRows::new(sim.step().n_warm());
+                let every = (0..plans).flat_map(|_| &starts);
+                every.for_each(|start| warm.extend(&start.warm, k..k + 1));
             }
-            let held = step.hold_to(accuracy, [&q, &commands, &warm], n)?;
-            warm.clear();
+            let held = step.hold_to(accuracy, [&q, &commands], Some(&warm), n)?;
+            warm = SparseRows::new(sim.step().n_warm());
             for (i, own) in all.iter_mut().enumerate() {
                 let states = &held.q[i * n * nq..(i + 1) * n * nq];
-                let forces = &held.force[i * n * nf..(i + 1) * n * nf];
-                let warms = &held.warm[i * n * nw..(i + 1) * n * nw];
+                let last = (i + 1) * n - 1;
                 let end = &states[(n - 1) * nq..];
                 own.inner_q.extend_from_slice(&q[i * nq..(i + 1) * nq]);
                 own.inner_q.extend_from_slice(&states[..(n - 1) * nq]);
-                own.inner_warm.extend_from_slice(warms);
+                own.inner_warm.extend(&held.warm, i * n..(i + 1) * n);
                 own.q.extend_from_slice(end);
-                let end_force = &forces[(n - 1) * nf..];
-                own.force.extend_from_slice(end_force);
-                own.cost += self.objective.forces.iter().map(|term| term.value(end_force)).sum::<f64>();
+                own.force.extend(&held.force, last..last + 1);
+                own.cost += self.objective.forces.iter().map(|term| term.value(held.force.row(last))).sum::<f64>();
                 own.cost += self.objective.state(end, k + 1 == self.horizon, false)?;
                 let reports = &held.reports[i * n..(i + 1) * n];
                 own.unsolved +=
                     reports.iter().filter(|r| matches!(r.status, Status::Infeasible | Status::BadInput)).count();
                 q[i * nq..(i + 1) * nq].copy_from_slice(end);
-                warm.extend_from_slice(&warms[(n - 1) * nw..]);
+                warm.extend(&held.warm, last..last + 1);
             }
         }
         Ok(match &self.robust {

@@ -78,7 +78,8 @@ impl Problem {
             if along.weight < LEAST {
                 return Ok(Vec::new());
             }
-            let linear = simulator.linearize_to(accuracy, [&along.inner_q, &along.u, &along.inner_warm], forces)?;
+            let linear =
+                simulator.linearize_to(accuracy, [&along.inner_q, &along.u], Some(&along.inner_warm), forces)?;
             linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
         };
         self.simulators().zip(along.worlds()).map(own).collect()

@@ -11,7 +11,7 @@ use fingertip_step::kinematics::Manifold;
 use fingertip_step::model::Model;
 use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::Accuracy;
-use fingertip_step::step::{Held, Quasidynamic};
+use fingertip_step::step::{Held, Quasidynamic, SparseRows};
 
 /// A commanded joint.
 #[derive(Clone, Debug)]
@@ -150,9 +150,9 @@ impl Simulator {
         let step = self.step.native()?;
         let q = self.model().tree.home();
         let u = self.positions(&q);
-        step.hold(&q, &u, &[], 1)?;
+        step.hold(&q, &u, None, 1)?;
         for worlds in WIDTHS {
-            step.hold_to(Accuracy::Rough, [&q.repeat(worlds), &u.repeat(worlds), &[]], 1)?;
+            step.hold_to(Accuracy::Rough, [&q.repeat(worlds), &u.repeat(worlds)], None, 1)?;
         }
         Ok(Self { step, ..self.clone() })
     }
@@ -245,7 +245,7 @@ impl Simulator {
     ///
     /// # Errors
     /// If a length is wrong.
-    pub fn advance(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<Held> {
+    pub fn advance(&self, q: &[f64], u: &[f64], warm: Option<&SparseRows>) -> Result<Held> {
         self.step.hold(q, u, warm, self.hold)
     }
 
@@ -272,8 +272,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If a length is wrong.
-    pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
-        self.linearize_to(Accuracy::Fine, [q, u, warm], forces)
+    pub fn linearize(&self, q: &[f64], u: &[f64], warm: Option<&SparseRows>, forces: bool) -> Result<Vec<Linear>> {
+        self.linearize_to(Accuracy::Fine, [q, u], warm, forces)
     }
 
     /// [`Simulator::linearize`] with a given accuracy of the solves. From forces that are rough already, rough solves
@@ -281,12 +281,13 @@ impl Simulator {
     pub(super) fn linearize_to(
         &self,
         accuracy: Accuracy,
-        [q, u, warm]: [&[f64]; 3],
+        [q, u]: [&[f64]; 2],
+        warm: Option<&SparseRows>,
         forces: bool,
     ) -> Result<Vec<Linear>> {
         let (nv, nu, nc, n) = (self.model().nv(), self.joints.len(), self.model().nc(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
-        let all = self.step.jacobians_to(accuracy, [q, &held, warm], forces)?;
+        let all = self.step.jacobians_to(accuracy, [q, &held], warm, forces)?;
         // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 |
         // Bₖ)ᵀ.
         let chain = |period: usize| {

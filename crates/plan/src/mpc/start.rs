@@ -1,5 +1,7 @@
 //! Where a problem starts.
 
+use fingertip_step::step::SparseRows;
+
 /// The start of a problem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
@@ -10,7 +12,7 @@ pub struct Start {
     /// The solver's forces in the first steps of nearby periods (·, n_warm), from which solves start: those of the
     /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
     /// very first one cold.
-    pub warm: Vec<f64>,
+    pub warm: SparseRows,
     /// The starts in the other worlds of a robust problem, in their order; where one is not given it is this one. All
     /// have the same u.
     pub others: Vec<Start>,

@@ -20,6 +20,7 @@ mod reason;
 mod result;
 mod rolling;
 pub mod rollout;
+mod sparse;
 mod stiffened;
 mod strand;
 mod torsion;
@@ -41,3 +42,4 @@ pub use quasidynamic::{
     BeyondEffort, ForceJacobians, Form, Geometry, Held, Iterate, Jacobians, NearContact, Quasidynamic, Walk, Walked,
 };
 pub use result::{Linearization, Rollout, Step};
+pub use sparse::SparseRows;

@@ -24,10 +24,13 @@ pub(in crate::mpc) struct ForceRates {
 }
 
 impl ContactForce {
-    /// The cost of forces (nc, 3), N, in any axes.
-    pub fn value(&self, force: &[f64]) -> f64 {
-        let squares = self.contacts.iter().flat_map(|c| &force[3 * c..3 * c + 3]).map(|f| f.powi(2));
-        self.weight * (squares.sum::<f64>().sqrt() - self.size).powi(2)
+    /// The cost of a row of forces (3 nc), N, in any axes, by their places.
+    pub fn value(&self, force: &[(usize, f64)]) -> f64 {
+        let own = |&contact: &usize| {
+            let first = force.partition_point(|(place, _)| *place < 3 * contact);
+            force[first..].iter().take_while(move |(place, _)| place / 3 == contact).map(|(_, f)| f.powi(2))
+        };
+        self.weight * (self.contacts.iter().flat_map(own).sum::<f64>().sqrt() - self.size).powi(2)
     }
 
     /// The residual and its derivatives by C and D. Forces that are zero have no direction, and give no derivative.

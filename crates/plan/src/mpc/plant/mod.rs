@@ -14,7 +14,7 @@ use super::under_way::UnderWay;
 use fingertip_scene::Scene;
 use fingertip_step::overrides::Overrides;
 use fingertip_step::solve::Status;
-use fingertip_step::step::Quasidynamic;
+use fingertip_step::step::{Quasidynamic, SparseRows};
 
 /// The step of a plant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub struct Period {
 #[derive(Clone, Debug)]
 enum World {
     /// With the forces from which its solves start.
-    QuasiDynamic(Vec<f64>),
+    QuasiDynamic(SparseRows),
     SecondOrder(Box<SecondOrder>),
 }
 
@@ -109,7 +109,7 @@ impl Plant {
         }
         let simulator = simulator(task, options)?;
         let world = match options.kind {
-            Kind::QuasiDynamic => World::QuasiDynamic(Vec::new()),
+            Kind::QuasiDynamic => World::QuasiDynamic(SparseRows::default()),
             Kind::SecondOrder => {
                 let mut scene = task.scene.clone();
                 scene.params = options.with.params(&scene.params)?;
@@ -200,12 +200,12 @@ impl Plant {
                 }
             }
             World::QuasiDynamic(warm) => {
-                let held = self.simulator.step().hold(&self.q, u, warm, steps)?;
+                let held = self.simulator.step().hold(&self.q, u, Some(warm), steps)?;
                 self.unsolved += held.reports.iter().filter(|report| report.status != Status::Solved).count();
                 self.q = held.q[held.q.len() - self.q.len()..].to_vec();
-                *warm = held.warm[held.warm.len() - self.simulator.step().n_warm()..].to_vec();
+                *warm = held.warm.last();
                 period.q.extend(held.q);
-                period.force.extend(held.force);
+                period.force.extend(held.force.dense());
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::mpc::sampling::Deviates;
 use crate::mpc::simulator::Simulator;
 use crate::mpc::task::Task;
 use fingertip_step::solve::Status;
+use fingertip_step::step::SparseRows;
 
 /// Factors on all friction in the worlds in which edges are tried, in turn.
 const FRICTION: [f64; 3] = [1.0, 0.75, 1.3];
@@ -26,7 +27,7 @@ pub(super) struct Worlds(Vec<Simulator>);
 pub(super) struct World<'a> {
     simulator: &'a Simulator,
     pub q: Vec<f64>,
-    warm: Vec<f64>,
+    warm: SparseRows,
 }
 
 impl Worlds {
@@ -48,14 +49,14 @@ impl Worlds {
 
 impl<'a> World<'a> {
     pub fn new(simulator: &'a Simulator, q: Vec<f64>) -> Self {
-        Self { simulator, q, warm: Vec::new() }
+        Self { simulator, q, warm: SparseRows::default() }
     }
 
     /// One control period with the command u (nu): whether all its steps have a solution.
     pub fn advance(&mut self, u: &[f64]) -> Result<bool> {
-        let held = self.simulator.advance(&self.q, u, &self.warm)?;
+        let held = self.simulator.advance(&self.q, u, Some(&self.warm))?;
         self.q = held.q[held.q.len() - self.q.len()..].to_vec();
-        self.warm = held.warm[held.warm.len() - self.simulator.step().n_warm()..].to_vec();
+        self.warm = held.warm.last();
         Ok(held.reports.iter().all(|report| report.status == Status::Solved))
     }
 

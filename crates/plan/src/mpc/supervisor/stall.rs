@@ -9,7 +9,6 @@ use crate::mpc::problem::Trajectory;
 use crate::mpc::simulator::Joint;
 use crate::mpc::supervision::Doing;
 use crate::mpc::task::{Errors, Task};
-use fingertip_step::model::Model;
 
 /// A contact force from which on something touches, N.
 const TOUCHES: f64 = 1e-2;
@@ -55,7 +54,7 @@ impl Stall {
         let robots = model.tree.owners.iter().filter(|owner| owner.robot);
         let of_robot = |robot| late.iter().flat_map(move |(object, _)| model.contacts_between(robot, object));
         let holds = robots.flat_map(|robot| of_robot(robot.name.as_str()));
-        let touches = is_pressed(model, &plan.best, holds, TOUCHES);
+        let touches = is_pressed(&plan.best, holds, TOUCHES);
         if !touches && !late.is_empty() {
             return Ok(Self::NoContact);
         }
@@ -94,14 +93,14 @@ pub(super) fn is_tangled(task: &Task, answer: Option<&Answer>) -> bool {
     let robots = model.tree.owners.iter().filter(|owner| owner.robot);
     let own = robots.flat_map(|robot| model.contacts_between(&robot.name, &robot.name));
     let plan = answer.and_then(|answer| answer.plan.as_ref());
-    plan.is_some_and(|plan| is_pressed(model, &plan.best, own, HINDERS))
+    plan.is_some_and(|plan| is_pressed(&plan.best, own, HINDERS))
 }
 
 /// Has one of these contacts more than this force at the end of a period, N?
-fn is_pressed(model: &Model, along: &Trajectory, contacts: impl IntoIterator<Item = usize>, least: f64) -> bool {
+fn is_pressed(along: &Trajectory, contacts: impl IntoIterator<Item = usize>, least: f64) -> bool {
     contacts.into_iter().any(|i| {
-        let forces = along.force.chunks_exact(3).skip(i).step_by(model.nc());
-        forces.map(|f| f.iter().map(|x| x * x).sum::<f64>().sqrt()).any(|f| f > least)
+        let size = |period: usize| (0..3).map(|k| along.force.get(period, 3 * i + k).powi(2)).sum::<f64>().sqrt();
+        (0..along.force.len()).any(|period| size(period) > least)
     })
 }
 

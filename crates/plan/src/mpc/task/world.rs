@@ -108,7 +108,7 @@ impl Task {
             if self.overlaps(&q)?.is_empty() {
                 return Ok(q);
             }
-            q = self.simulator().step().hold(&q, u, &[], 1)?.q;
+            q = self.simulator().step().hold(&q, u, None, 1)?.q;
         }
         match self.overlaps(&q)?.first() {
             Some(overlap) => bail!("expected a start that {MOTIONS} steps move apart, but {overlap} still"),

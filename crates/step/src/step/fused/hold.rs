@@ -4,42 +4,57 @@
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
-use crate::solve::{Accuracy, INFO};
+use crate::solve::{Accuracy, INFO, Report, present};
 use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear, copy};
 use fingertip_lanes::order::Order;
-use fingertip_lanes::program::{Group, Program, Stage};
-use fingertip_lanes::rows::{Output, Rows};
+use fingertip_lanes::program::{Group, Program, Stage, run_listing_on};
+use fingertip_lanes::rows::{Output, Rows, next_listed};
 
-use super::super::quasidynamic::Jacobians;
+use super::super::quasidynamic::{Held, Jacobians};
+use super::super::sparse::SparseRows;
+use super::super::torsion::is_nowhere;
 use super::jacobian;
 use super::kernel::Kernel;
-use super::memory::{GEOMETRY, Memory};
+use super::memory::{GEOMETRY, Memory, Numbers};
 use super::plan::Plan;
 use super::rollout::backward::Cost;
 use super::rollout::forward::Forward;
 use super::stages::{Columns, Load, Operands};
 use super::{processor, rollout};
 
-/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces and reports after
-/// each step, a row for each world.
+/// `n_steps` steps from each world's q under its u.
 pub(in super::super) fn hold(
     plan: &Plan,
-    [q, u, warm]: [&[f64]; 3],
+    [q, u]: [&[f64]; 2],
+    warm: Option<&SparseRows>,
     par: &Tensor,
     b: usize,
     (n_steps, accuracy): (usize, Accuracy),
-) -> Result<[Vec<f64>; 4]> {
+) -> Result<Held> {
     let par = TensorGuard::new(par);
-    let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
+    let warm = warm.map(SparseRows::dense).unwrap_or_default();
+    let operands = operands(plan, [q, u, &warm], par.rows()?, b)?;
+    let lists = !plan.is_native();
+    let program = Hold { plan, operands: &operands, n_steps, accuracy, lists };
+    if lists {
+        let s = &plan.structure;
+        let widths = [plan.nq, s.n_eta() - s.n_force(), plan.contacts.torsion.n_torques, INFO].map(|n| n_steps * n);
+        let ([q, limits, torque, info], list) = run_listing_on(plan.set.into(), &program, b, widths);
+        let [warm, force] = plan.held_forces(&list, &limits, b * n_steps, n_steps);
+        return Ok(Held { q, warm, force, torque, reports: Report::of(&info).collect() });
+    }
     let kernel = match accuracy {
         Accuracy::Fine => Kernel::Hold,
         Accuracy::Rough => Kernel::RoughHold,
     };
     let widths = plan.hold_rows().map(|row| row.length(n_steps));
-    let program = Hold { plan, operands: &operands, n_steps, accuracy };
     let none = plan.no_forces();
-    plan.run_kernel(kernel, plan.set.into(), &program, &operands.rows(&none), (b, n_steps), widths)
+    let [q, warm, forces, info] =
+        plan.run_kernel(kernel, plan.set.into(), &program, &operands.rows(&none), (b, n_steps), widths)?;
+    let [force, torque] = plan.split_forces(forces);
+    let [warm, force] = [SparseRows::of(&warm, plan.structure.n_eta()), SparseRows::of(&force, 3 * plan.nc)];
+    Ok(Held { q, warm, force, torque, reports: Report::of(&info).collect() })
 }
 
 /// The row of a step of each world.
@@ -135,6 +150,46 @@ pub(super) fn lambda_of(normal: &[f64], force: &[f64]) -> [f64; 3] {
 }
 
 impl Plan {
+    /// Lists the contacts with a force in step t: force and η.
+    #[inline(always)]
+    fn list_forces<R: Lane>(&self, (m, eta): (&Numbers<&mut [R]>, &[R]), first: usize, t: usize, out: &mut Output) {
+        let n = self.structure.dimension;
+        for c in present(&self.structure, m.near, 0..self.nc) {
+            if !is_nowhere(m.contacts, c) {
+                let (force, eta) = (&m.force[3 * c..3 * (c + 1)], &eta[n * c..n * (c + 1)]);
+                let mut size = R::zero();
+                for &x in R::parts(force.iter().chain(eta)) {
+                    size += x.abs();
+                }
+                out.list(first, t * self.nc + c, size, [force, eta]);
+            }
+        }
+    }
+
+    /// What [`Plan::list_forces`] has listed of so many steps of worlds, and the limits' forces, as rows: η and forces.
+    fn held_forces(&self, mut list: &[f64], limits: &[f64], steps: usize, n_steps: usize) -> [SparseRows; 2] {
+        let (n, s) = (self.structure.dimension, &self.structure);
+        let mut found = Vec::new();
+        while let Some((world, tag, rest)) = next_listed(list) {
+            found.push((world * n_steps + tag / self.nc, tag % self.nc, &rest[..3 + n]));
+            list = &rest[3 + n..];
+        }
+        found.sort_by_key(|(step, ..)| *step);
+        let (mut warm, mut force) = (SparseRows::new(s.n_eta()), SparseRows::new(3 * self.nc));
+        let n_limits = s.n_eta() - s.n_force();
+        let mut found = found.as_slice();
+        for step in 0..steps {
+            let (own, rest) = found.split_at(found.partition_point(|(of, ..)| *of == step));
+            found = rest;
+            let limits = limits[step * n_limits..(step + 1) * n_limits].iter().enumerate();
+            let limits = limits.map(|(k, x)| (s.n_force() + k, *x)).filter(|(_, x)| *x != 0.0);
+            let eta = own.iter().flat_map(|(_, contact, of)| (n * contact..).zip(of[3..].iter().copied()));
+            warm.push(eta.chain(limits));
+            force.push(own.iter().flat_map(|(_, contact, of)| (3 * contact..).zip(of[..3].iter().copied())));
+        }
+        [warm, force]
+    }
+
     /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
     pub(super) fn lambda(&self, row: &[f64]) -> Vec<f64> {
         let at = self.row();
@@ -184,10 +239,13 @@ pub(super) struct Hold<'a> {
     pub(super) operands: &'a Operands<'a>,
     pub(super) n_steps: usize,
     pub(super) accuracy: Accuracy,
+    /// Are contacts with a force listed? Else there are rows of all.
+    pub(super) lists: bool,
 }
 
 impl Hold<'_> {
-    /// Matrices of results: states, forces to start from, contact forces, reports.
+    /// Matrices of results: states, forces to start from, contact forces, reports; if contacts are listed those of
+    /// limits and torques instead of forces.
     const STATES: usize = 0;
     const WARM: usize = 1;
     const FORCES: usize = 2;
@@ -200,7 +258,7 @@ impl Program for Hold<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands, n_steps, accuracy } = self;
+        let Self { plan, operands, n_steps, accuracy, lists } = self;
         group.run(&Load { plan, operands, goes_on: false });
         if operands.warm.is_none() {
             group.run(&Forget(plan));
@@ -208,7 +266,7 @@ impl Program for Hold<'_> {
         group.each(*n_steps, Order::Forward, |group, t| {
             plan.prepare_near(group);
             plan.solve_to(*accuracy, group, true);
-            group.run(&Keep { plan, t });
+            group.run(&Keep { plan, t, lists: *lists });
         });
     }
 }
@@ -227,6 +285,7 @@ impl Stage for Forget<'_> {
 struct Keep<'a> {
     plan: &'a Plan,
     t: usize,
+    lists: bool,
 }
 
 impl Stage for Keep<'_> {
@@ -236,8 +295,15 @@ impl Stage for Keep<'_> {
         let plan = self.plan;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         out.store_in(Hold::STATES, first, t * m.q_next.len(), m.q_next);
-        plan.store_warm((&m, work.eta), first, (Columns(Hold::WARM, t * work.eta.len()), out));
-        plan.store_forces(&m, first, (Columns(Hold::FORCES, t * m.force.len()), out));
+        if self.lists {
+            plan.list_forces((&m, work.eta), first, t, out);
+            let (limits, torques) = (&work.eta[plan.structure.n_force()..], &m.force[3 * plan.nc..]);
+            out.store_in(Hold::WARM, first, t * limits.len(), limits);
+            out.store_in(Hold::FORCES, first, t * torques.len(), torques);
+        } else {
+            plan.store_warm((&m, work.eta), first, (Columns(Hold::WARM, t * work.eta.len()), out));
+            plan.store_forces(&m, first, (Columns(Hold::FORCES, t * m.force.len()), out));
+        }
         out.store_in(Hold::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);
     }

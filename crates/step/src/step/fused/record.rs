@@ -43,8 +43,12 @@ impl Plan {
             Kernel::Jacobians | Kernel::WarmJacobians => {
                 f(&Linearize { plan: self, operands, forces: Some(Forces::Rows), accuracy: Accuracy::Fine })
             }
-            Kernel::Hold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Fine }),
-            Kernel::RoughHold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Rough }),
+            Kernel::Hold => {
+                f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Fine, lists: false })
+            }
+            Kernel::RoughHold => {
+                f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Rough, lists: false })
+            }
             Kernel::Rollout => f(&forward::Forward { plan: self, operands: &operands, n_steps }),
             Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => f(&backward::Backward {
                 forward: forward::Forward { plan: self, operands: &operands, n_steps },

@@ -7,6 +7,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::Quasidynamic;
 use crate::solve::{Accuracy, Report};
 use crate::step::fused;
+use crate::step::sparse::SparseRows;
 use crate::tensor::gather;
 
 /// Result of [`Quasidynamic::hold`]: world by world, and for each world step by step.
@@ -14,10 +15,10 @@ use crate::tensor::gather;
 pub struct Held {
     /// q after each step (B, n, nq).
     pub q: Vec<f64>,
-    /// The solver's forces of each step (B, n, n_warm), see [`Quasidynamic::n_warm`]: a start for solves nearby.
-    pub warm: Vec<f64>,
-    /// Contact force on B in world axes of each step (B, n, nc, 3), N.
-    pub force: Vec<f64>,
+    /// The solver's forces of each step (B · n, n_warm), see [`Quasidynamic::n_warm`]: a start for solves nearby.
+    pub warm: SparseRows,
+    /// Contact force on B in world axes of each step (B · n, 3 nc), N.
+    pub force: SparseRows,
     /// Torque on B about its normal, for each step and each contact with torsional friction (B, n, n_torsional), N·m.
     pub torque: Vec<f64>,
     /// Status, iterations and residual of each step's contact solve (B, n).
@@ -135,8 +136,8 @@ impl Quasidynamic {
     /// # Errors
     /// If the model's numbers are not `f64`, or a length differs from these. Numerical trouble is not an error: see
     /// [`Held::reports`].
-    pub fn hold(&self, q: &[f64], u: &[f64], warm: &[f64], n: usize) -> Result<Held> {
-        self.hold_to(Accuracy::Fine, [q, u, warm], n)
+    pub fn hold(&self, q: &[f64], u: &[f64], warm: Option<&SparseRows>, n: usize) -> Result<Held> {
+        self.hold_to(Accuracy::Fine, [q, u], warm, n)
     }
 
     /// [`Quasidynamic::hold`] with a given accuracy. The tensor program and Coulomb's law always compute to full
@@ -144,18 +145,22 @@ impl Quasidynamic {
     ///
     /// # Errors
     /// As [`Quasidynamic::hold`].
-    pub fn hold_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], n: usize) -> Result<Held> {
-        let b = self.worlds(q, u, warm)?;
+    pub fn hold_to(
+        &self,
+        accuracy: Accuracy,
+        [q, u]: [&[f64]; 2],
+        warm: Option<&SparseRows>,
+        n: usize,
+    ) -> Result<Held> {
+        let b = self.worlds_from(q, u, warm)?;
         if n == 0 {
             bail!("hold: expected at least 1 step, got 0");
         }
         if let Some((plan, par)) = self.fused_parts() {
-            let [q, warm, forces, info] = fused::hold(plan, [q, u, warm], par, b, (n, accuracy))?;
-            let [force, torque] = plan.split_forces(forces);
-            return Ok(Held { q, warm, force, torque, reports: Report::of(&info).collect() });
+            return fused::hold(plan, [q, u], warm, par, b, (n, accuracy));
         }
         let own = self.repeated(b)?;
-        let (mut q, u, warm) = self.tensors(q, u, warm, b)?;
+        let (mut q, u, warm) = self.tensors(q, u, &warm.map(SparseRows::dense).unwrap_or_default(), b)?;
         let (mut states, mut warms, mut forces, mut reports) = (Vec::new(), vec![], Vec::new(), Vec::new());
         let mut torques = Vec::new();
         warms.extend(warm);
@@ -171,8 +176,8 @@ impl Quasidynamic {
         let side_by_side = |rows: &[Tensor]| Tensor::cat(rows, 1)?.flatten_all()?.to_vec1::<f64>();
         Ok(Held {
             q: side_by_side(&states)?,
-            warm: side_by_side(&warms[warms.len() - n..])?,
-            force: side_by_side(&forces)?,
+            warm: SparseRows::of(&side_by_side(&warms[warms.len() - n..])?, self.n_warm()),
+            force: SparseRows::of(&side_by_side(&forces)?, 3 * self.model().nc()),
             torque: if self.model().pairs.torsional.is_empty() { Vec::new() } else { side_by_side(&torques)? },
             reports: (0..b).flat_map(|world| reports.iter().map(move |step| step[world])).collect(),
         })
@@ -183,8 +188,8 @@ impl Quasidynamic {
     ///
     /// # Errors
     /// As [`Quasidynamic::hold`].
-    pub fn jacobians(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Jacobians> {
-        self.jacobians_to(Accuracy::Fine, [q, u, warm], forces)
+    pub fn jacobians(&self, q: &[f64], u: &[f64], warm: Option<&SparseRows>, forces: bool) -> Result<Jacobians> {
+        self.jacobians_to(Accuracy::Fine, [q, u], warm, forces)
     }
 
     /// [`Quasidynamic::jacobians`] with a given accuracy of the solve. With the forces' derivatives, the tensor program
@@ -192,8 +197,15 @@ impl Quasidynamic {
     ///
     /// # Errors
     /// As [`Quasidynamic::hold`].
-    pub fn jacobians_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], forces: bool) -> Result<Jacobians> {
-        let b = self.worlds(q, u, warm)?;
+    pub fn jacobians_to(
+        &self,
+        accuracy: Accuracy,
+        [q, u]: [&[f64]; 2],
+        warm: Option<&SparseRows>,
+        forces: bool,
+    ) -> Result<Jacobians> {
+        let b = self.worlds_from(q, u, warm)?;
+        let warm = &warm.map(SparseRows::dense).unwrap_or_default();
         if let Some((plan, par)) = self.fused_parts() {
             let accuracy = if forces { Accuracy::Fine } else { accuracy };
             let (mut found, stiff) = fused::jacobians(plan, [q, u, warm], par, b, (forces, accuracy))?;
@@ -239,6 +251,17 @@ impl Quasidynamic {
     }
 
     /// The number of worlds of operands whose lengths fit.
+    fn worlds_from(&self, q: &[f64], u: &[f64], warm: Option<&SparseRows>) -> Result<usize> {
+        let b = self.worlds(q, u, &[])?;
+        if let Some(warm) = warm.filter(|warm| !warm.is_empty())
+            && [warm.len(), warm.width()] != [b, self.n_warm()]
+        {
+            bail!("step: expected forces ({b}, {}) or none, got ({}, {})", self.n_warm(), warm.len(), warm.width());
+        }
+        Ok(b)
+    }
+
+    /// [`Quasidynamic::worlds_from`] with plain numbers.
     pub(in super::super) fn worlds(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<usize> {
         let (nq, nu, n_warm) = (self.model().nq(), self.model().nu(), self.n_warm());
         if self.model().dtype != DType::F64 {
