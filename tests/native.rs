@@ -247,8 +247,9 @@ fn held_commands_have_the_bits_of_the_lanes() {
         let warm = if is_warm { numbers(&step.step(&batch.q, &batch.u)?.warm, worlds)? } else { Vec::new() };
         let (q, u) = (numbers(&batch.q, worlds)?, numbers(&batch.u, worlds)?);
         let held =
-            step.with_parameters(&parameters)?.hold(&q, &u, Some(&SparseRows::of(&warm, step.n_warm())), STEPS)?;
-        Ok([held.q, held.warm.dense(), held.force.dense()].map(|of| of.iter().map(|x| x.to_bits()).collect()))
+            step.with_parameters(&parameters)?.hold(&q, &u, Some(&SparseRows::whole(warm, step.n_warm())), STEPS)?;
+        Ok([held.q.as_slice(), &held.warm.dense(), &held.force.dense()]
+            .map(|of| of.iter().map(|x| x.to_bits()).collect()))
     };
     for (worlds, is_warm) in [(1, true), (3, true), (3, false), (WORLDS, true)] {
         assert_eq!(held(&step, worlds, is_warm).unwrap(), held(&native, worlds, is_warm).unwrap(), "{worlds} worlds");

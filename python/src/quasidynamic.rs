@@ -293,7 +293,7 @@ impl Quasidynamic {
     ) -> PyResult<Linearization> {
         let (q, u, worlds) = self.state(("q", q), u)?;
         let warm = self.warm(warm, worlds)?;
-        let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::of(or_none(&warm), self.of.n_warm()));
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::whole(or_none(&warm).to_vec(), self.of.n_warm()));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.jacobians(q, u, Some(&warm), forces)))?;
         Ok(Linearization::new(of, self.of.model(), worlds))
     }
@@ -346,7 +346,7 @@ impl Quasidynamic {
         let (q, u, worlds) = self.state(("q", q), u)?;
         let warm = self.warm(warm, worlds)?;
         self.check_memory(worlds, n)?;
-        let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::of(or_none(&warm), self.of.n_warm()));
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::whole(or_none(&warm).to_vec(), self.of.n_warm()));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, Some(&warm), n)))?;
         Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
     }

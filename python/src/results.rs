@@ -510,7 +510,7 @@ impl Hold {
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, nc, ..] = self.axes;
-        self.of.make(py, 1, |of| of.force.dense(), &self.worlds.shape(&[n, nc, 3]))
+        self.of.make(py, 1, |of| of.force.dense().into_owned(), &self.worlds.shape(&[n, nc, 3]))
     }
 
     /// Torques on B of the contacts with torsional friction (B, n, n_torsional), N·m.
@@ -524,7 +524,7 @@ impl Hold {
     #[getter]
     fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, _, _, n_warm] = self.axes;
-        self.of.make(py, 3, |of| of.warm.dense(), &self.worlds.shape(&[n, n_warm]))
+        self.of.make(py, 3, |of| of.warm.dense().into_owned(), &self.worlds.shape(&[n, n_warm]))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use super::lane::{Arithmetic, Packed, WIDTH};
 
-/// The largest memory that a thread keeps, in numbers: 64 MiB, a world of a hundred thousand contacts. Fresh pages for
-/// that much take as long as a step.
-const SPARE: usize = 1 << 23;
+/// The largest memory that a thread keeps, in numbers: 512 MiB, four worlds of 35,000 contacts. Fresh pages take as long
+/// as steps; what programs do not touch has none.
+const SPARE: usize = 1 << 26;
 
 thread_local! {
     /// The spare memory of this thread, for its next program.

@@ -230,7 +230,7 @@ impl Controller {
         own.with(|state| {
             let Progress { step, held, success, lost } = state.progress;
             let Carried { plan, rest, warm, given } = state.of.controller().carried();
-            let warm = warm.iter().map(SparseRows::dense).collect();
+            let warm = warm.iter().map(|warm| warm.dense().into_owned()).collect();
             let going: Going = ((step, held, success, lost), (plan, rest, warm, given));
             let episode = Episode::of(py, &state.episode)?;
             let of = (own.task.clone_ref(py), episode, costs, own.supervised, state.beliefs.clone(), going);
@@ -257,7 +257,7 @@ impl Controller {
         let ((step, held, success, lost), (plan, rest, warm, given)) = going;
         state.progress = Progress { step, held, success, lost };
         let n_warm = state.of.controller().problem().simulator.step().n_warm();
-        let warm = warm.iter().map(|warm| SparseRows::of(warm, n_warm)).collect();
+        let warm = warm.into_iter().map(|warm| SparseRows::whole(warm, n_warm)).collect();
         state.of.carry(Carried { plan, rest, warm, given }).or_raise()?;
         Ok(Self { task, costs, supervised, raised, state: Mutex::new(state) })
     }

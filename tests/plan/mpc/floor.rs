@@ -135,7 +135,7 @@ fn a_warm_linearisation_is_the_cold_one() {
         .jacobians(
             &q.flatten_all().unwrap().to_vec1().unwrap(),
             &u.flatten_all().unwrap().to_vec1().unwrap(),
-            Some(&SparseRows::of(&cold.warm.flatten_all().unwrap().to_vec1().unwrap(), step.n_warm())),
+            Some(&SparseRows::whole(cold.warm.flatten_all().unwrap().to_vec1().unwrap(), step.n_warm())),
             true,
         )
         .unwrap();
@@ -253,6 +253,6 @@ fn wrong_lengths_are_errors() {
     assert!(message.contains("expected a horizon of 1 at least, 7 numbers in q and 4 in u"), "{message}");
     let step = problem.simulator.step();
     assert!(step.hold(&[0.0; 6], &[0.0; 4], None, 1).is_err());
-    assert!(step.hold(&[0.0; 7], &[0.0; 4], Some(&SparseRows::of(&[1.0], 1)), 1).is_err());
+    assert!(step.hold(&[0.0; 7], &[0.0; 4], Some(&SparseRows::whole(vec![1.0], 1)), 1).is_err());
     assert!(step.jacobians(&[], &[], None, false).is_err());
 }

@@ -162,7 +162,7 @@ fn warn(episode: usize, when: &str, standing: &[(&str, f64, bool)]) {
 /// Cost, errors and the largest contact force that the plan expects.
 fn told(answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
     let (cost, force) = answer.plan.as_ref().map_or((f64::NAN, 0.0), |plan| {
-        let first = plan.best.force.rows(0..1).dense();
+        let first = plan.best.force.rows(0..1).dense().into_owned();
         let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();
         (plan.best.cost, largest(first.chunks(3).map(size)))
     });

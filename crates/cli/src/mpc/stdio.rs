@@ -278,7 +278,7 @@ fn predicted(answer: &Answer, nq: usize) -> Vec<&[f64]> {
 fn forces(task: &Task, answer: &Answer) -> Vec<Value> {
     let model = task.simulator().model();
     let Some(plan) = &answer.plan else { return Vec::new() };
-    let first = plan.best.force.rows(0..1).dense();
+    let first = plan.best.force.rows(0..1).dense().into_owned();
     let felt = first.chunks(3).enumerate();
     let felt = felt.filter(|(_, f)| f.iter().map(|x| x * x).sum::<f64>().sqrt() > LEAST_FORCE);
     felt.map(|(i, force)| {

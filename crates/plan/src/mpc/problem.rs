@@ -223,7 +223,7 @@ impl Problem {
                 own.inner_warm.extend(&held.warm, i * n..(i + 1) * n);
                 own.q.extend_from_slice(end);
                 own.force.extend(&held.force, last..last + 1);
-                own.cost += self.objective.forces.iter().map(|term| term.value(held.force.row(last))).sum::<f64>();
+                own.cost += self.objective.forces.iter().map(|term| term.value(&held.force, last)).sum::<f64>();
                 own.cost += self.objective.state(end, k + 1 == self.horizon, false)?;
                 let reports = &held.reports[i * n..(i + 1) * n];
                 own.unsolved +=

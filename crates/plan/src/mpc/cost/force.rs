@@ -3,6 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use crate::mpc::simulator::Forces;
+use fingertip_step::step::SparseRows;
 
 /// Cost weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A
 /// size of 0 asks for small forces. Another size asks to keep the contacts, with about that force.
@@ -24,13 +25,11 @@ pub(in crate::mpc) struct ForceRates {
 }
 
 impl ContactForce {
-    /// The cost of a row of forces (3 nc), N, in any axes, by their places.
-    pub fn value(&self, force: &[(usize, f64)]) -> f64 {
-        let own = |&contact: &usize| {
-            let first = force.partition_point(|(place, _)| *place < 3 * contact);
-            force[first..].iter().take_while(move |(place, _)| place / 3 == contact).map(|(_, f)| f.powi(2))
-        };
-        self.weight * (self.contacts.iter().flat_map(own).sum::<f64>().sqrt() - self.size).powi(2)
+    /// The cost of one row of forces (·, 3 nc), N, in any axes.
+    pub fn value(&self, forces: &SparseRows, row: usize) -> f64 {
+        let own = self.contacts.iter().flat_map(|contact| 3 * contact..3 * contact + 3);
+        let squares = own.map(|column| forces.get(row, column).powi(2));
+        self.weight * (squares.sum::<f64>().sqrt() - self.size).powi(2)
     }
 
     /// The residual and its derivatives by C and D. Forces that are zero have no direction, and give no derivative.

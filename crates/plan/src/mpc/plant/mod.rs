@@ -205,7 +205,7 @@ impl Plant {
                 self.q = held.q[held.q.len() - self.q.len()..].to_vec();
                 *warm = held.warm.last();
                 period.q.extend(held.q);
-                period.force.extend(held.force.dense());
+                period.force.extend_from_slice(&held.force.dense());
             }
         }
         Ok(())

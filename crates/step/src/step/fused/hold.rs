@@ -4,7 +4,7 @@
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
-use crate::solve::{Accuracy, INFO, Report, present};
+use crate::solve::{Accuracy, INFO, Report, n_groups, present};
 use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear, copy};
 use fingertip_lanes::order::Order;
@@ -35,7 +35,7 @@ pub(in super::super) fn hold(
     let par = TensorGuard::new(par);
     let warm = warm.map(SparseRows::dense).unwrap_or_default();
     let operands = operands(plan, [q, u, &warm], par.rows()?, b)?;
-    let lists = !plan.is_native();
+    let lists = n_groups(&plan.structure) > 0 && !plan.is_native();
     let program = Hold { plan, operands: &operands, n_steps, accuracy, lists };
     if lists {
         let s = &plan.structure;
@@ -53,7 +53,7 @@ pub(in super::super) fn hold(
     let [q, warm, forces, info] =
         plan.run_kernel(kernel, plan.set.into(), &program, &operands.rows(&none), (b, n_steps), widths)?;
     let [force, torque] = plan.split_forces(forces);
-    let [warm, force] = [SparseRows::of(&warm, plan.structure.n_eta()), SparseRows::of(&force, 3 * plan.nc)];
+    let [warm, force] = [SparseRows::whole(warm, plan.structure.n_eta()), SparseRows::whole(force, 3 * plan.nc)];
     Ok(Held { q, warm, force, torque, reports: Report::of(&info).collect() })
 }
 
@@ -169,23 +169,20 @@ impl Plan {
     /// What [`Plan::list_forces`] has listed of so many steps of worlds, and the limits' forces, as rows: η and forces.
     fn held_forces(&self, mut list: &[f64], limits: &[f64], steps: usize, n_steps: usize) -> [SparseRows; 2] {
         let (n, s) = (self.structure.dimension, &self.structure);
-        let mut found = Vec::new();
+        // The contacts of a step follow each other in their order, between those of other worlds.
+        let mut of_step = vec![Vec::new(); steps];
         while let Some((world, tag, rest)) = next_listed(list) {
-            found.push((world * n_steps + tag / self.nc, tag % self.nc, &rest[..3 + n]));
+            of_step[world * n_steps + tag / self.nc].push((tag % self.nc, &rest[..3 + n]));
             list = &rest[3 + n..];
         }
-        found.sort_by_key(|(step, ..)| *step);
         let (mut warm, mut force) = (SparseRows::new(s.n_eta()), SparseRows::new(3 * self.nc));
         let n_limits = s.n_eta() - s.n_force();
-        let mut found = found.as_slice();
-        for step in 0..steps {
-            let (own, rest) = found.split_at(found.partition_point(|(of, ..)| *of == step));
-            found = rest;
+        for (step, own) in of_step.iter().enumerate() {
             let limits = limits[step * n_limits..(step + 1) * n_limits].iter().enumerate();
             let limits = limits.map(|(k, x)| (s.n_force() + k, *x)).filter(|(_, x)| *x != 0.0);
-            let eta = own.iter().flat_map(|(_, contact, of)| (n * contact..).zip(of[3..].iter().copied()));
+            let eta = own.iter().flat_map(|(contact, of)| (n * contact..).zip(of[3..].iter().copied()));
             warm.push(eta.chain(limits));
-            force.push(own.iter().flat_map(|(_, contact, of)| (3 * contact..).zip(of[..3].iter().copied())));
+            force.push(own.iter().flat_map(|(contact, of)| (3 * contact..).zip(of[..3].iter().copied())));
         }
         [warm, force]
     }

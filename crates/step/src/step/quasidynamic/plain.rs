@@ -176,8 +176,8 @@ impl Quasidynamic {
         let side_by_side = |rows: &[Tensor]| Tensor::cat(rows, 1)?.flatten_all()?.to_vec1::<f64>();
         Ok(Held {
             q: side_by_side(&states)?,
-            warm: SparseRows::of(&side_by_side(&warms[warms.len() - n..])?, self.n_warm()),
-            force: SparseRows::of(&side_by_side(&forces)?, 3 * self.model().nc()),
+            warm: SparseRows::whole(side_by_side(&warms[warms.len() - n..])?, self.n_warm()),
+            force: SparseRows::whole(side_by_side(&forces)?, 3 * self.model().nc()),
             torque: if self.model().pairs.torsional.is_empty() { Vec::new() } else { side_by_side(&torques)? },
             reports: (0..b).flat_map(|world| reports.iter().map(move |step| step[world])).collect(),
         })
