@@ -85,7 +85,11 @@ impl ForceJacobians {
 
     /// Rows in their order.
     pub(in super::super) fn of_rows(rows: &[ForceRow]) -> Self {
-        let side = |k: usize| rows.iter().flat_map(|(.., of)| of[k]).copied().collect();
+        let side = |k: usize| {
+            let mut all = Vec::with_capacity(rows.iter().map(|(.., of)| of[k].len()).sum());
+            rows.iter().for_each(|(.., of)| all.extend_from_slice(of[k]));
+            all
+        };
         Self {
             rows: rows.iter().map(|(row, ..)| *row).collect(),
             lambda: rows.iter().map(|(_, lambda, _)| *lambda).collect(),
@@ -95,19 +99,25 @@ impl ForceJacobians {
     }
 
     /// The rows of λ (B, n_lambda), C and D that belong to contacts with a force, and all of torques.
-    pub(in super::super) fn of_all([lambda, c, d]: [&[f64]; 3], [worlds, nc, n_lambda]: [usize; 3]) -> Self {
+    pub(in super::super) fn of_all([lambda, c, d]: [Vec<f64>; 3], [worlds, nc, n_lambda]: [usize; 3]) -> Self {
         let presses = |row: usize| {
             let (world, place) = (row / n_lambda, row % n_lambda);
             let first = world * n_lambda + place - place % 3;
             place >= 3 * nc || lambda[first..first + 3] != [0.0; 3]
         };
         let chosen: Vec<usize> = (0..worlds * n_lambda).filter(|&row| presses(row)).collect();
-        let some = |of: &[f64]| {
+        let some = |of: Vec<f64>| {
+            if chosen.len() == worlds * n_lambda {
+                return of;
+            }
             let width = of.len() / (worlds * n_lambda).max(1);
-            chosen.iter().flat_map(|row| &of[row * width..(row + 1) * width]).copied().collect()
+            let mut some = Vec::with_capacity(chosen.len() * width);
+            chosen.iter().for_each(|row| some.extend_from_slice(&of[row * width..(row + 1) * width]));
+            some
         };
         let rows = chosen.iter().map(|row| [row / n_lambda, row % n_lambda]).collect();
-        Self { rows, lambda: some(lambda), c: some(c), d: some(d) }
+        let [c, d] = [c, d].map(some);
+        Self { rows, lambda: chosen.iter().map(|&row| lambda[row]).collect(), c, d }
     }
 
     /// The rows of one world.
@@ -229,7 +239,7 @@ impl Quasidynamic {
         let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
         let axes = [q.dim(0)?, self.model().nc(), self.model().n_lambda()];
         let of_forces =
-            || Ok(ForceJacobians::of_all([&numbers(&all.lambda)?, &numbers(&all.c)?, &numbers(&all.d)?], axes));
+            || Ok(ForceJacobians::of_all([numbers(&all.lambda)?, numbers(&all.c)?, numbers(&all.d)?], axes));
         let forces: Option<Result<ForceJacobians>> = forces.then(of_forces);
         let forces = forces.transpose()?;
         Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, forces })

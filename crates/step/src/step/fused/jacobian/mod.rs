@@ -20,7 +20,7 @@ mod rolling;
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::solve::Accuracy;
+use crate::solve::{Accuracy, n_groups};
 use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::program::{Group, Program, run_listing_on};
 use fingertip_lanes::rows::next_listed;
@@ -76,10 +76,11 @@ pub(super) fn listed(
     worlds: usize,
     (forces, accuracy): (bool, Accuracy),
 ) -> Result<(Jacobians, Vec<u32>)> {
-    if forces && plan.is_native() {
+    // Few contacts are faster as rows.
+    if forces && (plan.is_native() || n_groups(&plan.structure) == 0) {
         let [rows, a, b, c, d, growth] = rows(plan, operands, worlds)?;
         let lambda: Vec<f64> = rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect();
-        let forces = ForceJacobians::of_all([&lambda, &c, &d], [worlds, plan.nc, plan.n_forces()]);
+        let forces = ForceJacobians::of_all([lambda, c, d], [worlds, plan.nc, plan.n_forces()]);
         return Ok((Jacobians { a, b, forces: Some(forces) }, too_stiff(&growth)));
     }
     // What is recorded has the forces' Jacobians; without them native code would be no faster.
