@@ -4,15 +4,16 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use candle_core::{DType, Device};
 use clap::Subcommand;
 use fingertip::description::{Joint, PairRule, Robot, Scene};
 use fingertip::shipped::{self, Kind};
 use fingertip::show::Source;
-use fingertip::{Error, Overrides};
+use fingertip::step::Quasidynamic;
+use fingertip::{Error, Model};
 
 use super::inspect::Contents;
 use super::message::warn;
-use super::scene::compile;
 use super::table::table;
 use super::{Exit, Outcome};
 
@@ -209,8 +210,9 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
     let contents = |mut scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
         // A hand's own pairs are many, and say nothing of the ball and the ground.
         scene.pairs.push(PairRule::exclude(&robot.name, &robot.name));
-        let step = compile(&scene, &Overrides::default())?;
-        Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &step)?)
+        let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+        Quasidynamic::check_model(&model, &model.parameters)?;
+        Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &model, &model.parameters)?)
     };
     let bodies = contents(scene)?.bodies;
     let (axis, sign) = robot.up();

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::Model;
+use fingertip::{Model, Parameters};
 use fingertip::contact::UNUSED;
 use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::{Coordinate, Kinematics, POSE};
-use fingertip::show::{self, Source};
-use fingertip::step::Quasidynamic;
+use fingertip::show::{self, Recorder, Source};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use serde::Serialize;
 
@@ -168,11 +167,10 @@ pub struct Actuator {
 }
 
 impl Contents {
-    pub fn of(source: &Source, step: &Quasidynamic) -> Result<Self> {
-        let (model, parameters) = (step.model(), step.parameters());
+    pub fn of(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
         let stiffness = numbers(&parameters.stiffness)?;
         let row = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
-        let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
+        let start = Recorder::of_model(source, model, parameters)?.recording;
         let left_out = left_out(&source.scene, model).into_iter().chain(start.left_out).collect();
         Ok(Self {
             scene: source.name.clone(),
@@ -193,11 +191,11 @@ impl Contents {
                 rolling: model.params.rolling,
             },
             coordinates: model.tree.coordinates.iter().map(|c| Motion::of(model, c, &stiffness)).collect(),
-            pairs: pairs(step)?,
+            pairs: pairs(model, parameters)?,
             bodies: bodies(start.bodies, start.start),
-            masses: masses(step)?,
+            masses: masses(model, parameters)?,
             sites: sites(model)?,
-            connections: connections(step)?,
+            connections: connections(model, parameters)?,
             actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
             warnings: source.scene.all_warnings().into_iter().chain(model.warnings.iter().cloned()).collect(),
@@ -244,8 +242,7 @@ fn units(kind: JointKind) -> String {
     if units.is_empty() { "–".to_owned() } else { units.join(", ") }
 }
 
-fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
-    let (model, parameters) = (step.model(), step.parameters());
+fn pairs(model: &Model, parameters: &Parameters) -> Result<Vec<Pair>> {
     let (mu, n_shapes) = (numbers(&parameters.mu)?, model.shapes.len());
     if n_shapes == 0 {
         return Ok(Vec::new());
@@ -310,8 +307,7 @@ fn sites(model: &Model) -> Result<Vec<Site>> {
     Ok(tree.sites.iter().zip(poses.chunks_exact(POSE)).map(site).collect())
 }
 
-fn connections(step: &Quasidynamic) -> Result<Vec<Connection>> {
-    let (model, parameters) = (step.model(), step.parameters());
+fn connections(model: &Model, parameters: &Parameters) -> Result<Vec<Connection>> {
     let tree = &model.tree;
     let poses = numbers(&model.kinematics.frames(&model.home(1)?, &parameters.offsets)?.poses)?;
     let stiffness = numbers(&parameters.connection)?;
@@ -334,8 +330,7 @@ fn actuators(robot: &Robot) -> impl Iterator<Item = Actuator> {
     })
 }
 
-fn masses(step: &Quasidynamic) -> Result<Vec<Mass>> {
-    let (model, parameters) = (step.model(), step.parameters());
+fn masses(model: &Model, parameters: &Parameters) -> Result<Vec<Mass>> {
     if model.inertial.is_empty() {
         return Ok(Vec::new());
     }
