@@ -1,15 +1,16 @@
 //! The contents of a scene as data for `inspect`, in SI units.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::{Model, Parameters};
-use fingertip::contact::UNUSED;
+use fingertip::contact::{BodyShape, UNUSED};
 use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::{Coordinate, Kinematics, POSE};
 use fingertip::show::{self, Recorder, Source};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::notes::left_out;
 
@@ -110,8 +111,10 @@ pub struct Pair {
     /// First contact, and how many there are.
     pub contact: usize,
     pub contacts: usize,
-    pub a: Side,
-    pub b: Side,
+    #[serde(serialize_with = "shared")]
+    pub a: Rc<Side>,
+    #[serde(serialize_with = "shared")]
+    pub b: Rc<Side>,
     pub mu: f64,
     /// Torsional friction, m.
     pub torsion: f64,
@@ -120,6 +123,7 @@ pub struct Pair {
     pub gap: f64,
 }
 
+/// One side of the pairs of a shape.
 #[derive(Serialize)]
 pub struct Side {
     pub body: String,
@@ -242,6 +246,10 @@ fn units(kind: JointKind) -> String {
     if units.is_empty() { "–".to_owned() } else { units.join(", ") }
 }
 
+fn shared<S: Serializer>(side: &Rc<Side>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    side.serialize(to)
+}
+
 fn pairs(model: &Model, parameters: &Parameters) -> Result<Vec<Pair>> {
     let (mu, n_shapes) = (numbers(&parameters.mu)?, model.shapes.len());
     if n_shapes == 0 {
@@ -252,11 +260,11 @@ fn pairs(model: &Model, parameters: &Parameters) -> Result<Vec<Pair>> {
     let poses = frames.poses.narrow(1, 0, n_shapes)?.contiguous()?;
     let phi = numbers(&model.pairs.detect(&poses, &sizes)?.phi)?;
     let sizes = numbers(&sizes)?;
-    let side = |shape: usize| Side {
-        body: model.tree.bodies[model.shapes[shape].body].name.clone(),
-        shape: model.shapes[shape].shape.name(),
-        sizes: sizes[Shape::SIZES * shape..].iter().take(Shape::SIZES).copied().filter(|&x| x != 0.0).collect(),
+    let side = |(shape, sizes): (&BodyShape, &[f64])| {
+        let sizes = sizes.iter().copied().filter(|&x| x != 0.0).collect();
+        Rc::new(Side { body: model.tree.bodies[shape.body].name.clone(), shape: shape.shape.name(), sizes })
     };
+    let sides: Vec<Rc<Side>> = model.shapes.iter().zip(sizes.chunks_exact(Shape::SIZES)).map(side).collect();
     let mut contact = 0;
     let pair = |(pair, mu): (&fingertip::contact::Pair, f64)| {
         let first = contact;
@@ -265,8 +273,8 @@ fn pairs(model: &Model, parameters: &Parameters) -> Result<Vec<Pair>> {
         Pair {
             contact: first,
             contacts: pair.contacts,
-            a: side(pair.a),
-            b: side(pair.b),
+            a: sides[pair.a].clone(),
+            b: sides[pair.b].clone(),
             mu,
             torsion: pair.torsion,
             gap: if gap < pair.window.reach { gap } else { UNUSED },
