@@ -127,12 +127,7 @@ pub fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &D
 }
 
 /// The model of a scene with its overrides, and its parameters.
-fn model_in(
-    scene: &Scene,
-    overrides: &Overrides,
-    dtype: DType,
-    device: &Device,
-) -> TensorResult<(Model, Parameters)> {
+fn model_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &Device) -> TensorResult<(Model, Parameters)> {
     let mut scene = scene.clone();
     scene.params = overrides.params(&scene.params)?;
     let model = Model::new(&scene, dtype, device)?;

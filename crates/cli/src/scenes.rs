@@ -205,8 +205,8 @@ impl Given {
 
 /// The text of a scene with a robot in which nothing touches the ball yet.
 fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let alone = text(robot, None);
-    let scene = Scene::from_toml(&alone, folder)?;
+    // Read once, as to read meshes and to make their hulls takes longest.
+    let mut scene = Scene::from_toml(&text(robot, Some(([0.0; 3], 0.0))), folder)?;
     let contents = |mut scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
         // A hand's own pairs are many, and say nothing of the ball and the ground.
         scene.pairs.push(PairRule::exclude(&robot.name, &robot.name));
@@ -214,7 +214,8 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
         Quasidynamic::check_model(&model, &model.parameters)?;
         Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &model, &model.parameters)?)
     };
-    let bodies = contents(scene)?.bodies;
+    let alone = Scene { objects: Vec::new(), pairs: Vec::new(), ..scene.clone() };
+    let bodies = contents(alone)?.bodies;
     let (axis, sign) = robot.up();
     let last = bodies.last().map_or([0.0; 3], |body| body.position);
     let lowest = bodies.iter().map(|body| sign * body.position[axis]).fold(f64::INFINITY, f64::min);
@@ -228,8 +229,14 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
     };
     for k in 0..TRIES {
         let ball = place(k, ground);
-        let all = text(robot, Some((ball, ground)));
-        let pairs = contents(Scene::from_toml(&all, folder)?)?.pairs;
+        for object in &mut scene.objects {
+            let at = &mut object.pose.translation.vector;
+            match object.name.as_str() {
+                "ball" => *at = ball.into(),
+                _ => at[axis] = sign * ground,
+            }
+        }
+        let pairs = contents(scene.clone())?.pairs;
         let gap = |a: &str, b: &str| {
             let is = |pair: &&super::inspect::Pair| {
                 pair.a.body == a && pair.b.body != b || pair.b.body == a && pair.a.body != b
@@ -240,7 +247,7 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
         if depth < 0.5 * BELOW {
             ground += depth - BELOW;
         } else if gap("ball", "ground") > BELOW {
-            return Ok(all);
+            return Ok(text(robot, Some((ball, ground))));
         }
     }
     Ok(text(robot, Some((place(0, ground), ground))))

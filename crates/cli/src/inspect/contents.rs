@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::{Model, Parameters};
 use fingertip::contact::{BodyShape, UNUSED};
 use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::{Coordinate, Kinematics, POSE};
 use fingertip::show::{self, Recorder, Source};
+use fingertip::{Model, Parameters};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use serde::{Serialize, Serializer};
 

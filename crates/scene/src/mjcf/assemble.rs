@@ -109,7 +109,9 @@ impl Mjcf<'_> {
                 }
                 continue;
             }
-            if self.is_solid(geom) {
+            if let Some(warning) = self.flat(geom) {
+                said.warnings.push(place(&warning));
+            } else if self.is_solid(geom) {
                 link.collisions.extend(self.collision(geom, &mut |note| said.notes.push(place(&note)))?);
             }
             if geom.is_visible()
@@ -147,7 +149,7 @@ impl Mjcf<'_> {
     /// The link and the number of the shape of the geom with this name.
     fn place(&self, assembly: &Assembly, name: &str) -> Option<([usize; 2], Surface)> {
         for (b, body) in self.tree.bodies.iter().enumerate() {
-            let there = |geom: &&Geom| self.is_solid(geom) && self.absent(geom).is_none();
+            let there = |geom: &&Geom| self.is_solid(geom) && self.absent(geom).is_none() && self.flat(geom).is_none();
             for (i, geom) in body.geoms.iter().filter(there).enumerate() {
                 if geom.name.as_deref() == Some(name) {
                     return Some(([*assembly.links.get(&b)?, i], geom.surface));
@@ -168,6 +170,17 @@ impl Mjcf<'_> {
             Form::Shape(_) => None,
             Form::Other(kind) => Some(format!("geom of type {kind} left out")),
         }
+    }
+
+    /// What is said of a geom that touches nothing, as it is a sheet without a hull.
+    pub(super) fn flat(&self, geom: &Geom) -> Option<String> {
+        let Form::Mesh(mesh) = &geom.form else { return None };
+        let mesh = self.is_solid(geom).then(|| self.meshes.get(*mesh))?;
+        let thickness = mesh.flat()?;
+        Some(format!(
+            "collision mesh \"{}\" left out: it is a sheet {:.1e} m thick, which has no hull",
+            mesh.name, thickness
+        ))
     }
 
     /// Exclusions and pairs within an articulation.

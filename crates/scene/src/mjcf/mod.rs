@@ -320,7 +320,7 @@ impl<'a> Mjcf<'a> {
             scene.robots.push(robot);
         }
         for geom in self.tree.bodies[0].geoms.iter().filter(|geom| self.is_solid(geom)) {
-            if let Some(note) = self.absent(geom) {
+            if let Some(note) = self.absent(geom).or_else(|| self.flat(geom)) {
                 scene.warnings.push(format!("world: {note}"));
                 continue;
             }
