@@ -111,7 +111,9 @@ impl Mjcf<'_> {
             }
             if let Some(warning) = self.flat(geom) {
                 said.warnings.push(place(&warning));
-            } else if self.is_solid(geom) {
+                continue;
+            }
+            if self.is_solid(geom) {
                 link.collisions.extend(self.collision(geom, &mut |note| said.notes.push(place(&note)))?);
             }
             if geom.is_visible()
@@ -125,8 +127,7 @@ impl Mjcf<'_> {
 
     /// May it touch anything, by its groups or by a pair that names it?
     pub(super) fn is_solid(&self, geom: &Geom) -> bool {
-        let is_named = |name: &String| self.geom_pairs.iter().any(|pair| pair.geoms.contains(name));
-        geom.touches() || geom.name.as_ref().is_some_and(is_named)
+        geom.touches() || geom.name.as_ref().is_some_and(|name| self.paired.contains(name))
     }
 
     /// The geom's shape; none of a kind that is not read. `note` is told what it leaves out.

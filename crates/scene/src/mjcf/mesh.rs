@@ -192,7 +192,8 @@ impl<'a> Mesh<'a> {
 
     /// How thick it is, m, if it is too flat for a hull.
     pub(super) fn flat(&self) -> Option<f64> {
-        let points = self.points().ok().filter(|_| self.hull().is_err())?;
+        self.hull().err()?;
+        let points = self.points().ok()?;
         let n = points.len().max(1) as f64;
         let middle = points.iter().map(|&point| Vector3::from(point)).sum::<Vector3<f64>>() / n;
         let offsets = || points.iter().map(|&point| Vector3::from(point) - middle);
