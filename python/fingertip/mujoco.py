@@ -82,7 +82,9 @@ class _Writer:
         title = model.names.split(b"\0", 1)[0].decode()
         self.root = ElementTree.Element("mujoco", model=title or "robot")
         self.add(self.root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
-        self.add(self.root, "option", gravity=model.opt.gravity)
+        # What pushes bodies through a fluid is named as left out.
+        fluid = {"density": model.opt.density, "viscosity": model.opt.viscosity, "wind": model.opt.wind}
+        self.add(self.root, "option", gravity=model.opt.gravity, **{key: value for key, value in fluid.items() if np.any(value)})
         self.meshes: dict[int, str] = {}
         self.asset = self.add(self.root, "asset")
         world = self.add(self.root, "worldbody")

@@ -351,6 +351,13 @@ def test_what_differs_on_commanded_joints_is_noted():
     with pytest.warns(UserWarning, match="gravcomp left out, weight acts on cube"):
         ft.mujoco.from_mujoco(arm(cube=1))
     assert ft.mujoco.from_mujoco(arm(gravity="0 0 0", cube=1)).warnings == []
+    # What pushes bodies through a fluid.
+    wet = mujoco.MjModel.from_xml_string(
+        '<mujoco><option viscosity="1"/><worldbody><geom size="1 1 1" type="plane"/>'
+        '<body pos="0 0 1"><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
+    )
+    with pytest.warns(UserWarning, match="<option>: viscosity left out"):
+        ft.mujoco.from_mujoco(wet)
 
 
 def test_limits_of_actuators_forces():

@@ -16,6 +16,8 @@ use serde_json::Value;
 const ROUNDING: f64 = 1e-13;
 /// MuJoCo keeps principal moments and axes, from an iteration that ends at 1e-12.
 const PRINCIPAL: f64 = 1e-11;
+/// MuJoCo keeps the vertices of meshes in single precision.
+const SINGLE: f64 = 2e-7;
 const FILES: [&str; 6] = ["actuators", "contacts", "include", "kinematics", "masses", "tendon"];
 
 fn path(file: &str) -> PathBuf {
@@ -541,6 +543,54 @@ fn what_moves_otherwise_is_a_warning() {
          <sensor><jointpos joint=\"j\"/></sensor><actuator><position joint=\"j\" kp=\"1\" kv=\"0.1\" user=\"1\"/></actuator>",
     );
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// A shell has its mass on its faces, or on those of its hull: MuJoCo's numbers for a corner of 0.2, 0.3 and 0.4 m.
+#[test]
+fn shells() {
+    for faces in ["", "face=\"0 2 1 0 1 3 1 2 3 2 0 3\""] {
+        let text = format!(
+            "<mujoco><asset><mesh name=\"m\" inertia=\"shell\" vertex=\"0 0 0 .2 0 0 0 .3 0 0 0 .4\" {faces}/></asset><worldbody>\
+             <body name=\"b\"><freejoint/><geom type=\"mesh\" mesh=\"m\" density=\"7\"/></body></worldbody></mujoco>"
+        );
+        let scene = Scene::from_mjcf_text(&text, "").unwrap();
+        let ObjectBody::Rigid { inertia: Some(inertia), .. } = &scene.objects[0].body else { panic!("a body") };
+        assert!((inertia.mass - 1.456717546389715).abs() < SINGLE, "{}", inertia.mass);
+        let com = Vector3::new(0.047445369738267205, 0.08077870605183278, 0.1141120373983446);
+        assert!((inertia.com - com).amax() < SINGLE, "{}", inertia.com);
+        let moments = [0.009832748018832136, 0.018144627344283473, 0.02413212575752201];
+        for (own, moment) in inertia.principal_moments().iter().zip(moments) {
+            assert!((own - moment).abs() < SINGLE, "{own} {moment}");
+        }
+    }
+}
+
+/// A geom whose mesh is a sheet, of which there is no hull, touches nothing, and a warning says so. As in MuJoCo an
+/// attribute without text is none, and so many elements without names as one likes have names.
+#[test]
+fn sheets_and_what_has_no_text() {
+    let sheet = "<mesh name=\"m\" vertex=\"0 0 0 1 0 0 1 1 0 0 1 0\"/>";
+    let text = format!(
+        "<mujoco><asset>{sheet}</asset><worldbody><geom type=\"mesh\" mesh=\"m\"/><body name=\"b\"><freejoint/>\
+         <geom type=\"box\" size=\".1 .1 .1\" rgba=\"\" friction=\"\" contype=\" \"/>\
+         <geom type=\"mesh\" mesh=\"m\" mass=\"0\"/>{}</body></worldbody></mujoco>",
+        "<site/>".repeat(3000)
+    );
+    let scene = Scene::from_mjcf_text(&text, "").unwrap();
+    let sheets: Vec<String> = scene.all_warnings().into_iter().filter(|line| line.contains("is a sheet")).collect();
+    assert_eq!(sheets.len(), 2, "{sheets:?}");
+    assert_eq!((scene.objects.len(), scene.objects[0].sites.len()), (1, 3000));
+    scene.validate().unwrap();
+}
+
+/// A mesh as large as a house, and a step as long as a fall from one, are likely numbers in other units.
+#[test]
+fn numbers_in_other_units() {
+    let text = "[params]\nh = 10\n[[object]]\nname = \"cup\"\nfreedom = \"free\"\nmass = 1\n\
+                hull = [[0, 0, 0], [50, 0, 0], [0, 50, 0], [0, 0, 50]]\n";
+    let warnings = Scene::from_toml(text, "").unwrap().all_warnings();
+    assert!(warnings.iter().any(|line| line.contains("millimetres")), "{warnings:?}");
+    assert!(warnings.iter().any(|line| line.contains("h = 10 s is a long step")), "{warnings:?}");
 }
 
 /// Inertias that no solid has are noted of bodies, too, and a least mass is that of bodies without one.

@@ -11,13 +11,17 @@ use serde_json::Value;
 
 use crate::message;
 
+/// What the column of a command begins with in tables that have other columns, too.
+const COMMAND: &str = "u:";
 /// Largest file, bytes.
 const LARGEST: u64 = 256 << 20;
 
 /// Commands (nu numbers each), one per step.
 ///
 /// JSON lines: `[…]` or `{"u": […]}`. CSV: numbers separated by commas; a first line that is not numbers names the
-/// joints, then columns may be in any order, and joints without a column stay at home.
+/// joints, then columns may be in any order, and joints without a column stay at home. Tables of `export` and logs of
+/// `fit` will do, too: of a line with columns such as `u:hand/thumb1` these alone count, and where it has a `time`, the
+/// lines after it have to be a step apart.
 pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     let place = |message: String| format!("{}: {message}", path.display());
     let text = text(path).map_err(place)?;
@@ -58,7 +62,8 @@ fn csv(text: &str, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     let joints = || model.tree.coordinates.iter().filter_map(|c| Some((c.u?, c)));
     let home = model.tree.home_command();
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
-    let mut columns: Vec<usize> = (0..model.nu()).collect();
+    let mut columns: Vec<(usize, usize)> = (0..model.nu()).map(|u| (u, u)).collect();
+    let (mut width, mut time) = (model.nu(), None);
     if let Some((i, header)) = lines.next_if(|(_, line)| numbers(line).is_err()) {
         let place = |name: &str| {
             let known = joints().map(|(_, joint)| joint.name.as_str());
@@ -75,29 +80,56 @@ fn csv(text: &str, model: &Model) -> Result<Vec<Vec<f64>>, String> {
                 _ => Err(format!("line {}: {}", i + 1, unknown("commanded joint", name, known))),
             }
         };
-        columns = header.split(',').map(|name| place(name.trim().trim_matches('"'))).collect::<Result<_, _>>()?;
-        if let Some(k) = (1..columns.len()).find(|&k| columns[..k].contains(&columns[k])) {
-            let name = joints().find(|(u, _)| *u == columns[k]).map_or("", |(_, joint)| joint.name.as_str());
+        let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
+        let is_table = names.iter().any(|name| name.starts_with(COMMAND));
+        let named = names.iter().enumerate().filter_map(|(k, name)| {
+            let name = if is_table { name.strip_prefix(COMMAND)? } else { name };
+            Some(place(name).map(|u| (k, u)))
+        });
+        columns = named.collect::<Result<_, _>>()?;
+        width = names.len();
+        time = names.iter().position(|name| is_table && *name == "time");
+        if let Some(k) = (1..columns.len()).find(|&k| columns[..k].iter().any(|(_, u)| *u == columns[k].1)) {
+            let name = joints().find(|(u, _)| *u == columns[k].1).map_or("", |(_, joint)| joint.name.as_str());
             return Err(format!("line {}: expected each joint once, but \"{name}\" stands twice", i + 1));
         }
     }
-    lines
-        .map(|(i, line)| {
-            let values = numbers(line).map_err(|message| format!("line {}: {message}", i + 1))?;
-            if values.len() != columns.len() {
-                return Err(format!("line {}: expected {} numbers, got {}", i + 1, columns.len(), values.len()));
+    let (h, mut before) = (model.params.h, None);
+    let mut rows = Vec::new();
+    for (i, line) in lines {
+        let place = |message: String| format!("line {}: {message}", i + 1);
+        let cells: Vec<&str> = line.split(',').collect();
+        if cells.len() != width {
+            return Err(place(format!("expected {width} numbers, got {}", cells.len())));
+        }
+        if let Some(time) = time {
+            let now = number(cells[time]).map_err(place)?;
+            if let Some(before) = before.replace(now)
+                && ((now - before) - h).abs() > 0.01 * h
+            {
+                return Err(place(format!("time: expected {h} s more than before, a step, got {:.6}", now - before)));
             }
-            let mut u = home.clone();
-            columns.iter().zip(values).for_each(|(&column, value)| u[column] = value);
-            Ok(u)
-        })
-        .collect()
+            // The first state of a table has no command before it.
+            if rows.is_empty() && columns.iter().all(|&(cell, _)| cells[cell].trim().is_empty()) {
+                continue;
+            }
+        }
+        let mut u = home.clone();
+        for &(cell, command) in &columns {
+            u[command] = number(cells[cell]).map_err(place)?;
+        }
+        rows.push(u);
+    }
+    Ok(rows)
 }
 
 fn numbers(line: &str) -> Result<Vec<f64>, String> {
-    let number = |field: &str| match field.trim().parse::<f64>() {
-        Ok(x) if x.is_finite() => Ok(x),
-        _ => Err(format!("expected a finite number, got \"{}\"", field.trim())),
-    };
     line.split(',').map(number).collect()
+}
+
+fn number(cell: &str) -> Result<f64, String> {
+    match cell.trim().parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x),
+        _ => Err(format!("expected a finite number, got \"{}\"", cell.trim())),
+    }
 }

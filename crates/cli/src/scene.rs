@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result as TensorResult};
 use fingertip::description::{Articulation, Object, ObjectBody, Scene};
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
-use fingertip::{Model, Overrides};
+use fingertip::{Model, Overrides, Parameters};
 
 use super::message::warn;
 use super::names;
@@ -49,19 +49,20 @@ impl TargetArgs {
 impl SceneArgs {
     /// Reads the file and compiles it; warnings go to stderr.
     pub fn load(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
-        let (source, step) = self.load_quietly()?;
-        warn(&step.model().warnings);
+        let (source, model, parameters) = self.model()?;
+        warn(&model.warnings);
+        let step = Quasidynamic::new(&model, &parameters)?;
         Ok((source, step))
     }
 
-    /// Reads the file and compiles it without the model's own warnings; what the model lacks and what hovers is still
-    /// said on stderr.
-    pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
+    /// Reads the file and makes the model of it that a step is compiled for, without the model's own warnings; what the
+    /// model lacks and what hovers is still said on stderr.
+    pub fn model(&self) -> Result<(Source, Model, Parameters), Box<dyn std::error::Error>> {
         let source = names::scene(&self.scene)?;
         note_size(&source.scene);
-        let step = compile(&source.scene, &self.overrides()?)?;
-        warn(&step.model().hover_warnings(step.parameters())?);
-        Ok((source, step))
+        let (model, parameters) = model_in(&source.scene, &self.overrides()?, DType::F64, &Device::Cpu)?;
+        warn(&model.hover_warnings(&parameters)?);
+        Ok((source, model, parameters))
     }
 
     /// The step elsewhere, or in other numbers.
@@ -121,9 +122,15 @@ pub fn compile(scene: &Scene, overrides: &Overrides) -> TensorResult<Quasidynami
 
 /// Compiles a scene with its overrides to a step of a number type on a device.
 pub fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &Device) -> TensorResult<Quasidynamic> {
+    let (model, parameters) = model_in(scene, overrides, dtype, device)?;
+    Quasidynamic::new(&model, &parameters)
+}
+
+/// The model of a scene with its overrides, and its parameters.
+fn model_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &Device) -> TensorResult<(Model, Parameters)> {
     let mut scene = scene.clone();
     scene.params = overrides.params(&scene.params)?;
     let model = Model::new(&scene, dtype, device)?;
     let parameters = overrides.parameters(&model, &model.parameters)?;
-    Quasidynamic::new(&model, &parameters)
+    Ok((model, parameters))
 }

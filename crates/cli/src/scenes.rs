@@ -4,15 +4,16 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use candle_core::{DType, Device};
 use clap::Subcommand;
 use fingertip::description::{Joint, PairRule, Robot, Scene};
 use fingertip::shipped::{self, Kind};
 use fingertip::show::Source;
-use fingertip::{Error, Overrides};
+use fingertip::step::Quasidynamic;
+use fingertip::{Error, Model};
 
 use super::inspect::Contents;
 use super::message::warn;
-use super::scene::compile;
 use super::table::table;
 use super::{Exit, Outcome};
 
@@ -204,15 +205,17 @@ impl Given {
 
 /// The text of a scene with a robot in which nothing touches the ball yet.
 fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let alone = text(robot, None);
-    let scene = Scene::from_toml(&alone, folder)?;
+    // Read once, as to read meshes and to make their hulls takes longest.
+    let mut scene = Scene::from_toml(&text(robot, Some(([0.0; 3], 0.0))), folder)?;
     let contents = |mut scene: Scene| -> Result<Contents, Box<dyn std::error::Error>> {
         // A hand's own pairs are many, and say nothing of the ball and the ground.
         scene.pairs.push(PairRule::exclude(&robot.name, &robot.name));
-        let step = compile(&scene, &Overrides::default())?;
-        Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &step)?)
+        let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+        Quasidynamic::check_model(&model, &model.parameters)?;
+        Ok(Contents::of(&Source { name: robot.name.clone(), text: String::new(), scene }, &model, &model.parameters)?)
     };
-    let bodies = contents(scene)?.bodies;
+    let alone = Scene { objects: Vec::new(), pairs: Vec::new(), ..scene.clone() };
+    let bodies = contents(alone)?.bodies;
     let (axis, sign) = robot.up();
     let last = bodies.last().map_or([0.0; 3], |body| body.position);
     let lowest = bodies.iter().map(|body| sign * body.position[axis]).fold(f64::INFINITY, f64::min);
@@ -226,8 +229,14 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
     };
     for k in 0..TRIES {
         let ball = place(k, ground);
-        let all = text(robot, Some((ball, ground)));
-        let pairs = contents(Scene::from_toml(&all, folder)?)?.pairs;
+        for object in &mut scene.objects {
+            let at = &mut object.pose.translation.vector;
+            match object.name.as_str() {
+                "ball" => *at = ball.into(),
+                _ => at[axis] = sign * ground,
+            }
+        }
+        let pairs = contents(scene.clone())?.pairs;
         let gap = |a: &str, b: &str| {
             let is = |pair: &&super::inspect::Pair| {
                 pair.a.body == a && pair.b.body != b || pair.b.body == a && pair.a.body != b
@@ -238,7 +247,7 @@ fn template(robot: &Given, folder: &Path) -> Result<String, Box<dyn std::error::
         if depth < 0.5 * BELOW {
             ground += depth - BELOW;
         } else if gap("ball", "ground") > BELOW {
-            return Ok(all);
+            return Ok(text(robot, Some((ball, ground))));
         }
     }
     Ok(text(robot, Some((place(0, ground), ground))))

@@ -2,7 +2,7 @@
 
 use nalgebra::Vector3;
 
-use crate::{Articulation, Collision, Freedom, Inertia, Link, Look, ObjectBody, Scene};
+use crate::{Articulation, Collision, Freedom, Inertia, Link, Look, ObjectBody, Scene, Shape};
 use fingertip_shapes::Result;
 
 /// Names in a line, at most.
@@ -14,6 +14,10 @@ const SLIVER: f64 = 1e-3;
 /// A link whose radius of gyration is so many times the distance that its shapes reach has an inertia in other units,
 /// or a placeholder.
 const ODD_GYRATION: f64 = 3.0;
+/// A mesh that reaches farther from its middle than this, m, is likely one in millimetres.
+const HUGE: f64 = 10.0;
+/// A step of more than this, s, is likely a number in other units.
+const LONG: f64 = 1.0;
 /// What files' digits leave of an inertia that is that of a plate, relative.
 const ROUNDING: f64 = 1e-6;
 
@@ -60,7 +64,8 @@ impl Scene {
             _ => None,
         });
         let of_articulations = self.articulations().flat_map(own);
-        self.warnings.iter().cloned().chain(of_articulations).chain(rigid).chain(self.untouchable()).collect()
+        let all = self.warnings.iter().cloned().chain(of_articulations).chain(rigid).chain(self.untouchable());
+        all.chain(self.huge_meshes()).chain(self.long_step()).collect()
     }
 
     /// The robots and objects that have links.
@@ -70,6 +75,35 @@ impl Scene {
             ObjectBody::Rigid { .. } => None,
         });
         objects.chain(self.robots.iter().map(|robot| (&*robot.name, &robot.articulation)))
+    }
+
+    /// A line on each thing with a mesh that is as large as if its numbers were millimetres.
+    fn huge_meshes(&self) -> impl Iterator<Item = String> {
+        let line = |name: &str, collisions: &mut dyn Iterator<Item = &Collision>| {
+            let of_mesh =
+                collisions.filter(|of| of.mesh.is_some() || matches!(of.shape, Shape::Hull(_) | Shape::Grid(_)));
+            let size = of_mesh.map(|of| of.shape.radius()).filter(|radius| radius.is_finite()).fold(0.0, f64::max);
+            (size > HUGE).then(|| {
+                format!(
+                    "{name}: its mesh reaches {size:.0} m from its middle; for a file in millimetres, scale = 0.001"
+                )
+            })
+        };
+        let rigid = self.objects.iter().filter_map(move |object| match &object.body {
+            ObjectBody::Rigid { collisions, .. } if object.freedom != Freedom::Fixed => {
+                line(&object.name, &mut collisions.iter())
+            }
+            _ => None,
+        });
+        let links =
+            move |(name, of): (&str, &Articulation)| line(name, &mut of.links.iter().flat_map(|link| &link.collisions));
+        rigid.chain(self.articulations().filter_map(links))
+    }
+
+    /// A line on a step in which what falls goes farther than anything here is large.
+    fn long_step(&self) -> Option<String> {
+        let h = self.params.h;
+        (h > LONG).then(|| format!("params: h = {h} s is a long step; usual ones are 0.001 to 0.1 s"))
     }
 
     /// A line for each thing that could touch another and has no collision shape.

@@ -49,7 +49,7 @@ impl MeshFile {
     /// or is damaged. The error's place is the file.
     pub fn read(&self) -> Result<Triangles> {
         let place = |error: Error| error.within(self.path.display());
-        let corners = corners(&self.path).map_err(place)?;
+        let corners = corners(&self.path)?;
         if corners.len() / 3 > MOST_TRIANGLES {
             let message = format!("expected at most {MOST_TRIANGLES} triangles, got {}", corners.len() / 3);
             return Err(place(Error::invalid("mesh", message)));
@@ -78,15 +78,16 @@ impl MeshFile {
     }
 }
 
-/// The corners of all triangles in a file, three for each.
+/// The corners of all triangles in a file, three for each. The error's place is the file.
 fn corners(path: &Path) -> Result<Vec<Point3<f64>>> {
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
-    match kind(path)? {
+    let corners = kind(path).and_then(|kind| match kind {
         Kind::Stl => stl::corners(&bytes),
         Kind::Obj => obj::corners(path, &bytes),
-        Kind::Collada => collada::corners(collada_text(&bytes)?),
+        Kind::Collada => collada_text(&bytes).and_then(collada::corners),
         Kind::Glb => glb::corners(&bytes),
-    }
+    });
+    corners.map_err(|error| error.within(path.display()))
 }
 
 /// The format by a file's name.

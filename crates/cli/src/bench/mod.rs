@@ -127,7 +127,7 @@ fn savings(
     step: &Quasidynamic,
     worlds: usize,
 ) -> Result<Vec<Saving>, Box<dyn std::error::Error>> {
-    let contents = Contents::of(source, step)?;
+    let contents = Contents::of(source, step.model(), step.parameters())?;
     if contents.nc < FEW_CONTACTS {
         return Ok(Vec::new());
     }

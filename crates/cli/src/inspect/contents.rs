@@ -1,16 +1,16 @@
 //! The contents of a scene as data for `inspect`, in SI units.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::Model;
-use fingertip::contact::UNUSED;
+use fingertip::contact::{BodyShape, UNUSED};
 use fingertip::description::{JointKind, Robot, Shape};
 use fingertip::kinematics::{Coordinate, Kinematics, POSE};
-use fingertip::show::{self, Source};
-use fingertip::step::Quasidynamic;
+use fingertip::show::{self, Recorder, Source};
+use fingertip::{Model, Parameters};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::notes::left_out;
 
@@ -111,8 +111,10 @@ pub struct Pair {
     /// First contact, and how many there are.
     pub contact: usize,
     pub contacts: usize,
-    pub a: Side,
-    pub b: Side,
+    #[serde(serialize_with = "shared")]
+    pub a: Rc<Side>,
+    #[serde(serialize_with = "shared")]
+    pub b: Rc<Side>,
     pub mu: f64,
     /// Torsional friction, m.
     pub torsion: f64,
@@ -121,6 +123,7 @@ pub struct Pair {
     pub gap: f64,
 }
 
+/// One side of the pairs of a shape.
 #[derive(Serialize)]
 pub struct Side {
     pub body: String,
@@ -168,11 +171,10 @@ pub struct Actuator {
 }
 
 impl Contents {
-    pub fn of(source: &Source, step: &Quasidynamic) -> Result<Self> {
-        let (model, parameters) = (step.model(), step.parameters());
+    pub fn of(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
         let stiffness = numbers(&parameters.stiffness)?;
         let row = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
-        let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
+        let start = Recorder::of_model(source, model, parameters)?.recording;
         let left_out = left_out(&source.scene, model).into_iter().chain(start.left_out).collect();
         Ok(Self {
             scene: source.name.clone(),
@@ -193,11 +195,11 @@ impl Contents {
                 rolling: model.params.rolling,
             },
             coordinates: model.tree.coordinates.iter().map(|c| Motion::of(model, c, &stiffness)).collect(),
-            pairs: pairs(step)?,
+            pairs: pairs(model, parameters)?,
             bodies: bodies(start.bodies, start.start),
-            masses: masses(step)?,
+            masses: masses(model, parameters)?,
             sites: sites(model)?,
-            connections: connections(step)?,
+            connections: connections(model, parameters)?,
             actuators: source.scene.robots.iter().flat_map(actuators).collect(),
             left_out,
             warnings: source.scene.all_warnings().into_iter().chain(model.warnings.iter().cloned()).collect(),
@@ -244,8 +246,11 @@ fn units(kind: JointKind) -> String {
     if units.is_empty() { "–".to_owned() } else { units.join(", ") }
 }
 
-fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
-    let (model, parameters) = (step.model(), step.parameters());
+fn shared<S: Serializer>(side: &Rc<Side>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    side.serialize(to)
+}
+
+fn pairs(model: &Model, parameters: &Parameters) -> Result<Vec<Pair>> {
     let (mu, n_shapes) = (numbers(&parameters.mu)?, model.shapes.len());
     if n_shapes == 0 {
         return Ok(Vec::new());
@@ -255,11 +260,11 @@ fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
     let poses = frames.poses.narrow(1, 0, n_shapes)?.contiguous()?;
     let phi = numbers(&model.pairs.detect(&poses, &sizes)?.phi)?;
     let sizes = numbers(&sizes)?;
-    let side = |shape: usize| Side {
-        body: model.tree.bodies[model.shapes[shape].body].name.clone(),
-        shape: model.shapes[shape].shape.name(),
-        sizes: sizes[Shape::SIZES * shape..].iter().take(Shape::SIZES).copied().filter(|&x| x != 0.0).collect(),
+    let side = |(shape, sizes): (&BodyShape, &[f64])| {
+        let sizes = sizes.iter().copied().filter(|&x| x != 0.0).collect();
+        Rc::new(Side { body: model.tree.bodies[shape.body].name.clone(), shape: shape.shape.name(), sizes })
     };
+    let sides: Vec<Rc<Side>> = model.shapes.iter().zip(sizes.chunks_exact(Shape::SIZES)).map(side).collect();
     let mut contact = 0;
     let pair = |(pair, mu): (&fingertip::contact::Pair, f64)| {
         let first = contact;
@@ -268,8 +273,8 @@ fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
         Pair {
             contact: first,
             contacts: pair.contacts,
-            a: side(pair.a),
-            b: side(pair.b),
+            a: sides[pair.a].clone(),
+            b: sides[pair.b].clone(),
             mu,
             torsion: pair.torsion,
             gap: if gap < pair.window.reach { gap } else { UNUSED },
@@ -310,8 +315,7 @@ fn sites(model: &Model) -> Result<Vec<Site>> {
     Ok(tree.sites.iter().zip(poses.chunks_exact(POSE)).map(site).collect())
 }
 
-fn connections(step: &Quasidynamic) -> Result<Vec<Connection>> {
-    let (model, parameters) = (step.model(), step.parameters());
+fn connections(model: &Model, parameters: &Parameters) -> Result<Vec<Connection>> {
     let tree = &model.tree;
     let poses = numbers(&model.kinematics.frames(&model.home(1)?, &parameters.offsets)?.poses)?;
     let stiffness = numbers(&parameters.connection)?;
@@ -334,8 +338,7 @@ fn actuators(robot: &Robot) -> impl Iterator<Item = Actuator> {
     })
 }
 
-fn masses(step: &Quasidynamic) -> Result<Vec<Mass>> {
-    let (model, parameters) = (step.model(), step.parameters());
+fn masses(model: &Model, parameters: &Parameters) -> Result<Vec<Mass>> {
     if model.inertial.is_empty() {
         return Ok(Vec::new());
     }

@@ -1,6 +1,7 @@
 //! Hints on where a scene loses time, and on its parameters.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use fingertip::contact::UNUSED;
 use fingertip::description::Scene;
@@ -23,13 +24,23 @@ fn things(pair: &Pair) -> (&str, &str) {
     if a <= b { (a, b) } else { (b, a) }
 }
 
-/// The number of contacts between each two things, most first.
+/// The number of contacts between each two things, most first, of as many those that come first.
 pub fn by_things(pairs: &[Pair]) -> Vec<((&str, &str), usize)> {
-    let mut counts = BTreeMap::new();
-    pairs.iter().for_each(|pair| *counts.entry(things(pair)).or_insert(0) += pair.contacts);
+    // Of millions of pairs names are too long to be sorted by.
+    let (mut numbers, mut counts) = (HashMap::new(), HashMap::new());
+    for pair in pairs {
+        let (a, b) = things(pair);
+        let [a, b] = [a, b].map(|name| {
+            let next = numbers.len();
+            *numbers.entry(name).or_insert(next)
+        });
+        *counts.entry([a, b]).or_insert(0) += pair.contacts;
+    }
+    let mut names = vec![""; numbers.len()];
+    numbers.into_iter().for_each(|(name, number)| names[number] = name);
     let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    counts
+    counts.sort_unstable_by_key(|&(pair, n)| (Reverse(n), pair));
+    counts.into_iter().map(|([a, b], n)| ((names[a], names[b]), n)).collect()
 }
 
 /// The force of a contact at a gap of [`FAR`], N: 2/(κ φ).

@@ -7,6 +7,8 @@ mod text;
 
 use std::io::Write;
 
+use fingertip::step::Quasidynamic;
+
 pub use self::contents::{Contents, Pair};
 pub use self::notes::not_in_step;
 use super::scene::SceneArgs;
@@ -27,8 +29,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (source, step) = args.scene.load_quietly()?;
-    let mut contents = Contents::of(&source, &step)?;
+    let (source, model, parameters) = args.scene.model()?;
+    Quasidynamic::check_model(&model, &parameters)?;
+    let mut contents = Contents::of(&source, &model, &parameters)?;
     contents.hints = hints::of(&contents, &source.scene);
     let mut out = std::io::stdout().lock();
     if args.json {

@@ -109,6 +109,10 @@ impl Mjcf<'_> {
                 }
                 continue;
             }
+            if let Some(warning) = self.flat(geom) {
+                said.warnings.push(place(&warning));
+                continue;
+            }
             if self.is_solid(geom) {
                 link.collisions.extend(self.collision(geom, &mut |note| said.notes.push(place(&note)))?);
             }
@@ -123,8 +127,7 @@ impl Mjcf<'_> {
 
     /// May it touch anything, by its groups or by a pair that names it?
     pub(super) fn is_solid(&self, geom: &Geom) -> bool {
-        let is_named = |name: &String| self.geom_pairs.iter().any(|pair| pair.geoms.contains(name));
-        geom.touches() || geom.name.as_ref().is_some_and(is_named)
+        geom.touches() || geom.name.as_ref().is_some_and(|name| self.paired.contains(name))
     }
 
     /// The geom's shape; none of a kind that is not read. `note` is told what it leaves out.
@@ -147,7 +150,7 @@ impl Mjcf<'_> {
     /// The link and the number of the shape of the geom with this name.
     fn place(&self, assembly: &Assembly, name: &str) -> Option<([usize; 2], Surface)> {
         for (b, body) in self.tree.bodies.iter().enumerate() {
-            let there = |geom: &&Geom| self.is_solid(geom) && self.absent(geom).is_none();
+            let there = |geom: &&Geom| self.is_solid(geom) && self.absent(geom).is_none() && self.flat(geom).is_none();
             for (i, geom) in body.geoms.iter().filter(there).enumerate() {
                 if geom.name.as_deref() == Some(name) {
                     return Some(([*assembly.links.get(&b)?, i], geom.surface));
@@ -168,6 +171,17 @@ impl Mjcf<'_> {
             Form::Shape(_) => None,
             Form::Other(kind) => Some(format!("geom of type {kind} left out")),
         }
+    }
+
+    /// What is said of a geom that touches nothing, as it is a sheet without a hull.
+    pub(super) fn flat(&self, geom: &Geom) -> Option<String> {
+        let Form::Mesh(mesh) = &geom.form else { return None };
+        let mesh = self.is_solid(geom).then(|| self.meshes.get(*mesh))?;
+        let thickness = mesh.flat()?;
+        Some(format!(
+            "collision mesh \"{}\" left out: it is a sheet {:.1e} m thick, which has no hull",
+            mesh.name, thickness
+        ))
     }
 
     /// Exclusions and pairs within an articulation.

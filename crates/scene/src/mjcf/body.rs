@@ -1,6 +1,6 @@
 //! The tree of bodies as a list, parents first, with frames and replicas resolved.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use nalgebra::{Isometry3, Matrix3, Vector3};
 
@@ -88,9 +88,9 @@ struct Reader<'a, 'r> {
     colours: &'r HashMap<&'a str, [f64; 4]>,
     bodies: Vec<Body>,
     given: Vec<Option<Inertia>>,
-    names: HashSet<String>,
-    joints: HashSet<String>,
-    sites: HashSet<String>,
+    names: Names,
+    joints: Names,
+    sites: Names,
     elements: usize,
 }
 
@@ -103,7 +103,7 @@ impl Tree {
         colours: &HashMap<&'a str, [f64; 4]>,
     ) -> Result<Self> {
         let (bodies, given) = (Vec::new(), Vec::new());
-        let (names, joints, sites) = (HashSet::from([WORLD.to_owned()]), HashSet::new(), HashSet::new());
+        let (names, joints, sites) = (Names::from([(WORLD.to_owned(), 0)]), Names::new(), Names::new());
         let mut reader =
             Reader { compiler, defaults, meshes, colours, bodies, given, names, joints, sites, elements: 0 };
         let world = reader.add(WORLD.to_owned(), 0, Isometry3::identity());
@@ -323,18 +323,26 @@ impl<'a> Reader<'a, '_> {
 }
 
 /// An element's name, or one like `default` where it has none.
-fn unique(node: &Node, around: &Around, names: &mut HashSet<String>, default: &str) -> Result<String> {
+fn unique(node: &Node, around: &Around, names: &mut Names, default: &str) -> Result<String> {
     let given = node.own("name").map(|name| format!("{name}{}", around.suffix));
     let is_given = given.is_some();
-    let mut name = given.unwrap_or_else(|| default.to_owned());
-    while !names.insert(name.clone()) {
+    let first = given.unwrap_or_else(|| default.to_owned());
+    let mut name = first.clone();
+    while names.contains_key(&name) {
         if is_given {
             return Err(node.invalid("name", format!("expected a unique name, but \"{name}\" stands twice")));
         }
-        name.push('\'');
+        // The first's own count, so that each of many finds its name at once.
+        let alike = names.entry(first.clone()).or_insert(0);
+        *alike += 1;
+        name = if *alike == 1 { format!("{first}'") } else { format!("{first}'{alike}") };
     }
+    names.insert(name.clone(), 0);
     Ok(name)
 }
+
+/// Names that are taken, and how many were made of each.
+type Names = HashMap<String, usize>;
 
 /// The larger of a range's ends in size.
 pub(super) fn largest([lower, upper]: [f64; 2]) -> f64 {

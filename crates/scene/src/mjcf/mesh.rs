@@ -13,6 +13,9 @@ use super::node::Node;
 use crate::{Inertia, Look, MeshFile, Shape, Triangles};
 use fingertip_shapes::{Error, Result, unknown, vertices};
 
+/// A mesh without a hull is flat if its thickness is at most this part of its size.
+const FLAT: f64 = 1e-3;
+
 /// The distribution of a mesh's mass.
 #[derive(Clone, Copy, PartialEq)]
 enum Filling {
@@ -22,6 +25,8 @@ enum Filling {
     Legacy,
     /// The hull.
     Convex,
+    /// The surface alone, with a density by area.
+    Shell,
 }
 
 enum Source {
@@ -33,7 +38,7 @@ enum Source {
 /// A mesh asset. Its vertices are S R⁻¹ (v − p) with those of its file, v.
 pub(super) struct Mesh<'a> {
     node: Node<'a>,
-    name: String,
+    pub(super) name: String,
     source: Source,
     scale: [f64; 3],
     position: Vector3<f64>,
@@ -105,9 +110,7 @@ impl<'a> Mesh<'a> {
         let filling = match node.word("inertia", &["legacy", "exact", "convex", "shell"])? {
             Some("exact") => Filling::Exact,
             Some("convex") => Filling::Convex,
-            Some("shell") => {
-                return Err(node.invalid("inertia", "expected legacy, exact or convex; a shell's mass is not read"));
-            }
+            Some("shell") => Filling::Shell,
             _ => Filling::Legacy,
         };
         // −1 stands for no limit.
@@ -155,17 +158,20 @@ impl<'a> Mesh<'a> {
         std::array::from_fn(|k| turned[k] * self.scale[k])
     }
 
+    fn points(&self) -> Result<Vec<[f64; 3]>> {
+        let points = match &self.source {
+            Source::File(path) => vertices(path).map_err(|error| self.within(error))?,
+            Source::Inline(points, _) => points.clone(),
+        };
+        Ok(points.into_iter().map(|point| self.placed(point)).collect())
+    }
+
     /// The convex hull of its vertices.
     pub(super) fn hull(&self) -> Result<Shape> {
         if let Some(hull) = self.hull.get() {
             return Ok(hull.clone());
         }
-        let points = match &self.source {
-            Source::File(path) => vertices(path).map_err(|error| self.within(error))?,
-            Source::Inline(points, _) => points.clone(),
-        };
-        let points: Vec<[f64; 3]> = points.into_iter().map(|point| self.placed(point)).collect();
-        let hull = Shape::hull(&points).map_err(|error| self.within(error))?;
+        let hull = Shape::hull(&self.points()?).map_err(|error| self.within(error))?;
         Ok(self.hull.get_or_init(|| hull).clone())
     }
 
@@ -184,7 +190,25 @@ impl<'a> Mesh<'a> {
         }
     }
 
-    /// The body of density 1 that it encloses.
+    /// How thick it is, m, if it is too flat for a hull.
+    pub(super) fn flat(&self) -> Option<f64> {
+        self.hull().err()?;
+        let points = self.points().ok()?;
+        let n = points.len().max(1) as f64;
+        let middle = points.iter().map(|&point| Vector3::from(point)).sum::<Vector3<f64>>() / n;
+        let offsets = || points.iter().map(|&point| Vector3::from(point) - middle);
+        let eigen = offsets().map(|x| x * x.transpose()).sum::<Matrix3<f64>>().symmetric_eigen();
+        let extent = |axis: usize| {
+            let along = offsets().map(|x| eigen.eigenvectors.column(axis).dot(&x));
+            let (low, high) = along.fold((0.0_f64, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
+            high - low
+        };
+        let [a, b, c] = [0, 1, 2].map(extent);
+        let (thin, size) = (a.min(b).min(c), a.max(b).max(c));
+        (thin <= FLAT * size).then_some(thin)
+    }
+
+    /// The body of density 1 that it encloses, or that its surface is.
     pub(super) fn solid(&self) -> Result<Inertia> {
         let triangles = match &self.source {
             _ if self.filling == Filling::Convex => None,
@@ -201,11 +225,23 @@ impl<'a> Mesh<'a> {
                     self.doubled.set(without_doubles(&mut mesh));
                 }
                 let vertices: Vec<Point3<f64>> = mesh.vertices.iter().map(|&v| self.placed(v).into()).collect();
-                enclosed(&vertices, &mesh.faces, self.filling == Filling::Legacy)
+                match self.filling {
+                    Filling::Shell => shell(&vertices, &mesh.faces),
+                    filling => enclosed(&vertices, &mesh.faces, filling == Filling::Legacy),
+                }
             }
-            None => Inertia::unit_density(&self.hull()?),
+            None => match self.hull()? {
+                Shape::Hull(hull) if self.filling == Filling::Shell => {
+                    let vertices: Vec<Point3<f64>> = hull.vertices().iter().map(|&v| v.into()).collect();
+                    let corners = hull.faces().iter().map(|face| face.corners.as_slice());
+                    let fans = corners.flat_map(|all| all.windows(2).skip(1).map(|pair| [all[0], pair[0], pair[1]]));
+                    shell(&vertices, &fans.collect::<Vec<_>>())
+                }
+                hull => Inertia::unit_density(&hull),
+            },
         };
-        solid.ok_or_else(|| self.node.invalid("", "expected a mesh that encloses a volume"))
+        let has = if self.filling == Filling::Shell { "has an area" } else { "encloses a volume" };
+        solid.ok_or_else(|| self.node.invalid("", format!("expected a mesh that {has}")))
     }
 
     fn within(&self, error: Error) -> Error {
@@ -225,7 +261,8 @@ fn faces(node: &Node) -> Result<Vec<[usize; 3]>> {
     let numbers = node.list("face")?.unwrap_or_default();
     let faces = triples(node, "face", numbers)?;
     let n = node.list("vertex")?.map_or(0, |numbers| numbers.len() / 3);
-    let corner = |x: f64| (0..n).find(|&i| i as f64 == x);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an integer in range")]
+    let corner = |x: f64| (x.fract() == 0.0 && (0.0..n as f64).contains(&x)).then_some(x as usize);
     let face = |face: [f64; 3]| Some([corner(face[0])?, corner(face[1])?, corner(face[2])?]);
     let message = || node.invalid("face", format!("expected indices of the {n} vertices"));
     faces.into_iter().map(face).collect::<Option<_>>().ok_or_else(message)
@@ -242,6 +279,30 @@ fn without_doubles(mesh: &mut Triangles) -> usize {
         seen.insert([0, 1, 2].map(|k| corners[(first + k) % 3]))
     });
     before - mesh.faces.len()
+}
+
+/// The body of density 1 by area that triangles are. None without an area.
+fn shell(vertices: &[Point3<f64>], faces: &[[usize; 3]]) -> Option<Inertia> {
+    let triangles = || {
+        faces.iter().map(|face| {
+            let corners @ [a, b, c] = face.map(|i| vertices[i].coords);
+            (corners, (b - a).cross(&(c - a)).norm() / 2.0)
+        })
+    };
+    let area: f64 = triangles().map(|(_, area)| area).sum();
+    if area <= 0.0 {
+        return None;
+    }
+    let com = triangles().map(|([a, b, c], of_face)| (a + b + c) * (of_face / 3.0)).sum::<Vector3<f64>>() / area;
+    // ∫ x xᵀ over a triangle is A/12 (Σ xᵢ xᵢᵀ + Σ xᵢ Σ xᵢᵀ).
+    let moments = triangles().map(|(corners, of_face)| {
+        let own = corners.map(|corner| corner - com);
+        let sum: Vector3<f64> = own.iter().sum();
+        let squares: Matrix3<f64> = own.iter().map(|x| x * x.transpose()).sum();
+        (squares + sum * sum.transpose()) * (of_face / 12.0)
+    });
+    let moments: Matrix3<f64> = moments.sum();
+    Some(Inertia { mass: area, com, matrix: Matrix3::identity() * moments.trace() - moments })
 }
 
 /// The body of density 1 within triangles, from tetrahedra with their tips in the middle of the surface; with `legacy`,

@@ -49,6 +49,8 @@ struct Mjcf<'a> {
     things: Vec<Vec<usize>>,
     exclusions: Vec<Exclusion>,
     geom_pairs: Vec<GeomPair>,
+    /// The names of the geoms of all pairs.
+    paired: HashSet<String>,
     sensors: Vec<TouchSensor>,
     key: Option<Key>,
     gravity: Option<[f64; 3]>,
@@ -217,6 +219,7 @@ impl<'a> Mjcf<'a> {
             joined: Vec::new(),
             things: Vec::new(),
             exclusions,
+            paired: geom_pairs.iter().flat_map(|pair| pair.geoms.clone()).collect(),
             geom_pairs,
             sensors,
             key,
@@ -320,7 +323,7 @@ impl<'a> Mjcf<'a> {
             scene.robots.push(robot);
         }
         for geom in self.tree.bodies[0].geoms.iter().filter(|geom| self.is_solid(geom)) {
-            if let Some(note) = self.absent(geom) {
+            if let Some(note) = self.absent(geom).or_else(|| self.flat(geom)) {
                 scene.warnings.push(format!("world: {note}"));
                 continue;
             }

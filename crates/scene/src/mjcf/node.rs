@@ -173,6 +173,8 @@ impl<'a> Node<'a> {
     }
 }
 
+/// An attribute's value. As in MuJoCo one without text is none.
 fn attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
-    element.attributes.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    let found = element.attributes.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str());
+    found.filter(|value| !value.trim_ascii().is_empty())
 }

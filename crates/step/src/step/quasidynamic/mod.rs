@@ -83,10 +83,8 @@ impl Quasidynamic {
     /// If a parameter's shape or type differs from the model's, or an articulated object has a joint that moves no mass
     /// of its own.
     pub fn new(model: &Model, parameters: &Parameters) -> Result<Self> {
+        Self::check_model(model, parameters)?;
         let tree = &model.tree;
-        let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
-        parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
-        check_inertias(model)?;
         let (limits, limit_dofs, dry) = LimitTables::with_dry_friction(model)?;
         let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::new(model, &limits)?));
         let structure = Structure::new(tree.nv, tree.ns, &problem.entries, &contact_paths(model), &limit_dofs);
@@ -112,6 +110,17 @@ impl Quasidynamic {
             fused,
             geometry: None,
         })
+    }
+
+    /// Checks what [`Self::new`] asks of a model and its parameters, without the tables of a step, which are long where
+    /// very many things may touch.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn check_model(model: &Model, parameters: &Parameters) -> Result<()> {
+        let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
+        parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
+        check_inertias(model)
     }
 
     /// The form in which the step is computed.
