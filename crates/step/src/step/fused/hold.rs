@@ -3,20 +3,20 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::contact::lanes;
 use crate::solve::{Accuracy, INFO, Report, n_groups, present};
 use crate::tensor::rows::{TensorGuard, worlds};
-use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear, copy};
+use fingertip_lanes::lane::{Lane, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage, run_listing_on};
 use fingertip_lanes::rows::{Output, Rows, next_listed};
 
-use super::super::quasidynamic::{Held, Jacobians};
+use super::super::held::Held;
+use super::super::jacobians::Jacobians;
 use super::super::sparse::SparseRows;
 use super::super::torsion::is_nowhere;
 use super::jacobian;
 use super::kernel::Kernel;
-use super::memory::{GEOMETRY, Memory, Numbers};
+use super::memory::{Memory, Numbers};
 use super::plan::Plan;
 use super::rollout::backward::Cost;
 use super::rollout::forward::Forward;
@@ -143,12 +143,6 @@ pub(in super::super) fn jacobians(
     jacobian::listed(plan, operands, b, (forces, accuracy))
 }
 
-/// A contact's force on B, in world axes, along its normal and tangents.
-pub(super) fn lambda_of(normal: &[f64], force: &[f64]) -> [f64; 3] {
-    let axes = lanes::frame([normal[0], normal[1], normal[2]].map(Single::<f64, false>::splat));
-    axes.map(|axis| axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2])
-}
-
 impl Plan {
     /// Lists the contacts with a force in step t: force and η.
     #[inline(always)]
@@ -185,21 +179,6 @@ impl Plan {
             force.push(own.iter().flat_map(|(contact, of)| (3 * contact..).zip(of[..3].iter().copied())));
         }
         [warm, force]
-    }
-
-    /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
-    pub(super) fn lambda(&self, row: &[f64]) -> Vec<f64> {
-        let at = self.row();
-        let (forces, torques) = (&row[at.force], &row[at.torque]);
-        let mut lambda = vec![0.0; forces.len() + torques.len()];
-        let (along, last) = lambda.split_at_mut(forces.len());
-        let forces = along.as_chunks_mut::<3>().0.iter_mut().zip(forces.as_chunks::<3>().0).enumerate();
-        for (contact, (along, force)) in forces.filter(|(_, (_, force))| **force != [0.0; 3]) {
-            let n = at.contact.start + GEOMETRY * contact;
-            *along = lambda_of(&row[n..n + 3], force);
-        }
-        last.copy_from_slice(torques);
-        lambda
     }
 
     /// Extends gradients by forces (·, nc, 3), step by step, with zero gradients by the torques.

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use fingertip_lanes::lane::{Packed, Real, Single};
 use fingertip_lanes::layout;
 use fingertip_lanes::record::Row;
 
+use crate::contact::lanes;
 use crate::solve::INFO;
 
 use super::memory::GEOMETRY;
@@ -36,7 +38,28 @@ layout! {
     }
 }
 
+/// A contact's force on B, in world axes, along its normal and tangents.
+pub(super) fn lambda_of(normal: &[f64], force: &[f64]) -> [f64; 3] {
+    let axes = lanes::frame([normal[0], normal[1], normal[2]].map(Single::<f64, false>::splat));
+    axes.map(|axis| axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2])
+}
+
 impl Plan {
+    /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
+    pub(super) fn lambda(&self, row: &[f64]) -> Vec<f64> {
+        let at = self.row();
+        let (forces, torques) = (&row[at.force], &row[at.torque]);
+        let mut lambda = vec![0.0; forces.len() + torques.len()];
+        let (along, last) = lambda.split_at_mut(forces.len());
+        let forces = along.as_chunks_mut::<3>().0.iter_mut().zip(forces.as_chunks::<3>().0).enumerate();
+        for (contact, (along, force)) in forces.filter(|(_, (_, force))| **force != [0.0; 3]) {
+            let n = at.contact.start + GEOMETRY * contact;
+            *along = lambda_of(&row[n..n + 3], force);
+        }
+        last.copy_from_slice(torques);
+        lambda
+    }
+
     /// The ranges of the parts of a step's result row.
     pub(in super::super) fn row(&self) -> StepRow<Range<usize>> {
         let s = &self.structure;

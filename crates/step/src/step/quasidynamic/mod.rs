@@ -33,7 +33,6 @@ pub use efforts::BeyondEffort;
 pub use geometry::Geometry;
 pub use iterates::Iterate;
 
-pub use plain::{ForceJacobians, Held, Jacobians};
 pub use walk::{NearContact, Walk, Walked};
 use weightless::check_inertias;
 

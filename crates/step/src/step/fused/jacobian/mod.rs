@@ -25,12 +25,12 @@ use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::program::{Group, Program, run_listing_on};
 use fingertip_lanes::rows::next_listed;
 
-use super::super::quasidynamic::{ForceJacobians, Jacobians};
-use super::hold::lambda_of;
+use super::super::jacobians::{ForceJacobians, Jacobians};
 use super::kernel::Kernel;
 use super::memory::Memory;
 use super::paths::Jacobian;
 use super::plan::Plan;
+use super::row::lambda_of;
 use super::stages::{Load, Operands, StoreNear};
 use super::too_stiff;
 use balance::Balance;
