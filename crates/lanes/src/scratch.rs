@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use super::lane::{Arithmetic, Packed, WIDTH};
 
-/// The largest memory that a thread keeps, in numbers: 512 MiB, four worlds of 35,000 contacts. Fresh pages take as long
-/// as steps; what programs do not touch has none.
+/// The largest memory that a thread keeps, in numbers: 512 MiB, four worlds of 35,000 contacts. Fresh pages take as
+/// long as steps; what programs do not touch has none.
 const SPARE: usize = 1 << 26;
 
 thread_local! {

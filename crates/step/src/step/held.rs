@@ -8,7 +8,8 @@ use crate::solve::Report;
 pub struct Held {
     /// q after each step (B, n, nq).
     pub q: Vec<f64>,
-    /// The solver's forces of each step (B · n, n_warm), see [`n_warm`](super::Quasidynamic::n_warm): a start for solves nearby.
+    /// The solver's forces of each step (B · n, n_warm), see [`n_warm`](super::Quasidynamic::n_warm): a start for
+    /// solves nearby.
     pub warm: SparseRows,
     /// Contact force on B in world axes of each step (B · n, 3 nc), N.
     pub force: SparseRows,

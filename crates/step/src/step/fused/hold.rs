@@ -129,8 +129,8 @@ fn rollout_operands<'a>(
     Ok(operands)
 }
 
-/// One step of each world and its Jacobians, the forces' only with `forces`; and the worlds whose contacts are too stiff
-/// for them.
+/// One step of each world and its Jacobians, the forces' only with `forces`; and the worlds whose contacts are too
+/// stiff for them.
 pub(in super::super) fn jacobians(
     plan: &Plan,
     [q, u, warm]: [&[f64]; 3],
