@@ -21,7 +21,7 @@
 use fingertip_lanes::lane::{Mask, Precision, Real, copy, state, when, zero_unless};
 use fingertip_scene::Friction;
 
-use super::approach::{Approach, TRIAL, advance};
+use super::approach::{ARRIVED, Approach, TRIAL, advance};
 use super::contact_state::ContactState;
 use super::coulomb;
 use super::forces::write_forces;
@@ -31,7 +31,7 @@ use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
 use super::presence::listed;
-use super::start::{forget_all, renew, soft_kappa, start, start_again};
+use super::start::{forget_all, renew, renew_all, soft_kappa, start};
 use super::status::{Accuracy, Coded, Status, is_among};
 use super::structure::Structure;
 
@@ -49,8 +49,6 @@ fn converged<R: Real>(s: &Structure, accuracy: Accuracy) -> f64 {
 /// rounding is larger (see [`noise`]), the limit is this many times as large.
 const STALLED: f64 = 1e-6;
 const NOISE: f64 = 16.0;
-/// κ · decrement² below which κ is raised.
-const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
 /// Warm start: a world whose κ · decrement² is above this after the [`TRIAL`] steps tries another start.
@@ -219,7 +217,7 @@ impl<R: Real> Iterate<R> {
         let stalled = idle.and(decrement.lt(stalled[0]));
         let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(s, accuracy))).or(stalled));
         self.running = running.and(done.not());
-        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
+        let rise = decrement.lt(R::splat(ARRIVED)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);
         self.kappa = R::select(rise, self.kappa.scale(s.settings.restart_growth).min(problem.kappa), self.kappa);
         self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
@@ -268,9 +266,8 @@ impl<R: Real> Iterate<R> {
         let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
         when!(lost, &mut (self, work), |(at, work)| {
             at.approach.leave(lost);
-            at.kappa = R::select(lost, at.kappa.min(R::splat(s.settings.restart_kappa)), at.kappa);
-            newton::prepare::<R, N>(s, problem, work);
-            start_again::<R, N>(s, problem, at.kappa, lost, work);
+            let soft = at.kappa.min(R::splat(s.settings.restart_kappa));
+            at.restart::<N>(s, problem, (lost, soft), work);
         });
     }
 
@@ -293,9 +290,21 @@ impl<R: Real> Iterate<R> {
         when!(stuck, &mut (self, work), |(at, work)| {
             let soft = R::one() / energy.max(R::tiny());
             let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
-            at.kappa = R::select(stuck, soft, at.kappa);
-            newton::prepare::<R, N>(s, problem, work);
-            start_again::<R, N>(s, problem, at.kappa, stuck, work);
+            at.restart::<N>(s, problem, (stuck, soft), work);
         });
+    }
+
+    /// Worlds of the mask start again on the cones' axes, with a κ that is soft.
+    #[inline(always)]
+    fn restart<const N: usize>(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (worlds, soft): (R::Mask, R),
+        work: &mut Work<&mut [R]>,
+    ) {
+        self.kappa = R::select(worlds, soft, self.kappa);
+        newton::prepare::<R, N>(s, problem, work);
+        renew_all::<R, N>(s, problem, (Friction::Relaxed, worlds, soft), work);
     }
 }

@@ -5,13 +5,12 @@ use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
 use super::kinds::cones;
-use super::law::Law;
 use super::limit::root;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::{add_force, along, nth, solve_p};
 use super::structure::{ContactColumns, Structure};
-use super::vector::{axpy, dot, scale, select, sub, zero};
+use super::vector::{axpy, dot, select, sub, zero};
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing
 /// may move a penetrating contact, and its first force is finite all the same.
@@ -140,8 +139,7 @@ pub(super) fn renew<R: Real, const N: usize>(
             for (state, contact) in
                 listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
             {
-                // By Coulomb's law contacts without weight have slacks too.
-                when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), state, |state| {
+                when!(state.is_there(), state, |state| {
                     let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
                     let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
                     let zeta = s.lifted(cone, law, z);
@@ -174,7 +172,7 @@ pub(super) fn renew<R: Real, const N: usize>(
             for (state, contact) in
                 listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
             {
-                when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), &mut state.slack, |slack| {
+                when!(state.is_there(), &mut state.slack, |slack| {
                     let cone = &state.cone;
                     let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
                     let off = sub(s.lifted(cone, law, z), *slack);
@@ -222,48 +220,6 @@ fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &m
     }
     let given = largest.gt(R::zero());
     [lacking.or(given.not()), given]
-}
-
-/// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap
-/// after the free motion.
-#[inline(always)]
-pub(super) fn start_again<R: Real, const N: usize>(
-    s: &Structure,
-    problem: &Problem<R>,
-    kappa: R,
-    mask: R::Mask,
-    work: &mut Work<&mut [R]>,
-) {
-    R::call(
-        #[inline(always)]
-        || {
-            for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
-                *x = R::zero() - g;
-            }
-            solve_p(s, work.factor_p, work.free);
-            let columns = work.columns.as_chunks::<N>().0;
-            let least = least_compliance(work.pivot);
-            for (state, contact) in
-                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-            {
-                let (cone, there) = (&state.cone, state.is_there());
-                when!(there, &mut state.eta, |eta| {
-                    let d = compliance(contact, columns, cone.n, work.pivot, least);
-                    let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
-                    let own = R::select(there, kappa * state.share, R::one());
-                    let cold = scale(root(d, c, own), cone.n);
-                    for (eta, cold) in eta.iter_mut().zip_inline(cold) {
-                        *eta = R::select(mask.and(there), cold, *eta);
-                    }
-                });
-            }
-            cones!(s, problem.gaps, cone => {
-                let alone = cone.alone(kappa, work.pivot, cone.at(work.free));
-                cone.put(work.limit_force, select(mask, alone, cone.own(work.limit_force)));
-            });
-            balance::<R, N>(s, problem, mask, work);
-        },
-    )
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.

@@ -78,11 +78,7 @@ pub(super) fn find<R: Real, const N: usize>(
         let [cold, _] = start::<R, N>(s, problem, (Friction::Coulomb, warm, soft), work);
         join_anew::<R, N>(cold.and(running), s, problem, &mut approach, work);
     }
-    let first = match (again, s.impratio > 1.0) {
-        (true, _) => Attempt::FromRelaxed,
-        (false, true) => Attempt::AtOnce,
-        (false, false) => Attempt::Soft,
-    };
+    let (first, ratio) = if again { (Attempt::FromRelaxed, 1.0) } else { (Attempt::AtOnce, s.impratio) };
     let mut iterate = Iterate {
         approach,
         running,
@@ -91,7 +87,7 @@ pub(super) fn find<R: Real, const N: usize>(
         attempt: first.everywhere(),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
-        ratio: R::splat(if again { 1.0 } else { s.impratio }),
+        ratio: R::splat(ratio),
     };
     R::repeat(
         max_iterations,
