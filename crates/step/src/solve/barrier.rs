@@ -51,11 +51,6 @@ const STALLED: f64 = 1e-6;
 const NOISE: f64 = 16.0;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// Warm start: a world whose κ · decrement² is above this after the [`TRIAL`] steps tries another start.
-const FAR: f64 = 10.0;
-/// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
-/// first.
-const DOUBTFUL: f64 = 2.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck. Far from the path, along the boundary of a
 /// cone, steps are short even with an exact line search. An iterate whose step is not a number is stuck too. A stuck
 /// iterate starts again on the cones' axes. Its κ is reduced by a factor and is below 1 over the energy reached, so
@@ -187,7 +182,7 @@ impl<R: Real> Iterate<R> {
 
         let trial = is_among([TRIAL; 2], self.iterations);
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
-        let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
+        let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(ARRIVED)));
         // Forces of a step before may lead along the boundary of the cones for hundreds of steps.
         let most = f64::from(s.settings.warm_iterations);
         let after = is_among([most; 2], self.iterations);
@@ -222,7 +217,8 @@ impl<R: Real> Iterate<R> {
         self.kappa = R::select(rise, self.kappa.scale(s.settings.restart_growth).min(problem.kappa), self.kappa);
         self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
         let broken = self.running.and(sound.or(apart).not());
-        let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
+        // Forces must have grown before they can be a certificate.
+        let doubtful = self.running.and(self.slow.gt(R::splat(TRIAL))).or(broken);
         when!(doubtful, &mut (&mut *self, &mut *work), |(at, work)| {
             at.doubt::<N>(s, problem, (doubtful, broken, sound), work);
         });
