@@ -31,7 +31,7 @@ use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
 use super::presence::listed;
-use super::start::{forget_all, renew, renew_all, soft_kappa, start};
+use super::start::{renew, renew_all, soft_kappa, start};
 use super::status::{Accuracy, Coded, Status, is_among};
 use super::structure::Structure;
 
@@ -79,7 +79,7 @@ pub(crate) fn solve<R: Real, const N: usize>(
         coulomb::close::<R, N>(work);
     }
 
-    let [cold, given] = start::<R, N>(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
+    let cold = start::<R, N>(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join::<N>(cold.and(running), s, problem, work);
     let status = R::select(good_p, Status::IterationLimit.everywhere(), Status::BadInput.everywhere());
@@ -92,7 +92,6 @@ pub(crate) fn solve<R: Real, const N: usize>(
         began: R::zero(),
         slow: R::zero(),
         patience: R::splat(STUCK),
-        given,
         running,
     };
     R::repeat(
@@ -101,7 +100,7 @@ pub(crate) fn solve<R: Real, const N: usize>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance::<N>(s, problem, (warm, accuracy, opens), work),
+        |(at, work)| at.advance::<N>(s, problem, (accuracy, opens), work),
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = Status::Infeasible.is_after(status);
@@ -129,14 +128,12 @@ struct Iterate<R: Real> {
     /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
     slow: R,
     patience: R,
-    /// Worlds that were given forces to start from (warm start).
-    given: R::Mask,
     running: R::Mask,
 }
 
 state!(Iterate {
     numbers: [kappa, status, iterations, last, began, slow, patience],
-    flags: [given, running],
+    flags: [running],
     states: [approach]
 });
 
@@ -147,7 +144,7 @@ impl<R: Real> Iterate<R> {
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
-        (warm, accuracy, opens): (bool, Accuracy, bool),
+        (accuracy, opens): (Accuracy, bool),
         work: &mut Work<&mut [R]>,
     ) {
         let running = self.running;
@@ -183,21 +180,8 @@ impl<R: Real> Iterate<R> {
         let trial = is_among([TRIAL; 2], self.iterations);
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
         let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(ARRIVED)));
-        // Forces of a step before may lead along the boundary of the cones for hundreds of steps.
-        let most = f64::from(s.settings.warm_iterations);
-        let after = is_among([most; 2], self.iterations);
-        let retry = self.given.and(running).and(after);
-        let late = late.or(retry);
-        when!(late, &mut (&mut *self, &mut *work), |(at, work)| {
+        when!(late, &mut (&mut self.approach, &mut *work), |(approach, work)| {
             newton::prepare::<R, N>(s, problem, work);
-            if warm {
-                at.kappa = R::select(retry, problem.kappa, at.kappa);
-                at.began = R::select(retry, at.iterations, at.began);
-                at.slow = R::select(retry, R::zero(), at.slow);
-                at.patience = R::select(retry, R::splat(STUCK), at.patience);
-                forget_all::<R, N>(s, problem, retry, work);
-            }
-            let approach = &mut at.approach;
             renew::<R, N>(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
             approach.join::<N>(late, s, problem, work);
         });

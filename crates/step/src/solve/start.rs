@@ -52,27 +52,27 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
 }
 
 /// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start
-/// anew, of each contact alone. Returns the worlds with one or more of the latter, and those that are given forces.
+/// anew, of each contact alone. Returns the worlds with one or more of the latter.
 #[inline(always)]
 pub(super) fn start<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (law, warm, soft): (Friction, bool, R),
     work: &mut Work<&mut [R]>,
-) -> [R::Mask; 2] {
+) -> R::Mask {
     R::call(
         #[inline(always)]
         || {
             let all = R::Mask::splat(true);
-            let [cold, given] = if warm {
+            let cold = if warm {
                 recall::<R, N>(s, problem, work)
             } else {
                 forget::<R, N>(all, work);
-                [all, R::Mask::splat(false)]
+                all
             };
             balance::<R, N>(s, problem, all, work);
             when!(cold, work, |work| renew::<R, N>(s, problem, (law, cold, soft), work));
-            [cold, given]
+            cold
         },
     )
 }
@@ -98,20 +98,9 @@ pub(super) fn renew_all<R: Real, const N: usize>(
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    forget_all::<R, N>(s, problem, mask, work);
-    renew::<R, N>(s, problem, (law, mask, soft), work);
-}
-
-/// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
-#[inline(always)]
-pub(super) fn forget_all<R: Real, const N: usize>(
-    s: &Structure,
-    problem: &Problem<R>,
-    mask: R::Mask,
-    work: &mut Work<&mut [R]>,
-) {
     forget::<R, N>(mask, work);
     balance::<R, N>(s, problem, mask, work);
+    renew::<R, N>(s, problem, (law, mask, soft), work);
 }
 
 /// The softer κ at which contacts start anew: see [`SOFT_KAPPA`].
@@ -189,9 +178,9 @@ pub(super) fn renew<R: Real, const N: usize>(
 }
 
 /// The given forces, and none where they are outside their cones. Gives the worlds that lack such a force or are given
-/// none at all, and those that are given some: forces of zero mean the same as no forces.
+/// none at all: forces of zero mean the same as no forces.
 #[inline(always)]
-fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> [R::Mask; 2] {
+fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let (mut lacking, mut largest) = (R::Mask::splat(false), R::zero());
     for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force: [R; N] = nth(problem.warm, i);
@@ -218,8 +207,7 @@ fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &m
     for force in limits {
         largest = largest.max(force.abs());
     }
-    let given = largest.gt(R::zero());
-    [lacking.or(given.not()), given]
+    lacking.or(largest.gt(R::zero()).not())
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.

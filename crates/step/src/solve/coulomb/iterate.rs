@@ -68,7 +68,7 @@ pub(super) fn find<R: Real, const N: usize>(
         recall::<R, N>(s, problem, work);
     } else {
         let soft = R::splat(s.settings.coulomb_kappa);
-        let [cold, _] = start::<R, N>(s, problem, (Friction::Coulomb, warm, soft), work);
+        let cold = start::<R, N>(s, problem, (Friction::Coulomb, warm, soft), work);
         join_anew::<R, N>(cold.and(running), s, problem, &mut approach, work);
     }
     let (first, ratio) = if again { (Attempt::FromRelaxed, 1.0) } else { (Attempt::AtOnce, s.impratio) };
@@ -158,8 +158,7 @@ impl<R: Real> Iterate<R> {
         let again = lost.and(Attempt::Careful.is_after(self.attempt));
         self.running = self.running.and(lost.not().or(again));
         self.attempt += R::select(again, R::one(), R::zero());
-        let soft =
-            R::select(Attempt::Careful.is(self.attempt), R::splat(SOFTEST_KAPPA), soft_kappa(problem.kappa));
+        let soft = R::select(Attempt::Careful.is(self.attempt), R::splat(SOFTEST_KAPPA), soft_kappa(problem.kappa));
         self.steps = R::select(again, R::zero(), self.steps);
         self.ratio = R::select(again, R::one(), self.ratio);
         newton::prepare::<R, N>(s, problem, work);

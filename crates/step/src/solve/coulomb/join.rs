@@ -1,6 +1,6 @@
 //! The slacks and gaps with which worlds enter the iteration.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, copy};
+use fingertip_lanes::lane::{Real, Zip, copy};
 
 use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
