@@ -34,9 +34,6 @@ pub struct Settings {
     /// Primal-dual steps after which a world of the relaxed law starts again, with a small κ that rises; 1 … 10,000, by
     /// default 18.
     pub primal_dual_iterations: u32,
-    /// Iterations after which a world that has started from given forces (warm start) starts again without; 1 … 10,000,
-    /// by default 60.
-    pub warm_iterations: u32,
     /// The first κ of worlds that start again, 1/J; 0.001 … 1e8, by default 100. No more than the scene's.
     pub restart_kappa: f64,
     /// The factor by which this κ rises whenever the iterate is near the solution for it; 1.5 … 1000, by default 10.
@@ -64,7 +61,6 @@ impl Default for Settings {
             line_search_slope: 0.1,
             boundary_fraction: 0.99,
             primal_dual_iterations: 18,
-            warm_iterations: 60,
             restart_kappa: 100.0,
             restart_growth: 10.0,
             coulomb_kappa: 150.0,
@@ -95,7 +91,6 @@ impl Settings {
             ("line_search_slope", line_search_slope, [0.001, 0.9]),
             ("boundary_fraction", boundary_fraction, [0.5, 0.999]),
             ("primal_dual_iterations", self.primal_dual_iterations.into(), iterations),
-            ("warm_iterations", self.warm_iterations.into(), iterations),
             ("restart_kappa", restart_kappa, kappas),
             ("restart_growth", restart_growth, [1.5, 1000.0]),
             ("coulomb_kappa", coulomb_kappa, kappas),

@@ -30,13 +30,13 @@ use super::structure::Structure;
 use super::symmetric::Symmetric;
 use super::vector::{add, dot, scale, select, sub};
 
-/// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::FrictionCone::misfit`].
+/// A contact's misfit, or κ · decrement², within Newton's reach: it halves the error at least, see
+/// [`super::cone::FrictionCone::misfit`].
 pub(super) const ARRIVED: f64 = 0.5;
-/// Bounds of the part to which τ falls in a step, and its first value.
-const FASTEST: f64 = 0.01;
-const SLOWEST: f64 = 0.9;
-const FIRST: f64 = 0.1;
-/// Warm start: number of trial steps from given forces.
+/// The least part to which τ falls in a step, but in careful ones.
+pub(super) const FASTEST: f64 = 0.1;
+/// Number of steps after which an iteration is judged: one from given forces that is still far from the answer starts
+/// anew, and where Newton's decrement stays large a certificate of infeasibility is looked for.
 pub(super) const TRIAL: f64 = 2.0;
 
 /// The worlds that are still on the way to the central path, and the target τ of their next step.
@@ -72,11 +72,27 @@ impl<R: Real> Approach<R> {
         problem: &Problem<R>,
         work: &mut Work<&mut [R]>,
     ) {
-        self.worlds = self.worlds.or(worlds);
         when!(worlds, &mut (self, work), |(approach, work)| {
-            let first = mean_product::<R, N>(s, problem, work).scale(FIRST).max(R::one());
-            approach.tau = R::select(worlds, first, approach.tau);
+            approach.enter(worlds, mean_product::<R, N>(s, problem, work));
         });
+    }
+
+    /// Lets worlds join the approach, given the mean of their products s · η.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, worlds: R::Mask, mean: R) {
+        self.worlds = self.worlds.or(worlds);
+        self.tau = R::select(worlds, mean.max(R::one()), self.tau);
+    }
+
+    /// After a step of length α in worlds of the mask, which has led to a largest misfit and to products s · η of a
+    /// mean: worlds that have arrived leave, since slacks of their own have few digits where κ is large. The next
+    /// target τ falls fast after long steps, to the part `fastest` at least.
+    #[inline(always)]
+    pub(super) fn judge(&mut self, moving: R::Mask, [alpha, worst, mean]: [R; 3], fastest: R) {
+        let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
+        self.leave(moving.and(is_full).and(worst.lt(R::splat(ARRIVED))));
+        let short = R::one() - alpha;
+        self.tau = (mean * (short * short).max(fastest).min(R::one())).max(R::one());
     }
 
     /// Lets worlds leave the approach.
@@ -220,12 +236,8 @@ impl<R: Real> Approach<R> {
                     let (eta, slack) = (cone.own(work.limit_force), cone.slack(work.limit_slack));
                     worst = worst.max(cone.misfit_with(kappa, eta, slack));
                 });
-                let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
-                let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
-                self.leave(arrived);
-                let short = R::one() - alpha;
-                let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
-                self.tau = (mean_product::<R, N>(s, problem, work) * part).max(R::one());
+                let mean = mean_product::<R, N>(s, problem, work);
+                self.judge(moving, [alpha, worst, mean], R::splat(FASTEST));
             },
         )
     }

@@ -21,7 +21,7 @@
 use fingertip_lanes::lane::{Mask, Precision, Real, copy, state, when, zero_unless};
 use fingertip_scene::Friction;
 
-use super::approach::{Approach, TRIAL, advance};
+use super::approach::{ARRIVED, Approach, TRIAL, advance};
 use super::contact_state::ContactState;
 use super::coulomb;
 use super::forces::write_forces;
@@ -31,7 +31,7 @@ use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
 use super::presence::listed;
-use super::start::{forget_all, renew, soft_kappa, start, start_again};
+use super::start::{renew, renew_all, soft_kappa, start};
 use super::status::{Accuracy, Coded, Status, is_among};
 use super::structure::Structure;
 
@@ -49,15 +49,8 @@ fn converged<R: Real>(s: &Structure, accuracy: Accuracy) -> f64 {
 /// rounding is larger (see [`noise`]), the limit is this many times as large.
 const STALLED: f64 = 1e-6;
 const NOISE: f64 = 16.0;
-/// κ · decrement² below which κ is raised.
-const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// Warm start: a world whose κ · decrement² is above this after the [`TRIAL`] steps tries another start.
-const FAR: f64 = 10.0;
-/// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
-/// first.
-const DOUBTFUL: f64 = 2.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck. Far from the path, along the boundary of a
 /// cone, steps are short even with an exact line search. An iterate whose step is not a number is stuck too. A stuck
 /// iterate starts again on the cones' axes. Its κ is reduced by a factor and is below 1 over the energy reached, so
@@ -86,7 +79,7 @@ pub(crate) fn solve<R: Real, const N: usize>(
         coulomb::close::<R, N>(work);
     }
 
-    let [cold, given] = start::<R, N>(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
+    let cold = start::<R, N>(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join::<N>(cold.and(running), s, problem, work);
     let status = R::select(good_p, Status::IterationLimit.everywhere(), Status::BadInput.everywhere());
@@ -99,7 +92,6 @@ pub(crate) fn solve<R: Real, const N: usize>(
         began: R::zero(),
         slow: R::zero(),
         patience: R::splat(STUCK),
-        given,
         running,
     };
     R::repeat(
@@ -108,7 +100,7 @@ pub(crate) fn solve<R: Real, const N: usize>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance::<N>(s, problem, (warm, accuracy, opens), work),
+        |(at, work)| at.advance::<N>(s, problem, (accuracy, opens), work),
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = Status::Infeasible.is_after(status);
@@ -136,14 +128,12 @@ struct Iterate<R: Real> {
     /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
     slow: R,
     patience: R,
-    /// Worlds that were given forces to start from (warm start).
-    given: R::Mask,
     running: R::Mask,
 }
 
 state!(Iterate {
     numbers: [kappa, status, iterations, last, began, slow, patience],
-    flags: [given, running],
+    flags: [running],
     states: [approach]
 });
 
@@ -154,7 +144,7 @@ impl<R: Real> Iterate<R> {
         &mut self,
         s: &Structure,
         problem: &Problem<R>,
-        (warm, accuracy, opens): (bool, Accuracy, bool),
+        (accuracy, opens): (Accuracy, bool),
         work: &mut Work<&mut [R]>,
     ) {
         let running = self.running;
@@ -189,22 +179,9 @@ impl<R: Real> Iterate<R> {
 
         let trial = is_among([TRIAL; 2], self.iterations);
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
-        let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
-        // Forces of a step before may lead along the boundary of the cones for hundreds of steps.
-        let most = f64::from(s.settings.warm_iterations);
-        let after = is_among([most; 2], self.iterations);
-        let retry = self.given.and(running).and(after);
-        let late = late.or(retry);
-        when!(late, &mut (&mut *self, &mut *work), |(at, work)| {
+        let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(ARRIVED)));
+        when!(late, &mut (&mut self.approach, &mut *work), |(approach, work)| {
             newton::prepare::<R, N>(s, problem, work);
-            if warm {
-                at.kappa = R::select(retry, problem.kappa, at.kappa);
-                at.began = R::select(retry, at.iterations, at.began);
-                at.slow = R::select(retry, R::zero(), at.slow);
-                at.patience = R::select(retry, R::splat(STUCK), at.patience);
-                forget_all::<R, N>(s, problem, retry, work);
-            }
-            let approach = &mut at.approach;
             renew::<R, N>(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
             approach.join::<N>(late, s, problem, work);
         });
@@ -219,12 +196,13 @@ impl<R: Real> Iterate<R> {
         let stalled = idle.and(decrement.lt(stalled[0]));
         let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(s, accuracy))).or(stalled));
         self.running = running.and(done.not());
-        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
+        let rise = decrement.lt(R::splat(ARRIVED)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);
         self.kappa = R::select(rise, self.kappa.scale(s.settings.restart_growth).min(problem.kappa), self.kappa);
         self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
         let broken = self.running.and(sound.or(apart).not());
-        let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
+        // Forces must have grown before they can be a certificate.
+        let doubtful = self.running.and(self.slow.gt(R::splat(TRIAL))).or(broken);
         when!(doubtful, &mut (&mut *self, &mut *work), |(at, work)| {
             at.doubt::<N>(s, problem, (doubtful, broken, sound), work);
         });
@@ -268,9 +246,8 @@ impl<R: Real> Iterate<R> {
         let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
         when!(lost, &mut (self, work), |(at, work)| {
             at.approach.leave(lost);
-            at.kappa = R::select(lost, at.kappa.min(R::splat(s.settings.restart_kappa)), at.kappa);
-            newton::prepare::<R, N>(s, problem, work);
-            start_again::<R, N>(s, problem, at.kappa, lost, work);
+            let soft = at.kappa.min(R::splat(s.settings.restart_kappa));
+            at.restart::<N>(s, problem, (lost, soft), work);
         });
     }
 
@@ -293,9 +270,21 @@ impl<R: Real> Iterate<R> {
         when!(stuck, &mut (self, work), |(at, work)| {
             let soft = R::one() / energy.max(R::tiny());
             let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
-            at.kappa = R::select(stuck, soft, at.kappa);
-            newton::prepare::<R, N>(s, problem, work);
-            start_again::<R, N>(s, problem, at.kappa, stuck, work);
+            at.restart::<N>(s, problem, (stuck, soft), work);
         });
+    }
+
+    /// Worlds of the mask start again on the cones' axes, with a κ that is soft.
+    #[inline(always)]
+    fn restart<const N: usize>(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (worlds, soft): (R::Mask, R),
+        work: &mut Work<&mut [R]>,
+    ) {
+        self.kappa = R::select(worlds, soft, self.kappa);
+        newton::prepare::<R, N>(s, problem, work);
+        renew_all::<R, N>(s, problem, (Friction::Relaxed, worlds, soft), work);
     }
 }

@@ -17,7 +17,7 @@ use fingertip_lanes::lane::{Mask, Real};
 use fingertip_lanes::vector::{Vec3, vec3_at};
 
 use super::symmetric::Symmetric;
-use super::vector::{add, axpy, dot, extended, first, scale, sub, transform, zero};
+use super::vector::{add, axpy, dot, extended, first, scale, sub};
 
 /// Places of a contact's μ and weight among its numbers, behind its geometry.
 pub(crate) const MU: usize = GEOMETRY;
@@ -209,82 +209,6 @@ impl<R: Real, const N: usize> FrictionCone<R, N> {
         let along = scale(dot(eta, x), eta);
         scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
     }
-
-    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ, γ and this contact's κ. W M e
-    /// comes along, as W may be so large that little is left of it by a product.
-    #[inline(always)]
-    pub(crate) fn vjp(&self, kappa: R, eta: [R; N], d: [R; N], e: [R; N], weighed: [R; N]) -> Pull<R, N> {
-        let n = self.n;
-        let keep = R::one() - self.mu;
-        let (d_n, d_t) = self.split(d);
-        let (eta_n, eta_t) = self.split(eta);
-        // f = μ η + (1 − μ) n (n · η)
-        let of_force = Self::by_coefficients(e, eta_t);
-        let mut grad_n = add(scale(keep * eta_n, e), scale(keep * dot(n, e), eta));
-        // η = 2 R ζ / (κ ρ(ζ)); ζ = 2 R η / (κ ρ(η)) has more digits than M d + φ n.
-        let grad_eta = self.scaled(e);
-        let pulled = dot(grad_eta, eta);
-        let inverse_rho = inverse(self.rho(eta));
-        let reflected = self.reflected(eta);
-        let across = add(scale(eta_n, grad_eta), scale(dot(n, grad_eta), reflected));
-        grad_n = add(grad_n, scale(R::splat(2.0), across));
-        grad_n = axpy(-(pulled * eta_n * inverse_rho).scale(4.0), reflected, grad_n);
-        let grad_kappa = -(pulled * inverse(kappa));
-        // ζ = μ d + (1 − μ) n (n · d) + φ n
-        let grad_zeta = scale(-R::one(), weighed);
-        let grad_phi = dot(n, grad_zeta);
-        let of_slack = Self::by_coefficients(grad_zeta, d_t);
-        grad_n = add(grad_n, scale(self.phi + keep * d_n, grad_zeta));
-        grad_n = axpy(keep * grad_phi, d, grad_n);
-        Pull {
-            d: self.scaled(grad_zeta),
-            n: first(grad_n),
-            phi: grad_phi,
-            coefficients: add(of_force, of_slack),
-            kappa: grad_kappa,
-        }
-    }
-
-    /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`FrictionCone::vjp`] multiplies from the left, as matrices.
-    ///
-    /// With k = 1 − μ and c = κ ρ(η) = 4/(κ ρ(ζ)):
-    ///
-    /// ```text
-    /// ∂f/∂ζ = −M W = −κ (f ηᵀ − ½ ρ ((1 + μ) n nᵀ − μ))       ∂f/∂d = −M W M = −κ (f fᵀ − ½ ρ ((1 + μ²) n nᵀ − μ²))
-    /// ∂f/∂n = ∂f/∂ζ ((k d_n + φ) + k n dᵀ) + c (ζ_n M + n ζᵀ) − κ c ζ_n f ζᵀ + k (η_n + n ηᵀ)
-    /// ```
-    #[inline(always)]
-    pub(crate) fn rates(&self, kappa: R, eta: [R; N], d: [R; N]) -> Rates<R, N> {
-        let (n, mu, keep) = (self.n, self.mu, R::one() - self.mu);
-        let (force, rho) = (self.scaled(eta), self.rho(eta));
-        let half = (kappa * rho).scale(0.5);
-        let pulled = scale(-kappa, force);
-        let (mut by_mu, mut by_square) = ([-(half * mu); N], [-(half * (mu * mu)); N]);
-        if N == TURNING {
-            (by_mu[3], by_square[3]) = (-(half * self.gamma), -(half * (self.gamma * self.gamma)));
-        }
-        let by_zeta = matrix(by_mu, [(scale(half * (R::one() + mu), n), n), (pulled, eta)]);
-        let by_d = matrix(by_square, [(scale(half * (R::one() + mu * mu), n), n), (pulled, force)]);
-
-        let eta_n = dot(n, eta);
-        let inverse_rho = inverse(rho);
-        // c ζ.
-        let reflected = scale(R::splat(2.0), self.reflected(eta));
-        let by_phi = transform(&by_zeta, n);
-        let direct = matrix(
-            [eta_n * (R::splat(2.0) * mu + keep); N],
-            [
-                (n, axpy((eta_n * keep).scale(2.0), n, axpy(keep, eta, reflected))),
-                (scale(-(eta_n * inverse_rho).scale(2.0), force), reflected),
-            ],
-        );
-        let through = keep.mul_add(dot(n, d), self.phi);
-        let mut by_n = direct;
-        for i in 0..N {
-            by_n[i] = axpy(through, by_zeta[i], axpy(keep * by_phi[i], d, direct[i]));
-        }
-        Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
-    }
 }
 
 /// 1/x, or 0 if x is not positive, as for a contact without weight.
@@ -292,19 +216,6 @@ impl<R: Real, const N: usize> FrictionCone<R, N> {
 fn inverse<R: Real>(x: R) -> R {
     let there = x.gt(R::zero());
     R::select(there, R::one() / R::select(there, x, R::one()), R::zero())
-}
-
-/// The matrix with this diagonal, plus Σ a bᵀ.
-#[inline(always)]
-fn matrix<R: Real, const N: usize>(diagonal: [R; N], products: [([R; N], [R; N]); 2]) -> [[R; N]; N] {
-    let mut rows = [zero(); N];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[i] = diagonal[i];
-        for (a, b) in &products {
-            *row = axpy(a[i], *b, *row);
-        }
-    }
-    rows
 }
 
 /// Derivatives of a contact's force by ζ, d, n and φ: see [`FrictionCone::rates`]. Those by n are for a change ṅ of the

@@ -151,11 +151,11 @@ impl Structure {
         eta: [R; N],
         relaxed: R::Mask,
     ) -> [R; N] {
-        let rho = cone.rho(eta);
-        let (relaxed_z, z) =
-            (cone.pole(kappa, eta, rho), cone.coulomb_displacement(kappa, eta, R::splat(self.impratio)));
-        let there = kappa.gt(R::zero());
-        select(there, select(relaxed, relaxed_z, z), zero())
+        let mut z = cone.pole(kappa, eta, cone.rho(eta));
+        if self.friction == Friction::Coulomb {
+            z = select(relaxed, z, cone.coulomb_displacement(kappa, eta, R::splat(self.impratio)));
+        }
+        select(kappa.gt(R::zero()), z, zero())
     }
 
     /// The point ζ of the cone that belongs to a displacement z by a friction law.
@@ -183,18 +183,19 @@ impl Structure {
         d: [R; N],
         status: R,
     ) -> Rates<R, N> {
-        match self.friction {
-            Friction::Relaxed => cone.rates(kappa, eta, d),
+        let relaxed = is_relaxed(status);
+        let w = match self.friction {
+            Friction::Relaxed => cone.weights(kappa, eta).rows(),
             Friction::Coulomb => {
-                let relaxed = is_relaxed(status);
                 let Answer { root, up, down } = self.answer(cone, kappa, eta, relaxed);
                 let (rows, mut w) = (root.rows(), [zero(); N]);
                 for i in 0..N {
                     w[i] = axpy(up[i], down, transform_back(&rows, rows[i]));
                 }
-                cone.rates_by((eta, self.displacement(cone, kappa, eta, relaxed)), d, &w)
+                w
             }
-        }
+        };
+        cone.rates((eta, self.displacement(cone, kappa, eta, relaxed)), d, &w)
     }
 
     /// The vector-Jacobian product of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ, given the gradient e of f
@@ -207,13 +208,8 @@ impl Structure {
         (d, e, weighed): ([R; N], [R; N], [R; N]),
         status: R,
     ) -> Pull<R, N> {
-        match self.friction {
-            Friction::Relaxed => cone.vjp(kappa, eta, d, e, weighed),
-            Friction::Coulomb => {
-                let z = self.displacement(cone, kappa, eta, is_relaxed(status));
-                cone.vjp_by(kappa, (eta, z), d, e, weighed)
-            }
-        }
+        let z = self.displacement(cone, kappa, eta, is_relaxed(status));
+        cone.vjp(kappa, (eta, z), d, e, weighed)
     }
 
     /// The factors that solve with H, for elimination and for substitution. Those of Hᵀ are the same in reverse order.
@@ -224,13 +220,14 @@ impl Structure {
 }
 
 impl<R: Real, const N: usize> FrictionCone<R, N> {
-    /// [`FrictionCone::vjp`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M
-    /// e. Gradients of the unit normal are for its turning.
+    /// Gradients of f = M η(z), z = M d + φ n, for any law that turns with its arguments, given f̄ = e and W̃ᵀ M e: for
+    /// d, and for n, φ, μ, γ and this contact's κ. Those of the unit normal are for its turning. z is that of the law,
+    /// as it has more digits than M d + φ n, and W̃ may be so large that little is left of it by a product.
     ///
     /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n)
     /// for ṅ ⟂ n.
     #[inline(always)]
-    fn vjp_by(&self, kappa: R, (eta, z): ([R; N], [R; N]), d: [R; N], e: [R; N], weighed: [R; N]) -> Pull<R, N> {
+    fn vjp(&self, kappa: R, (eta, z): ([R; N], [R; N]), d: [R; N], e: [R; N], weighed: [R; N]) -> Pull<R, N> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let (d_n, d_t) = self.split(d);
@@ -248,11 +245,11 @@ impl<R: Real, const N: usize> FrictionCone<R, N> {
         Pull { d: self.scaled(grad_zeta), n: first(grad_n), phi: grad_phi, coefficients, kappa: grad_kappa }
     }
 
-    /// [`FrictionCone::rates`] as [`FrictionCone::vjp_by`], given W̃:
+    /// What [`FrictionCone::vjp`] multiplies from the left, as matrices, given W̃:
     ///
     /// ∂f/∂n = k (η_n + n ηᵀ) + η_n M − n ηᵀ + M W̃ ((z_n − φ − k d_n) − n (z + k d)ᵀ), k = 1 − μ.
     #[inline(always)]
-    fn rates_by(&self, (eta, z): ([R; N], [R; N]), d: [R; N], w: &[[R; N]; N]) -> Rates<R, N> {
+    fn rates(&self, (eta, z): ([R; N], [R; N]), d: [R; N], w: &[[R; N]; N]) -> Rates<R, N> {
         let (n, keep) = (self.n, R::one() - self.mu);
         // M W̃ by its columns.
         let (mut mw, mut by_zeta) = ([zero(); N], [zero(); N]);

@@ -11,8 +11,6 @@ pub(crate) trait Law: Copy {
     fn has_single_precision(self) -> bool;
     /// Is the response W̃ of a force to displacements symmetric?
     fn is_symmetric(self) -> bool;
-    /// Does the iteration give slacks to contacts without weight?
-    fn has_idle_slacks(self) -> bool;
 }
 
 impl Law for Friction {
@@ -32,10 +30,5 @@ impl Law for Friction {
     #[inline(always)]
     fn is_symmetric(self) -> bool {
         self == Self::Relaxed
-    }
-
-    #[inline(always)]
-    fn has_idle_slacks(self) -> bool {
-        self == Self::Coulomb
     }
 }

@@ -31,11 +31,9 @@ pub enum Attempt {
     Newton,
     /// A step for a smaller κ, which rises: the world has started again.
     Restart,
-    /// Coulomb's law with friction at once as stiff as it is, if that is stiffer than normal forces: from given forces,
-    /// or from soft forces of each contact alone.
+    /// Coulomb's law with friction at once as stiff as it is: from given forces, or from soft forces of each contact
+    /// alone.
     AtOnce,
-    /// Coulomb's law from given forces or, after another attempt, from soft forces of each contact alone.
-    Soft,
     /// Coulomb's law from harder forces of each contact alone.
     Hard,
     /// Coulomb's law from the softest forces, with more careful steps.
@@ -45,16 +43,8 @@ pub enum Attempt {
 }
 
 impl Attempt {
-    const ALL: [Self; 8] = [
-        Self::PrimalDual,
-        Self::Newton,
-        Self::Restart,
-        Self::AtOnce,
-        Self::Soft,
-        Self::Hard,
-        Self::Careful,
-        Self::FromRelaxed,
-    ];
+    const ALL: [Self; 7] =
+        [Self::PrimalDual, Self::Newton, Self::Restart, Self::AtOnce, Self::Hard, Self::Careful, Self::FromRelaxed];
 
     /// The name that the command line prints.
     pub fn name(self) -> &'static str {
@@ -63,7 +53,6 @@ impl Attempt {
             Self::Newton => "newton",
             Self::Restart => "restart",
             Self::AtOnce => "at_once",
-            Self::Soft => "soft",
             Self::Hard => "hard",
             Self::Careful => "careful",
             Self::FromRelaxed => "from_relaxed",

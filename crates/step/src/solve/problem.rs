@@ -7,7 +7,6 @@ use fingertip_lanes::vector::cross;
 use super::cone::{CONTACT_OPERAND, FrictionCone, MU};
 use super::friction::Answer;
 use super::kinds::cones;
-use super::law::Law;
 use super::memory::{Problem, Work};
 use super::presence::{listed, present};
 use super::shared;
@@ -42,7 +41,7 @@ pub(super) fn seen<R: Real, const N: usize>(screws: &[R], cone: &FrictionCone<R,
 }
 
 /// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those
-/// of a contact without weight, but by Coulomb's law.
+/// of a contact without weight.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real, const N: usize>(
     s: &Structure,
@@ -53,7 +52,7 @@ pub(crate) fn fill_columns<R: Real, const N: usize>(
     for (i, contact) in listed(list, s.contacts.iter().enumerate()) {
         let cone: FrictionCone<R, N> = problem.cone(i);
         let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
-        when!(R::Mask::splat(s.friction.has_idle_slacks()).or(cone.is_there()), own.as_flattened_mut(), |own| {
+        when!(cone.is_there(), own.as_flattened_mut(), |own| {
             for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
                 let mut sum = zero();
                 for &(screw, _, b) in same_slot {

@@ -5,13 +5,12 @@ use fingertip_scene::Friction;
 
 use super::contact_state::ContactState;
 use super::kinds::cones;
-use super::law::Law;
 use super::limit::root;
 use super::memory::{Problem, Work};
 use super::presence::listed;
 use super::problem::{add_force, along, nth, solve_p};
 use super::structure::{ContactColumns, Structure};
-use super::vector::{axpy, dot, scale, select, sub, zero};
+use super::vector::{axpy, dot, select, sub, zero};
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing
 /// may move a penetrating contact, and its first force is finite all the same.
@@ -53,27 +52,27 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
 }
 
 /// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start
-/// anew, of each contact alone. Returns the worlds with one or more of the latter, and those that are given forces.
+/// anew, of each contact alone. Returns the worlds with one or more of the latter.
 #[inline(always)]
 pub(super) fn start<R: Real, const N: usize>(
     s: &Structure,
     problem: &Problem<R>,
     (law, warm, soft): (Friction, bool, R),
     work: &mut Work<&mut [R]>,
-) -> [R::Mask; 2] {
+) -> R::Mask {
     R::call(
         #[inline(always)]
         || {
             let all = R::Mask::splat(true);
-            let [cold, given] = if warm {
+            let cold = if warm {
                 recall::<R, N>(s, problem, work)
             } else {
                 forget::<R, N>(all, work);
-                [all, R::Mask::splat(false)]
+                all
             };
             balance::<R, N>(s, problem, all, work);
             when!(cold, work, |work| renew::<R, N>(s, problem, (law, cold, soft), work));
-            [cold, given]
+            cold
         },
     )
 }
@@ -99,20 +98,9 @@ pub(super) fn renew_all<R: Real, const N: usize>(
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
-    forget_all::<R, N>(s, problem, mask, work);
-    renew::<R, N>(s, problem, (law, mask, soft), work);
-}
-
-/// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
-#[inline(always)]
-pub(super) fn forget_all<R: Real, const N: usize>(
-    s: &Structure,
-    problem: &Problem<R>,
-    mask: R::Mask,
-    work: &mut Work<&mut [R]>,
-) {
     forget::<R, N>(mask, work);
     balance::<R, N>(s, problem, mask, work);
+    renew::<R, N>(s, problem, (law, mask, soft), work);
 }
 
 /// The softer κ at which contacts start anew: see [`SOFT_KAPPA`].
@@ -140,8 +128,7 @@ pub(super) fn renew<R: Real, const N: usize>(
             for (state, contact) in
                 listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
             {
-                // By Coulomb's law contacts without weight have slacks too.
-                when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), state, |state| {
+                when!(state.is_there(), state, |state| {
                     let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
                     let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
                     let zeta = s.lifted(cone, law, z);
@@ -174,7 +161,7 @@ pub(super) fn renew<R: Real, const N: usize>(
             for (state, contact) in
                 listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
             {
-                when!(R::Mask::splat(law.has_idle_slacks()).or(state.is_there()), &mut state.slack, |slack| {
+                when!(state.is_there(), &mut state.slack, |slack| {
                     let cone = &state.cone;
                     let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
                     let off = sub(s.lifted(cone, law, z), *slack);
@@ -191,9 +178,9 @@ pub(super) fn renew<R: Real, const N: usize>(
 }
 
 /// The given forces, and none where they are outside their cones. Gives the worlds that lack such a force or are given
-/// none at all, and those that are given some: forces of zero mean the same as no forces.
+/// none at all: forces of zero mean the same as no forces.
 #[inline(always)]
-fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> [R::Mask; 2] {
+fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let (mut lacking, mut largest) = (R::Mask::splat(false), R::zero());
     for (i, state) in listed(work.list, ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force: [R; N] = nth(problem.warm, i);
@@ -220,50 +207,7 @@ fn recall<R: Real, const N: usize>(s: &Structure, problem: &Problem<R>, work: &m
     for force in limits {
         largest = largest.max(force.abs());
     }
-    let given = largest.gt(R::zero());
-    [lacking.or(given.not()), given]
-}
-
-/// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap
-/// after the free motion.
-#[inline(always)]
-pub(super) fn start_again<R: Real, const N: usize>(
-    s: &Structure,
-    problem: &Problem<R>,
-    kappa: R,
-    mask: R::Mask,
-    work: &mut Work<&mut [R]>,
-) {
-    R::call(
-        #[inline(always)]
-        || {
-            for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
-                *x = R::zero() - g;
-            }
-            solve_p(s, work.factor_p, work.free);
-            let columns = work.columns.as_chunks::<N>().0;
-            let least = least_compliance(work.pivot);
-            for (state, contact) in
-                listed(work.list, ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts))
-            {
-                let (cone, there) = (&state.cone, state.is_there());
-                when!(there, &mut state.eta, |eta| {
-                    let d = compliance(contact, columns, cone.n, work.pivot, least);
-                    let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
-                    let own = R::select(there, kappa * state.share, R::one());
-                    let cold = scale(root(d, c, own), cone.n);
-                    for (eta, cold) in eta.iter_mut().zip_inline(cold) {
-                        *eta = R::select(mask.and(there), cold, *eta);
-                    }
-                });
-            }
-            cones!(s, problem.gaps, cone => {
-                let alone = cone.alone(kappa, work.pivot, cone.at(work.free));
-                cone.put(work.limit_force, select(mask, alone, cone.own(work.limit_force)));
-            });
-            balance::<R, N>(s, problem, mask, work);
-        },
-    )
+    lacking.or(largest.gt(R::zero()).not())
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.

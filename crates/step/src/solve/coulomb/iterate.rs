@@ -4,7 +4,7 @@
 use fingertip_lanes::lane::{Mask, Real, Zip, state, when};
 use fingertip_scene::Friction;
 
-use super::super::approach::{ARRIVED, Approach, TRIAL};
+use super::super::approach::{ARRIVED, Approach, FASTEST, TRIAL};
 use super::super::log::{Attempt, note};
 use super::super::memory::{Problem, STATUS, Work};
 use super::super::newton;
@@ -14,15 +14,8 @@ use super::super::structure::Structure;
 use super::join::{join_anew, recall};
 use super::step::{go, length, mean_product, step};
 
-/// Misfit below which a step is the last: it leaves an error of no more than its square.
-const CONVERGED: f64 = 1e-14;
 /// Misfit below which an iterate that no longer improves counts as found: what is left is rounding.
 const STALLED: f64 = 1e-8;
-/// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does
-/// not get much nearer where κ leaves them few digits.
-const NEAR: f64 = 3.0;
-/// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
-const FAR: f64 = 1.0;
 /// Where the ratio of stiffness begins with 1: misfit below which it grows, and by what factor.
 const STIFFER: f64 = 1e-2;
 const GROWTH: f64 = 1.5;
@@ -37,7 +30,7 @@ struct Pace {
     longest: f64,
 }
 
-const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 1.0 };
+const BRISK: Pace = Pace { reach: 0.9, fastest: FASTEST, longest: 1.0 };
 /// The pace of the careful attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 / 36.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
@@ -75,14 +68,10 @@ pub(super) fn find<R: Real, const N: usize>(
         recall::<R, N>(s, problem, work);
     } else {
         let soft = R::splat(s.settings.coulomb_kappa);
-        let [cold, _] = start::<R, N>(s, problem, (Friction::Coulomb, warm, soft), work);
+        let cold = start::<R, N>(s, problem, (Friction::Coulomb, warm, soft), work);
         join_anew::<R, N>(cold.and(running), s, problem, &mut approach, work);
     }
-    let first = match (again, s.impratio > 1.0) {
-        (true, _) => Attempt::FromRelaxed,
-        (false, true) => Attempt::AtOnce,
-        (false, false) => Attempt::Soft,
-    };
+    let (first, ratio) = if again { (Attempt::FromRelaxed, 1.0) } else { (Attempt::AtOnce, s.impratio) };
     let mut iterate = Iterate {
         approach,
         running,
@@ -91,7 +80,7 @@ pub(super) fn find<R: Real, const N: usize>(
         attempt: first.everywhere(),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
-        ratio: R::splat(if again { 1.0 } else { s.impratio }),
+        ratio: R::splat(ratio),
     };
     R::repeat(
         max_iterations,
@@ -130,13 +119,10 @@ impl<R: Real> Iterate<R> {
         note::<R, N>(s, [self.attempt, alpha, worst], work);
 
         let is_full = alpha.lt(R::one()).not();
-        let on_path = self.approach.tau.lt(R::splat(NEAR));
-        self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
-        let short = R::one() - alpha;
-        let part = (short * short).max(pace(careful, BRISK.fastest, CAREFUL.fastest)).min(R::one());
-        self.approach.tau = (mean_product::<R, N>(s, problem, work) * part).max(R::one());
+        let fastest = pace(careful, BRISK.fastest, CAREFUL.fastest);
+        self.approach.judge(moving, [alpha, worst, mean_product::<R, N>(s, problem, work)], fastest);
         let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
-        let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
+        let last_step = self.last.lt(R::splat(s.settings.last_error)).or(stalled);
         let stiff = self.ratio.lt(R::splat(s.impratio)).not();
         let found = moving.and(apart.not()).and(is_full).and(last_step).and(stiff);
         let stiffer = moving.and(is_full).and(worst.lt(R::splat(STIFFER))).and(stiff.not());
@@ -147,7 +133,7 @@ impl<R: Real> Iterate<R> {
         self.running = running.and(found.not());
 
         let trial = is_among([TRIAL; 2], self.iterations);
-        let far = worst.lt(R::splat(FAR)).not().and(apart.not());
+        let far = worst.lt(R::splat(ARRIVED)).not().and(apart.not());
         let late = self.running.and(trial).and(far);
         when!(late, &mut (&mut self.approach, &mut *work), |(approach, work)| {
             newton::prepare::<R, N>(s, problem, work);
@@ -172,9 +158,7 @@ impl<R: Real> Iterate<R> {
         let again = lost.and(Attempt::Careful.is_after(self.attempt));
         self.running = self.running.and(lost.not().or(again));
         self.attempt += R::select(again, R::one(), R::zero());
-        let soft =
-            R::select(Attempt::Careful.is(self.attempt), R::splat(SOFTEST_KAPPA), R::splat(s.settings.coulomb_kappa));
-        let soft = R::select(Attempt::Hard.is(self.attempt), soft_kappa(problem.kappa), soft);
+        let soft = R::select(Attempt::Careful.is(self.attempt), R::splat(SOFTEST_KAPPA), soft_kappa(problem.kappa));
         self.steps = R::select(again, R::zero(), self.steps);
         self.ratio = R::select(again, R::one(), self.ratio);
         newton::prepare::<R, N>(s, problem, work);

@@ -1,6 +1,6 @@
 //! The slacks and gaps with which worlds enter the iteration.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, copy};
+use fingertip_lanes::lane::{Real, Zip, copy};
 
 use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
@@ -45,7 +45,5 @@ pub(super) fn join_anew<R: Real, const N: usize>(
         let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }
-    approach.worlds = approach.worlds.or(worlds);
-    let product = mean_product::<R, N>(s, problem, work).max(R::one());
-    approach.tau = R::select(worlds, product, approach.tau);
+    approach.enter(worlds, mean_product::<R, N>(s, problem, work));
 }

@@ -9,6 +9,7 @@
 
 use fingertip_lanes::lane::{Mask, Real, Zip};
 
+use super::super::approach::ARRIVED;
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
 use super::super::presence::listed;
@@ -19,8 +20,6 @@ use super::super::vector::{axpy, dot};
 
 /// The part of the way that an opening goes to the slip: all of it goes back and forth.
 const PART: f64 = 0.5;
-/// Misfit by Coulomb's law below which Newton's steps lead to the answer.
-const NEAR: f64 = 0.5;
 
 /// All gaps as they are: those to which openings add.
 #[inline(always)]
@@ -53,5 +52,5 @@ pub(in super::super) fn open<R: Real, const N: usize>(
         let opened = cone.phi + (slide.gap + slip - cone.phi).scale(PART);
         cone.phi = R::select(solved.and(there), opened, cone.phi);
     }
-    solved.and(worst.lt(R::splat(NEAR)).not())
+    solved.and(worst.lt(R::splat(ARRIVED)).not())
 }

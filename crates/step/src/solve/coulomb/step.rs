@@ -32,7 +32,6 @@ pub(super) fn step<R: Real, const N: usize>(
         || {
             let kappa = problem.kappa;
             newton::begin(s, problem, kappa, approach, work);
-            displace::<R, N>(s, work);
             let columns = work.columns.as_chunks::<N>().0;
             // What the upper triangle of the system has beside the symmetric part.
             let n_entries = s.factor_h.n_leading_entries(s.n_shared);
@@ -44,6 +43,7 @@ pub(super) fn step<R: Real, const N: usize>(
                     &mut ((state, slide), (&mut *work.h, &mut *work.upper), (&mut *work.step, &mut *work.scaled)),
                     |((state, slide), (h, upper), (step, scaled))| {
                         let scaled = scaled.as_chunks_mut().0;
+                        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
                         eliminate(contact, (columns, work.pivot), (kappa, approach, ratio), (state, slide), step);
                         let force = sub(state.eta, answer(&state.response, slide, state.error));
                         shared::add(contact, columns, &state.response, force, scaled, h, step);
@@ -85,16 +85,6 @@ pub(super) fn step<R: Real, const N: usize>(
             }
         },
     )
-}
-
-/// z of each contact.
-#[inline(always)]
-fn displace<R: Real, const N: usize>(s: &Structure, work: &mut Work<&mut [R]>) {
-    let columns = work.columns.as_chunks::<N>().0;
-    let states = ContactState::of(work.contact_states);
-    for (state, contact) in listed(work.list, states.iter_mut().zip_inline(&s.contacts)) {
-        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
-    }
 }
 
 /// (W̃⁻¹ + D)⁻¹ x: the response of a contact's force, with its private degrees of freedom eliminated.
