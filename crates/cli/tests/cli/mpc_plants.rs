@@ -6,27 +6,33 @@ use serde_json::Value;
 /// An episode of fingertips that carry a cube, of at most 150 control periods, as JSON. How long it takes with momentum
 /// is a matter of rounding: measured with 10 nm of noise, from 36 to 156 periods, by seed.
 fn episode(options: &[&str]) -> Value {
-    let all = [&["mpc", "tips_air", "--episodes", "1", "--cap", "150", "--json"], options].concat();
+    episodes("1", options).remove(0)
+}
+
+fn episodes(n: &str, options: &[&str]) -> Vec<Value> {
+    let all = [&["mpc", "tips_air", "--episodes", n, "--cap", "150", "--json"], options].concat();
     let output = fingertip(&all, "");
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{options:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+    let lines = serde_json::Deserializer::from_slice(&output.stdout).into_iter().collect::<Result<_, _>>();
+    lines.unwrap_or_else(|error| panic!("{options:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 fn position(row: &Value) -> f64 {
     row["errors"]["position"].as_f64().unwrap()
 }
 
-/// With momentum the cube is carried too; one control period of latency throws it away unless the planner knows of it.
+/// With momentum the cube is carried too; one control period of latency throws it away, in two or three of five episodes,
+/// unless the planner knows of it.
 #[test]
 fn a_plant_with_momentum_that_lags() {
     let own = episode(&[]);
     let heavy = episode(&["--plant", "second-order"]);
     assert!(own["success"].is_u64() && heavy["success"].is_u64() && own["errors"] != heavy["errors"], "{heavy}");
     let lags = ["--plant", "second-order", "--latency", "50"];
-    let unknown = episode(&lags);
-    assert!(unknown["success"].is_null() && position(&unknown) > 0.03, "{unknown}");
-    let known = episode(&[&lags[..], &["--known-latency", "50"]].concat());
-    assert!(known["success"].is_u64(), "{known}");
+    let succeeded = |all: &[Value]| all.iter().filter(|row| row["success"].is_u64()).count();
+    let unknown = episodes("5", &lags);
+    let known = episodes("5", &[&lags[..], &["--known-latency", "50"]].concat());
+    assert!(succeeded(&known) > succeeded(&unknown) && succeeded(&known) > 3, "{unknown:?}, {known:?}");
+    assert!(unknown.iter().any(|row| position(row) > 0.03), "{unknown:?}");
 }
 
 #[test]
