@@ -20,8 +20,8 @@ fn position(row: &Value) -> f64 {
     row["errors"]["position"].as_f64().unwrap()
 }
 
-/// With momentum the cube is carried too; one control period of latency throws it away, in two or three of five episodes,
-/// unless the planner knows of it.
+/// With momentum the cube is carried too; one control period of latency throws it away, in two or three of five
+/// episodes, unless the planner knows of it.
 #[test]
 fn a_plant_with_momentum_that_lags() {
     let own = episode(&[]);
