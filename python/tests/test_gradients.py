@@ -1,5 +1,7 @@
 """Gradients against central differences, and against each other."""
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import near_home
@@ -129,6 +131,22 @@ def test_linearize_without_forces(state):
     force = sim.step(q, u).force
     lambdas = all.lambda_.reshape(force.shape)
     near(np.linalg.norm(lambdas, axis=2), np.linalg.norm(force, axis=2), 1e-12)
+
+
+def test_rows_of_contacts_with_a_force(state):
+    """λ, C and D are zero but for their listed rows, also of one world, and after a pickle."""
+    sim, q, u = state
+    for all in (sim.linearize(q, u), pickle.loads(pickle.dumps(sim.linearize(q, u))), sim.linearize(q[0], u[0])):
+        worlds, places = all.force_rows.T
+        assert all.force_rows.dtype == np.int64 and (np.diff(worlds) >= 0).all()
+        for dense, rows in ((all.lambda_, all.lambda_rows), (all.C, all.C_rows), (all.D, all.D_rows)):
+            dense = dense.reshape(-1, sim.model.n_lambda, *rows.shape[1:])
+            made = np.zeros_like(dense)
+            made[worlds, places] = rows
+            assert np.array_equal(made, dense)
+        assert all.lambda_rows.any()
+    none = sim.linearize(q, u, forces=False)
+    assert none.force_rows.shape == (0, 2) and none.C_rows.shape[0] == none.D_rows.shape[0] == 0
 
 
 def test_second_order_vjp(hand):
