@@ -103,7 +103,8 @@ pub struct ContactProblem {
     pub screws: Tensor,
     /// Contacts (B, 12 nc). For each: the unit normal from A to B, the witness points on A and B (world, m), φ (m), μ,
     /// and the weight w of its barrier (1, or less where the contact fades; 0 leaves it out). Then, if they
-    /// [resist turning](Structure::with_torsion), the coefficient γ of torsional friction of each, m.
+    /// [resist turning](Structure::with_torsion), the coefficient γ of torsional friction of each, m. The gradient by
+    /// a normal is for its turning: what it says along the normal, whose length is 1, means nothing.
     pub contacts: Tensor,
     /// (1 or B, np + nv + 1 + [`Structure::n_gaps`]): the entries of P in the structure's order, then g, κ, the gaps to
     /// the limits, the dry friction F of joints, N·m or N, and four numbers of each table: F, N, what turning by 1 rad
