@@ -9,11 +9,6 @@
 //! other is that of a kink, and right. Which side of a kink it is of may depend on other inputs, such as the sizes of
 //! two boxes that are equal. So the differences are also taken next to random changes of all others: of f along w + d
 //! less that along w.
-//!
-//! Two kinks may meet so that the function is smooth across both, as |x| − |x| is, and a gradient that is that of one
-//! side of each is none of its slopes. Where two links of one width lie side by side, that is so of what the ends of
-//! their common length do, whatever else is changed. So where a gradient is that of no side, gradient and differences
-//! are compared once more, a little away: there no tie is left, and a wrong formula is as wrong as here.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -43,11 +38,6 @@ const NAMED: usize = 8;
 const BESIDE: usize = 16;
 /// ... and by this part of them its own input changes there.
 const PART: f64 = 0.1;
-/// So far away, in units of the inputs, ties are over: many of the small steps.
-const AWAY: f64 = 1e-4;
-
-/// The gradients with a change of the inputs, in units.
-pub type Beside<'a> = &'a dyn Fn(&[f64]) -> Result<Gradients>;
 
 /// The result of comparing one derivative with differences.
 pub struct Finding {
@@ -89,8 +79,6 @@ pub struct Judgement {
 pub struct Comparison<'a> {
     /// The derivatives that are judged.
     pub gradients: &'a Gradients,
-    /// The same elsewhere, if they are known there.
-    pub beside: Option<Beside<'a>>,
     /// What they are taken by.
     pub inputs: &'a Inputs<'a>,
     /// What is differentiated.
@@ -165,19 +153,16 @@ impl Comparison<'_> {
     fn search(&self, columns: &[usize], search: &mut Search) -> Result<()> {
         let mut direction = vec![0.0; self.inputs.count()];
         columns.iter().for_each(|&column| direction[column] = search.direction[column]);
-        let along =
-            |Gradients(of): &Gradients| of * DVector::from_fn(of.ncols(), |k, _| direction[k] * self.inputs.unit(k));
-        let here = vec![0.0; self.inputs.count()];
-        let claimed = along(self.gradients);
-        let (mut slopes, rounding) = self.slopes(&here, &direction, search.is_one_sided)?;
-        let judge_as = |claimed: &DVector<f64>, slopes: &[Slopes], of: Judge| {
+        let claimed =
+            &self.gradients.0 * DVector::from_fn(self.gradients.0.ncols(), |k, _| direction[k] * self.inputs.unit(k));
+        let (mut slopes, rounding) = self.slopes(&direction, search.is_one_sided)?;
+        let judge = |slopes: &[Slopes], of: Judge| {
             let of_row = |row: usize| {
                 let kind = self.quantities.kind(row) as usize;
                 of(claimed[row], slopes, row, &|size| search.scales[kind] + rounding[kind] / size + f64::MIN_POSITIVE)
             };
             (0..claimed.len()).map(of_row).collect::<Vec<Judgement>>()
         };
-        let judge = |slopes: &[Slopes], of: Judge| judge_as(&claimed, slopes, of);
         let mut judgements = judge(&slopes, Judgement::of);
         let mut random = ChaCha8Rng::seed_from_u64(0);
         let is_wrong = |judgements: &[Judgement]| judgements.iter().any(|judgement| judgement.off > GRADIENT);
@@ -189,15 +174,6 @@ impl Comparison<'_> {
             for (judgement, kink) in judgements.iter_mut().zip(judge(&slopes, Judgement::of_kink)) {
                 if judgement.off > GRADIENT && kink.off <= GRADIENT {
                     *judgement = kink;
-                }
-            }
-        }
-        if let Some(beside) = self.beside.filter(|_| columns.len() == 1 && is_wrong(&judgements)) {
-            let away = scaled(&self.aside(&mut random), AWAY);
-            let (slopes, _) = self.slopes(&away, &direction, search.is_one_sided)?;
-            for (own, there) in judgements.iter_mut().zip(judge_as(&along(&beside(&away)?), &slopes, Judgement::of)) {
-                if own.off > GRADIENT && there.off <= GRADIENT {
-                    *own = Judgement { off: there.off, is_kink: true, ..*own };
                 }
             }
         }
@@ -224,13 +200,12 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Differences along a direction from a change on, and by what the values of each kind are rounded, over
-    /// [`GRADIENT`].
-    fn slopes(&self, from: &[f64], direction: &[f64], is_one_sided: bool) -> Result<(Vec<Slopes>, [f64; 3])> {
+    /// Differences along a direction, and by what the values of each kind are rounded, over [`GRADIENT`].
+    fn slopes(&self, direction: &[f64], is_one_sided: bool) -> Result<(Vec<Slopes>, [f64; 3])> {
         let times: &[f64] = if is_one_sided { &[1.0, 2.0] } else { &[1.0, 2.0, -1.0, -2.0] };
         let changes = STEPS.iter().flat_map(|size| times.iter().map(move |times| times * size));
         let changes: Vec<_> = changes.map(|size| scaled(direction, size)).collect();
-        let values = self.values(from, &changes)?;
+        let values = self.values(&changes)?;
         let mut largest = [0.0_f64; 3];
         for (row, value) in values.column(0).iter().enumerate() {
             let most = &mut largest[self.quantities.kind(row) as usize];
@@ -255,13 +230,15 @@ impl Comparison<'_> {
 
     /// Adds differences beside a random change of all inputs that are not at a bound.
     fn look_beside(&self, direction: &[f64], random: &mut ChaCha8Rng, slopes: &mut [Slopes]) -> Result<()> {
-        let aside = self.aside(random);
+        let is_free = |column| self.inputs.is_there(column) && !self.inputs.is_at_bound(column, 2.0 * STEPS[0]);
+        let mut aside = |column| if is_free(column) { random.random_range(-1.0..1.0) } else { 0.0 };
+        let aside: Vec<f64> = (0..direction.len()).map(&mut aside).collect();
         let both: Vec<f64> = aside.iter().zip(direction).map(|(aside, d)| aside + PART * d).collect();
         let changes = slopes.iter().flat_map(|Slopes { size, .. }| {
             let changes = [(&both, 1.0), (&both, 2.0), (&aside, 1.0), (&aside, 2.0)];
             changes.map(|(change, times)| scaled(change, times * size))
         });
-        let values = self.values(&vec![0.0; direction.len()], &changes.collect::<Vec<_>>())?;
+        let values = self.values(&changes.collect::<Vec<_>>())?;
         for (k, Slopes { size, sides, .. }) in slopes.iter_mut().enumerate() {
             let at = 1 + 4 * k;
             sides.push((one_side(&values, at, *size) - one_side(&values, at + 2, *size)) / PART);
@@ -269,17 +246,10 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// A random change of all inputs that are not at a bound.
-    fn aside(&self, random: &mut ChaCha8Rng) -> Vec<f64> {
-        let is_free = |column| self.inputs.is_there(column) && !self.inputs.is_at_bound(column, 2.0 * STEPS[0]);
-        let aside = |column| if is_free(column) { random.random_range(-1.0..1.0) } else { 0.0 };
-        (0..self.inputs.count()).map(aside).collect()
-    }
-
-    /// The quantities, in rows: with a change, then with each of these beside it.
-    fn values(&self, from: &[f64], changes: &[Vec<f64>]) -> Result<DMatrix<f64>> {
-        let beside = changes.iter().map(|change| from.iter().zip(change).map(|(from, by)| from + by).collect());
-        let all: Vec<Vec<f64>> = std::iter::once(from.to_vec()).chain(beside).collect();
+    /// The quantities, in rows: without a change, then with each of these.
+    fn values(&self, changes: &[Vec<f64>]) -> Result<DMatrix<f64>> {
+        let none = vec![0.0; self.inputs.count()];
+        let all: Vec<_> = std::iter::once(none).chain(changes.iter().cloned()).collect();
         Ok(self.quantities.numbers(&self.inputs.steps(&all, self.warm)?)?.transpose())
     }
 }

@@ -30,17 +30,11 @@ impl Gradients {
         Ok(Self(all))
     }
 
-    /// The gradients by backpropagation, of all quantities by all inputs with a change, in units: one world for each
-    /// quantity.
-    pub fn pulled(
-        step: &Quasidynamic,
-        quantities: &Quantities,
-        inputs: &Inputs,
-        (warm, change): (&Tensor, &[f64]),
-    ) -> Result<Self> {
+    /// The gradients by backpropagation, of all quantities by all inputs: one world for each quantity.
+    pub fn pulled(step: &Quasidynamic, quantities: &Quantities, inputs: &Inputs, warm: &Tensor) -> Result<Self> {
         let model = step.model();
         let n = quantities.count();
-        let (q, u, parameters) = inputs.worlds(&vec![change.to_vec(); n])?;
+        let (q, u, parameters) = inputs.worlds(&vec![vec![0.0; inputs.count()]; n])?;
         let (q, u) = (Var::from_tensor(&q)?, Var::from_tensor(&u)?);
         let mut variables = Vec::new();
         let parameters = parameters.map(|_, t| {

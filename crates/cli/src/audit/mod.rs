@@ -18,7 +18,7 @@ use fingertip::step::{Quasidynamic, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 use nalgebra::Vector3;
 
-use self::differences::{Beside, Comparison, Finding, GRADIENT};
+use self::differences::{Comparison, Finding, GRADIENT};
 use self::gradients::{Gradients, asymmetry};
 use self::inputs::Inputs;
 use self::optimality::Optimality;
@@ -41,9 +41,7 @@ const SYMMETRY: f64 = 1e-9;
 /// Optimality is recomputed without the solver's code: force balance, force law, ν·λ = 2/κ. Gradients of q₊ and of the
 /// force and moment between each pair of bodies with respect to q, u and all parameters are compared with differences:
 /// to one side at bounds, such as a size of 0. Where differences to both sides disagree with each other there is a
-/// kink, and a gradient of either side or between them is right. In a tie, such as of two links that are equally wide,
-/// several kinks may meet and leave a slope that is none of theirs: there the gradient has to be right right beside it.
-/// Each check names where it is worst. The exit status is
+/// kink, and a gradient of either side or between them is right. Each check names where it is worst. The exit status is
 /// 1 if a check fails.
 #[derive(clap::Args)]
 pub struct Args {
@@ -90,14 +88,12 @@ struct Audited {
 impl Audited {
     fn of(step: &Quasidynamic, number: usize, state: &State, result: &Step, seed: u64) -> Result<Self> {
         let (inputs, quantities) = (Inputs::new(step, state)?, Quantities::new(step, result)?);
-        let pulled = |change: &[f64]| Gradients::pulled(step, &quantities, &inputs, (&result.warm, change));
-        let compare = |gradients: &Gradients, beside: Option<Beside>| {
-            Comparison { gradients, beside, inputs: &inputs, quantities: &quantities, warm: &result.warm }
-                .findings(seed)
+        let compare = |gradients: &Gradients| {
+            Comparison { gradients, inputs: &inputs, quantities: &quantities, warm: &result.warm }.findings(seed)
         };
         let linear = step.linearize(&state.q, &state.u)?;
-        let linearized = compare(&Gradients::linearized(step, &quantities, &linear)?, None)?;
-        let pulled = compare(&pulled(&vec![0.0; inputs.count()])?, Some(&pulled))?;
+        let linearized = compare(&Gradients::linearized(step, &quantities, &linear)?)?;
+        let pulled = compare(&Gradients::pulled(step, &quantities, &inputs, &result.warm)?)?;
         let (by_state, by_parameters) = pulled.into_iter().partition(|finding| finding.is_by_state);
         Ok(Self {
             number,

@@ -64,13 +64,6 @@ fn ball_joints_and_loops_pass() {
     }
 }
 
-/// Two links of one width, side by side: whichever end of their common length is whose, it is the other's as well.
-#[test]
-fn links_of_one_width_pass() {
-    let text = passed(&["../../tests/mjcf/tie.xml", "--seed", "5", "--states", "4"]);
-    assert!(text.contains("kinks, the first: state"), "{text}");
-}
-
 /// A command at its largest effort moves nothing, by whatever it changes.
 #[test]
 fn commands_at_their_largest_effort_pass() {

@@ -24,19 +24,15 @@ fn findings(scene: &Scene, state: usize, wrong: Option<(&str, &str, f64)>) -> Ve
     let result = step.step(&state.q, &state.u).unwrap();
     assert_eq!(result.reports[0].status, Status::Solved);
     let (inputs, quantities) = (Inputs::new(&step, state).unwrap(), Quantities::new(&step, &result).unwrap());
+    let mut gradients = Gradients::pulled(&step, &quantities, &inputs, &result.warm).unwrap();
+    if let Some((quantity, input, times)) = wrong {
+        let row = (0..quantities.count()).find(|&row| quantities.name(row) == quantity).unwrap();
+        let column = (0..inputs.count()).find(|&column| inputs.name(column) == input).unwrap();
+        assert_ne!(gradients.0[(row, column)], 0.0);
+        gradients.0[(row, column)] *= times;
+    }
     let (inputs, quantities) = (&inputs, &quantities);
-    let pulled = |change: &[f64]| {
-        let mut gradients = Gradients::pulled(&step, quantities, inputs, (&result.warm, change))?;
-        if let Some((quantity, input, times)) = wrong {
-            let row = (0..quantities.count()).find(|&row| quantities.name(row) == quantity).unwrap();
-            let column = (0..inputs.count()).find(|&column| inputs.name(column) == input).unwrap();
-            assert_ne!(gradients.0[(row, column)], 0.0);
-            gradients.0[(row, column)] *= times;
-        }
-        Ok(gradients)
-    };
-    let gradients = &pulled(&vec![0.0; inputs.count()]).unwrap();
-    Comparison { gradients, beside: Some(&pulled), inputs, quantities, warm: &result.warm }.findings(1).unwrap()
+    Comparison { gradients: &gradients, inputs, quantities, warm: &result.warm }.findings(1).unwrap()
 }
 
 /// The places of those that are wrong.
