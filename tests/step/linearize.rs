@@ -252,6 +252,26 @@ fn a_hand_of_solids() {
     compare_scene("hand of solids, fading", &scene, 0.02, 9);
 }
 
+/// Contacts that are so many that those that press are listed; with torsional friction some have four rows.
+#[test]
+fn many_contacts() {
+    for torsion in [0.0, 0.003] {
+        let mut scene = Scene::load("assets/scenes/leap_cube.toml").unwrap();
+        (scene.params.torsion, scene.params.kappa) = (torsion, 1e4);
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+        let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+        let batch = states::batch(&model, 0.02, 9, &RANGES, &mut Random::new(35));
+        let step = step.with_parameters(&batch.parameters).unwrap();
+        let linear = step.linearize(&batch.q, &batch.u).unwrap();
+        compare_plain("leap_cube", &step, &batch, &linear);
+        let numbers = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
+        let forces = step.jacobians(&numbers(&batch.q), &numbers(&batch.u), None, true).unwrap().forces.unwrap();
+        assert!(!forces.rows.is_empty() && forces.rows.len() < 9 * model.n_lambda() / 2, "{}", forces.rows.len());
+        let turning = forces.rows.iter().any(|[_, place]| *place >= 3 * model.nc());
+        assert_eq!(turning, torsion > 0.0);
+    }
+}
+
 /// Worlds without a solution: A is the identity, or zero where q is not usable, and the rest is zero.
 #[test]
 fn bad_worlds() {

@@ -16,7 +16,14 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 
 #[test]
 fn holding_is_stepping() {
-    let scene = Scene::load("assets/scenes/cube_fingertips.toml").unwrap();
+    for name in ["cube_fingertips", "leap_cube"] {
+        hold_and_step(name);
+    }
+}
+
+/// Contacts of the second scene are so many that those that press are listed.
+fn hold_and_step(name: &str) {
+    let scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let u: Vec<Vec<f64>> = (0..3).map(|k| scene.control(0.5 + 0.5 * f64::from(k))).collect();
