@@ -82,8 +82,8 @@ impl Scene {
         let line = |name: &str, collisions: &mut dyn Iterator<Item = &Collision>| {
             let of_mesh =
                 collisions.filter(|of| of.mesh.is_some() || matches!(of.shape, Shape::Hull(_) | Shape::Grid(_)));
-            let size = of_mesh.map(|of| of.shape.radius()).filter(|radius| radius.is_finite()).fold(0.0, f64::max);
-            (size > HUGE).then(|| {
+            let size = of_mesh.map(|of| of.shape.radius()).filter(|radius| radius.is_finite()).max_by(f64::total_cmp);
+            size.filter(|size| *size > HUGE).map(|size| {
                 format!(
                     "{name}: its mesh reaches {size:.0} m from its middle; for a file in millimetres, scale = 0.001"
                 )

@@ -210,7 +210,7 @@ fn scripts_do_what_they_say() {
     assert!(moved[2] > 0.02 && text.contains("ball is HELD"), "{moved:?}: {text}");
 }
 
-/// A scene in which millions of pairs may touch is inspected without the tables of its step.
+/// All pairs of n things may touch, n (n − 1)/2.
 #[test]
 fn thousands_of_things_are_inspected() {
     let ball = |k: usize| {

@@ -194,7 +194,10 @@ impl<'a> Mesh<'a> {
     pub(super) fn flat(&self) -> Option<f64> {
         self.hull().err()?;
         let points = self.points().ok()?;
-        let n = points.len().max(1) as f64;
+        if points.is_empty() || points.as_flattened().iter().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let n = points.len() as f64;
         let middle = points.iter().map(|&point| Vector3::from(point)).sum::<Vector3<f64>>() / n;
         let offsets = || points.iter().map(|&point| Vector3::from(point) - middle);
         let eigen = offsets().map(|x| x * x.transpose()).sum::<Matrix3<f64>>().symmetric_eigen();
