@@ -208,7 +208,7 @@ impl<'a> Mesh<'a> {
         };
         let [a, b, c] = [0, 1, 2].map(extent);
         let (thin, size) = (a.min(b).min(c), a.max(b).max(c));
-        (thin <= FLAT * size).then_some(thin)
+        (size > 0.0 && thin <= FLAT * size).then_some(thin)
     }
 
     /// The body of density 1 that it encloses, or that its surface is.
