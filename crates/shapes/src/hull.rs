@@ -29,7 +29,6 @@ pub struct Hull {
     /// The sides that each vertex is in.
     sides_at: Vec<Vec<usize>>,
     shares: Vec<f64>,
-    largest_share: f64,
     half_width: f64,
 }
 
@@ -113,7 +112,6 @@ impl Hull {
             middle,
             sides,
             sides_at,
-            largest_share: largest(shares.iter().copied()),
             shares,
             half_width,
         };
@@ -213,11 +211,6 @@ impl Hull {
     /// For each vertex, in which part of half of all directions it is the farthest.
     pub fn shares(&self) -> &[f64] {
         &self.shares
-    }
-
-    /// The largest of the [shares](Self::shares).
-    pub(super) fn largest_share(&self) -> f64 {
-        self.largest_share
     }
 
     /// Half of the least distance between two parallel planes around the hull of which one has a face, m.

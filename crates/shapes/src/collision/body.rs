@@ -8,7 +8,7 @@ use super::collider::{Collider, Posed};
 use super::core::Core;
 use super::frame::{column, matrix, turned_back};
 use crate::Hull;
-use crate::number::{Dual, Number, along, constant, dot, values};
+use crate::number::{Dual, Number, along, constant, dot, sub, values};
 
 /// The number of corners of the polygon that stands for a cylinder's round cap.
 pub(super) const RIM: usize = 8;
@@ -121,6 +121,11 @@ impl<S: Number> Body<'_, S> {
     /// Turns a direction from the world to the body's frame.
     pub(super) fn seen(&self, direction: &Vector3<f64>) -> Vector3<f64> {
         turned_back(&Matrix3::from_columns(&self.axes.each_ref().map(values)), direction)
+    }
+
+    /// The place in the body's frame of a point of the world.
+    pub(super) fn seen_at(&self, point: &Vector3<S>) -> Vector3<f64> {
+        self.seen(&values(&sub(point, &self.origin)))
     }
 
     /// The world position of a vertex of a hull.

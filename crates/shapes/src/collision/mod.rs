@@ -34,6 +34,7 @@
 
 mod axes;
 mod body;
+mod choice;
 mod closed;
 mod collider;
 mod core;
@@ -43,12 +44,14 @@ mod distance;
 mod edges;
 mod feature;
 mod frame;
+mod heights;
 mod manifold;
 mod nearest;
 mod points;
 mod polish;
 mod query;
 mod relative;
+mod seen;
 mod sensitivity;
 mod side;
 mod smooth;

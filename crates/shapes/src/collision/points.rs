@@ -2,8 +2,6 @@
 //! `docs/contact_points.md` derives them.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::f64::consts::SQRT_2;
 
 use nalgebra::Vector3;
 
@@ -12,13 +10,13 @@ use super::body::{Body, Corner};
 use super::core::Core;
 use super::detail::{Detail, MANIFOLD};
 use super::edges::Edge;
-use super::side::{STEEP, Side, Window};
+use super::side::{STEEP, Side};
 use crate::number::{Number, along, cross, dot, sub, unit, values};
 use crate::step::{rise, step};
 
 /// A corner with a smaller share of all directions is left out. A vertex that noise lifts out of a flat side, by a
 /// hundredth of its distance to the next ones, has this share.
-const NONE: f64 = 1e-4;
+pub(super) const NONE: f64 = 1e-4;
 /// Points stand back if less than this part of their share is left.
 const FADED: f64 = 0.08;
 /// Points are left out if less than this part of their share is left.
@@ -27,16 +25,16 @@ const FAINT: f64 = 4e-4;
 /// contacts fade.
 const LOW: f64 = 0.1;
 /// Relative rounding of what a point matters.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 /// How much corners matter that are on the side that their body shows, but are no main corners of it.
-const MINOR: f64 = 0.1;
+pub(super) const MINOR: f64 = 0.1;
 /// The weight of closest points that are the only contact of bodies with edges.
 const LONE: f64 = 0.25;
 /// The closest points of bodies with edges are a contact of their own if other points matter less than this together.
-const ENOUGH: f64 = 0.05;
+pub(super) const ENOUGH: f64 = 0.05;
 
 /// The kind of a contact point, and which one it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Place {
     /// The closest points.
     Closest,
@@ -45,7 +43,7 @@ pub(super) enum Place {
     /// Corner `.1` of body `.0` (0 for A, 1 for B).
     Corner(usize, usize),
     /// The crossing of an edge of A (`.0`) and an edge of B (`.1`).
-    Crossing(usize, usize),
+    Crossing(Edge, Edge),
 }
 
 /// A contact point, as numbers that may carry derivatives.
@@ -58,20 +56,18 @@ pub(super) struct Spot<S> {
 
 /// Two bodies as projected along the contact normal: the sides that they show each other.
 pub(super) struct View<'a, S> {
-    bodies: [&'a Body<'a, S>; 2],
-    sides: [Option<Side<'a, S>>; 2],
-    /// The edges of both that may cross.
-    edges: [Vec<Edge>; 2],
+    pub(super) bodies: [&'a Body<'a, S>; 2],
+    pub(super) sides: [Option<Side<'a, S>>; 2],
     /// The contact normal, as an outward direction of A and of B.
-    out: [Vector3<S>; 2],
-    phi: S,
+    pub(super) out: [Vector3<S>; 2],
+    pub(super) phi: S,
     /// The length over which contacts fade, m.
-    fading: Option<S>,
+    pub(super) fading: Option<S>,
     /// A factor that falls from 1 to 0 as the bodies come to be so far apart that the closest points are all that
     /// counts.
-    near: S,
-    detail: Detail,
-    distance: &'a Distance,
+    pub(super) near: S,
+    pub(super) detail: Detail,
+    pub(super) distance: &'a Distance,
 }
 
 impl<'a, S: Number> View<'a, S> {
@@ -103,18 +99,11 @@ impl<'a, S: Number> View<'a, S> {
             Ordering::Greater => y,
             Ordering::Equal => (x + y) * S::constant(0.5),
         });
-        let edges = match [&sides[0], &sides[1]] {
-            [Some(a), Some(b)] if !bodies.iter().any(|body| matches!(body.core, Core::HalfSpace)) => {
-                let wide = bodies.iter().any(|body| matches!(body.core, Core::Hull(_)));
-                [Edge::of(bodies[0], a, &out[0], wide), Edge::of(bodies[1], b, &out[1], wide)]
-            }
-            _ => [Vec::new(), Vec::new()],
-        };
-        Self { bodies, sides, edges, out, phi, fading, near, detail, distance }
+        Self { bodies, sides, out, phi, fading, near, detail, distance }
     }
 
     /// The numbers of corners of both bodies that may have weight.
-    fn n_corners(&self) -> [usize; 2] {
+    pub(super) fn n_corners(&self) -> [usize; 2] {
         let flat = !self.bodies.iter().any(|body| is_round(body.core));
         self.bodies.map(|body| if flat { body.n_corners() } else { 0 })
     }
@@ -124,8 +113,8 @@ impl<'a, S: Number> View<'a, S> {
         let spot = match place {
             Place::Closest => self.closest(),
             Place::Lone => self.lone(S::constant(0.0)),
-            Place::Corner(side, k) => self.corner(side, k),
-            Place::Crossing(i, j) => self.crossing(i, j),
+            Place::Corner(side, k) => self.corner(side, k, 0.0),
+            Place::Crossing(edge_a, edge_b) => self.crossing([&edge_a, &edge_b]),
         };
         spot.filter(|spot| spot.weight.value() > 0.0)
     }
@@ -165,8 +154,8 @@ impl<'a, S: Number> View<'a, S> {
     }
 
     /// A corner of a body over the other body's side. A corner that is a little beyond the side's border counts at the
-    /// nearest point of the border.
-    fn corner(&self, of: usize, k: usize) -> Option<Spot<S>> {
+    /// nearest point of the border. `None` also if it surely matters less than `enough`.
+    pub(super) fn corner(&self, of: usize, k: usize, enough: f64) -> Option<Spot<S>> {
         let (body, n, side) = (self.bodies[of], &self.out[of], self.sides[1 - of].as_ref()?);
         let own = self.sides[of].as_ref().filter(|own| own.holds(k));
         let Corner { at, share, fade } = body.corner(k, n)?;
@@ -178,7 +167,18 @@ impl<'a, S: Number> View<'a, S> {
         let mut fade = fade * side.strength;
         if let Some(length) = self.fading {
             // A corner of the shown side may be beyond the border; other corners fade before it.
-            let by_border = side.by_border(&there, if own.is_some() { length.value() } else { 0.0 })?;
+            let least = side.least_inside(&there);
+            if least < if own.is_some() { -length.value() } else { 0.0 } {
+                return None;
+            }
+            if enough > 0.0 {
+                let gap = dot(n, &sub(&there, &at)) - self.bodies[0].radius - self.bodies[1].radius;
+                let fade = fade.value() * part_inside(least / length.value(), own.is_some());
+                if self.most_of(share, fade, gap.value()) < enough {
+                    return None;
+                }
+            }
+            let by_border = side.by_border(&there, least);
             let (mut here, mut inner) = (one, one);
             let own = own.map_or(S::constant(0.0), |own| own.strength);
             for inside in by_border.inside() {
@@ -197,10 +197,9 @@ impl<'a, S: Number> View<'a, S> {
         self.between(if of == 0 { [here, there] } else { [there, here] }, (share, fade), side.settled)
     }
 
-    /// The contact where edge `i` of A crosses edge `j` of B.
-    fn crossing(&self, i: usize, j: usize) -> Option<Spot<S>> {
+    /// The contact where an edge of A crosses one of B.
+    fn crossing(&self, edges: [&Edge; 2]) -> Option<Spot<S>> {
         let (n, length) = (&self.out[0], self.fading?);
-        let edges = [&self.edges[0][i], &self.edges[1][j]];
         let share = edges[0].bend * edges[1].bend * 0.25;
         if share < NONE {
             return None;
@@ -265,235 +264,25 @@ impl<'a, S: Number> View<'a, S> {
         (fade.value() >= FAINT).then_some(back)
     }
 
+    /// The most that a point [matters](Self::matters) that has at most this part of its share left, and no less than
+    /// this gap.
+    pub(super) fn most_of(&self, share: f64, fade: f64, gap: f64) -> f64 {
+        let fade = fade * self.near.value();
+        let Some(back) = self.back(S::constant(fade * (1.0 + ROUNDING))) else { return 0.0 };
+        share * fade * self.lowness(S::constant(gap) + back).value() * (1.0 + ROUNDING)
+    }
+
     /// A factor from 1 for the deepest points down to 0 for those far above.
-    fn lowness(&self, phi: S) -> S {
-        let low = self.fading.map_or(S::constant(1.0), |length| length * S::constant(LOW));
-        let height = phi - self.phi;
+    pub(super) fn lowness(&self, phi: S) -> S {
+        let (low, height) = (self.low(), phi - self.phi);
         if height.value() > 0.0 { low / (low + height) } else { S::constant(1.0) }
     }
-}
 
-/// An edge as seen along the contact normal.
-struct Seen {
-    /// Its index among the body's edges.
-    edge: usize,
-    /// The corners of a rectangle around it: least and largest of two coordinates, m.
-    around: [[f64; 2]; 2],
-    /// Its two ends, m.
-    ends: [[f64; 2]; 2],
-    /// The height of its end that is nearest to the other body, m.
-    nearest: f64,
-}
-
-impl Seen {
-    /// The rectangle around some edges.
-    fn all_around(all: &[Self]) -> [[f64; 2]; 2] {
-        all.iter().fold([[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]], |[least, most], seen| {
-            let [from, to] = seen.around;
-            [[0, 1].map(|k| least[k].min(from[k])), [0, 1].map(|k| most[k].max(to[k]))]
-        })
-    }
-
-    /// Has the rectangle around the edge a point in common with another one?
-    fn meets(&self, [least, most]: &[[f64; 2]; 2]) -> bool {
-        let [from, to] = self.around;
-        (0..2).all(|k| from[k] <= most[k] && least[k] <= to[k])
-    }
-
-    /// Does the edge have points on both sides of another one's line, or on it?
-    fn spans(&self, Self { ends: [p, q], .. }: &Self) -> bool {
-        let aside = |[x, y]: [f64; 2]| (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]);
-        aside(self.ends[0]) * aside(self.ends[1]) <= 0.0
+    /// The height above the deepest point at which a point matters half as much, m.
+    pub(super) fn low(&self) -> S {
+        self.fading.map_or(S::constant(1.0), |length| length * S::constant(LOW))
     }
 }
-
-impl View<'_, f64> {
-    /// The places of the points that count, in order. If there are more than there is room for, also the place of the
-    /// first that is left out.
-    pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
-        if !self.detail.beyond && self.phi >= self.detail.reach {
-            return (Vec::new(), None);
-        }
-        let is_flat = !self.bodies.iter().any(|body| is_round(body.core));
-        if is_flat && self.near <= 0.0 {
-            return (vec![Place::Lone], None);
-        }
-        let joined = usize::from(is_flat && self.detail.has_stand_in());
-        let room = room(self.bodies.map(|body| body.core), self.detail) - joined;
-        let mut all: Vec<(usize, Place, f64)> = Vec::with_capacity(4 * MANIFOLD);
-        // What the last point that has room matters, and the first that has none.
-        let mut best = [0.0; MANIFOLD + 1];
-        let mut consider = |number: usize, place: Place, best: &mut [f64; MANIFOLD + 1]| {
-            let is_near = |spot: &Spot<f64>| place == Place::Closest || spot.phi < self.detail.reach;
-            let Some(spot) = self.spot(place).filter(is_near) else { return };
-            let matters = self.matters(place, &spot);
-            if matters < best[room] {
-                return;
-            }
-            all.push((number, place, matters));
-            let at = best.partition_point(|&other| other >= matters);
-            if at <= room {
-                best[at..=room].rotate_right(1);
-                best[at] = matters;
-            }
-        };
-        consider(0, Place::Closest, &mut best);
-        let [of_a, of_b] = self.n_corners();
-        // Of many corners and crossings few matter: those that may matter most are looked at first, until none is left
-        // that may matter enough.
-        let mut places = BinaryHeap::with_capacity(of_a + of_b);
-        for (of, first) in [(0, 1), (1, 1 + of_a)] {
-            self.most(of, best[room], |k, most| {
-                places.push(Most { most, number: first + k, place: Place::Corner(of, k) });
-            });
-        }
-        self.crossings(|i, j, most| {
-            let number = 1 + of_a + of_b + i * self.edges[1].len() + j;
-            places.push(Most { most, number, place: Place::Crossing(i, j) });
-        });
-        while let Some(Most { most, number, place }) = places.pop() {
-            if most * (1.0 + ROUNDING) < best[room] {
-                break;
-            }
-            consider(number, place, &mut best);
-        }
-        let mut next = None;
-        if all.len() > room {
-            let least = best[room];
-            next = all.iter().filter(|&&(_, _, matters)| matters == least).min_by_key(|of| of.0).map(|of| of.1);
-            all.retain(|&(_, _, matters)| matters > least);
-        }
-        all.sort_unstable_by_key(|of| of.0);
-        let is_full = joined == 0 && all.len() == room;
-        let is_whole = self.near >= 1.0 && (joined == 0 || next.is_none());
-        let is_enough = is_full || is_whole && all.iter().map(|&(_, _, matters)| matters).sum::<f64>() > ENOUGH;
-        let lone = (!is_enough).then_some(Place::Lone);
-        (lone.into_iter().chain(all.into_iter().map(|(_, place, _)| place)).collect(), next)
-    }
-
-    /// Calls `give` for each edge of A and each of B that cross as seen along the normal, with the most that the point
-    /// there may matter: as if it did not fade, where the edges are nearest. Where edges do not cross, there is none.
-    fn crossings(&self, mut give: impl FnMut(usize, usize, f64)) {
-        let seen = [0, 1].map(|of| self.seen_edges(of));
-        let around = [0, 1].map(|of| Seen::all_around(&seen[of]));
-        let radii = self.bodies[0].radius + self.bodies[1].radius;
-        let near: Vec<&Seen> = seen[1].iter().filter(|edge| edge.meets(&around[0])).collect();
-        for edge_a in seen[0].iter().filter(|edge| edge.meets(&around[1])) {
-            for edge_b in near.iter().filter(|edge_b| edge_b.meets(&edge_a.around)) {
-                if edge_a.spans(edge_b) && edge_b.spans(edge_a) {
-                    let (i, j) = (edge_a.edge, edge_b.edge);
-                    let share = self.edges[0][i].bend * self.edges[1][j].bend * 0.25;
-                    give(i, j, share * self.lowness(edge_b.nearest - edge_a.nearest - radii));
-                }
-            }
-        }
-    }
-
-    /// A body's edges as seen along the normal.
-    fn seen_edges(&self, of: usize) -> Vec<Seen> {
-        let n = &self.out[0];
-        let first = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
-        let axes = [first, n.cross(&first)];
-        let seen = |(k, edge): (usize, &Edge)| {
-            let ends = self.ends(of, edge)?;
-            let [[x, y], [z, w]] = ends.map(|at| axes.map(|axis| axis.dot(&at)));
-            let heights = ends.map(|at| n.dot(&at));
-            let nearest = if of == 0 { heights[0].max(heights[1]) } else { heights[0].min(heights[1]) };
-            let around = [[x.min(z), y.min(w)], [x.max(z), y.max(w)]];
-            Some(Seen { edge: k, around, ends: [[x, y], [z, w]], nearest })
-        };
-        self.edges[of].iter().enumerate().filter_map(seen).collect()
-    }
-
-    /// Calls `give` for each corner of a body that may matter by at least `least`, with the most that it may: as if it
-    /// were over the other's side, and that no higher than the other's closest point. It does not matter if its share
-    /// is too small, or if it is not over the other's side, or beyond it by more than contacts fade.
-    fn most(&self, of: usize, least: f64, mut give: impl FnMut(usize, f64)) {
-        let (body, n) = (self.bodies[of], &self.out[of]);
-        let closest = [self.distance.point_b, self.distance.point_a][of];
-        let other = self.sides[1 - of].as_ref();
-        let mut window = self.fading.and_then(|_| other?.window(&self.out[1 - of]));
-        let middle = window.as_ref().map_or(closest, |window| window.middle);
-        let height = n.dot(&(closest - middle)) - body.radius;
-        let (fading, reach) = (self.fading.unwrap_or(0.0), self.detail.reach);
-        let [slack, wide] = [0.0, fading].map(|fading| fading + other.map_or(0.0, Side::unevenness));
-        let is_own = |k: usize| self.sides[of].as_ref().is_some_and(|own| own.holds(k));
-        // Of a line's four borders two are at most `fading` away.
-        let beyond = |radius: f64, by: f64| (radius * (1.0 + ROUNDING) + SQRT_2 * by).powi(2);
-        let is_there = |window: &Window, k: usize, from: &Vector3<f64>, aside: f64| {
-            aside <= beyond(window.radius, wide) && {
-                let inside = |&(inward, at): &(Vector3<f64>, f64)| inward.dot(from) - at;
-                let within = |by: f64| window.lines.iter().all(|line| inside(line) >= -by);
-                (aside <= beyond(window.radius, slack) && within(slack)) || (is_own(k) && within(wide))
-            }
-        };
-        if let Core::Hull(hull) = body.core {
-            // In the hull's own frame, where the vertices are.
-            let (n, middle) = (body.seen(n), body.seen(&(middle - body.origin)));
-            if let Some(window) = &mut window {
-                window.lines.iter_mut().for_each(|(inward, _)| *inward = body.seen(inward));
-            }
-            // Higher ones than this matter less, whatever their share.
-            let low = self.fading.map_or(1.0, |length| length * LOW);
-            let highest = self.phi + low * (hull.largest_share() / least - 1.0).max(0.0) * (1.0 + ROUNDING);
-            let lowest = n.dot(&middle) + height - reach.min(highest);
-            let lowest = lowest - ROUNDING * (lowest.abs() + hull.reach());
-            for (k, (&vertex, &share)) in hull.vertices().iter().zip(hull.shares()).enumerate() {
-                let vertex = Vector3::from(vertex);
-                if n.dot(&vertex) < lowest || share < NONE {
-                    continue;
-                }
-                let from = vertex - middle;
-                let along = n.dot(&from);
-                let aside = from.norm_squared() - along * along;
-                if height - along < reach && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside)) {
-                    let is_minor = self.sides[of].as_ref().is_some_and(|own| own.is_minor(k));
-                    give(k, share * self.lowness(height - along) * if is_minor { MINOR } else { 1.0 });
-                }
-            }
-            return;
-        }
-        for k in 0..self.n_corners()[of] {
-            let Some(Corner { at, share, .. }) = body.corner(k, n) else { continue };
-            let from = at - middle;
-            let along = n.dot(&from);
-            let aside = from.norm_squared() - along * along;
-            if share >= NONE
-                && height - along < reach
-                && window.as_ref().is_none_or(|window| is_there(window, k, &from, aside))
-            {
-                give(k, share * self.lowness(height - along));
-            }
-        }
-    }
-}
-
-/// The most that a point may matter. The order is by that; of equal ones the first comes first.
-struct Most {
-    most: f64,
-    number: usize,
-    place: Place,
-}
-
-impl Ord for Most {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.most.total_cmp(&other.most).then(other.number.cmp(&self.number))
-    }
-}
-
-impl PartialOrd for Most {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Most {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Most {}
 
 impl<S: Number> View<'_, S> {
     /// The points at the chosen places. If one had no room, the weights of the others fall to zero as they come to
@@ -539,13 +328,20 @@ impl<S: Number> View<'_, S> {
 
     /// How much force a point may carry, up to a common factor. Of the many corners of a round side the main ones come
     /// first, so that there is a choice among equals.
-    fn matters(&self, place: Place, spot: &Spot<S>) -> S {
+    pub(super) fn matters(&self, place: Place, spot: &Spot<S>) -> S {
         let is_minor = match place {
             Place::Corner(of, k) => self.sides[of].as_ref().is_some_and(|side| side.is_minor(k)),
             _ => false,
         };
         spot.weight * self.lowness(spot.phi) * S::constant(if is_minor { MINOR } else { 1.0 })
     }
+}
+
+/// The most that is left of the weight of a corner that is this far inside the other body's side, as a part of the
+/// length over which contacts fade. It may be a corner of the side that its own body shows.
+pub(super) fn part_inside(inside: f64, is_own: bool) -> f64 {
+    let inside = inside + ROUNDING;
+    if is_own { step(inside) } else { rise(inside, [0.0, 1.0]) }
 }
 
 /// Is the core a point or an ellipsoid, which meets other bodies in one point?
@@ -567,90 +363,4 @@ pub(super) fn room(cores: [&Core; 2], detail: Detail) -> usize {
     let crossings = if cores.iter().any(|core| matches!(core, Core::HalfSpace)) { 0 } else { 8 };
     let all = (corners(cores[0]) + corners(cores[1]) + crossings + 1).min(MANIFOLD - 1);
     if detail.has_stand_in() { (all + 1).min(detail.points.max(2)) } else { all }
-}
-
-#[cfg(test)]
-mod tests {
-    use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
-    use rand::{Rng, RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
-    use super::*;
-    use crate::Shape;
-    use crate::collision::Collider;
-    use crate::collision::collider::Posed;
-
-    fn vector(random: &mut impl Rng, least: f64) -> Vector3<f64> {
-        Vector3::from_fn(|_, _| random.random_range(least..1.0))
-    }
-
-    /// A shape of any family with flat sides or lines, about 1 m large.
-    fn shape(random: &mut impl Rng) -> Shape {
-        let size: [f64; 3] = vector(random, 0.1).into();
-        match random.random_range(0..4) {
-            0 => Shape::cuboid(size),
-            1 => Shape::cylinder(size[0], size[1]),
-            2 => Shape::capsule(size[0], size[1]),
-            _ => {
-                let n = random.random_range(8..60);
-                let points: Vec<[f64; 3]> =
-                    (0..n).map(|_| vector(random, -1.0).component_mul(&Vector3::from(size)).into()).collect();
-                Shape::hull(&points).unwrap()
-            }
-        }
-    }
-
-    #[test]
-    fn corners_that_are_not_looked_at_are_no_contacts() {
-        let mut random = ChaCha8Rng::seed_from_u64(4);
-        let mut looked_at = [0_usize; 2];
-        for _ in 0..3000 {
-            let colliders = [shape(&mut random), shape(&mut random)].map(|shape| Collider::new(&shape));
-            let mut pose = || {
-                let turn = Quaternion::from_vector(vector(&mut random, -1.0).push(random.random_range(-1.0..1.0)));
-                Isometry3::from_parts(vector(&mut random, -1.0).into(), UnitQuaternion::from_quaternion(turn))
-            };
-            let poses = [pose(), pose()];
-            let [a, b] = [0, 1].map(|k| Posed(&colliders[k], &poses[k]));
-            let distance = a.distance_within(&b, f64::INFINITY).unwrap();
-            let (a, b) = (Body::fixed(a), Body::fixed(b));
-            let view = View::new([&a, &b], distance.normal, distance.phi, &distance, Detail::ALL);
-            for of in [0, 1] {
-                let mut bounds = vec![None; view.n_corners()[of]];
-                view.most(of, 0.0, |k, most| bounds[k] = Some(most));
-                for (k, most) in bounds.into_iter().enumerate() {
-                    let place = Place::Corner(of, k);
-                    looked_at[usize::from(most.is_some())] += 1;
-                    let matters = view.spot(place).map(|spot| view.matters(place, &spot));
-                    assert!(matters.is_none_or(|matters| most.is_some_and(|most| matters <= most * (1.0 + ROUNDING))));
-                }
-            }
-        }
-        assert!(looked_at.iter().all(|&n| n > 1000), "{looked_at:?}");
-    }
-
-    /// A keel stands on a bar that it crosses, and leans. It may roll onto either flank, so both far edges are
-    /// contacts, at the heights that trigonometry gives.
-    #[test]
-    fn far_edges_of_both_flanks_are_contacts() {
-        let (slope, leans, gap) = (0.2, 0.05, 0.01);
-        let corners = [-0.5, 0.5].map(|y| [[-1.0, y, slope], [0.0, y, 0.0], [1.0, y, slope], [0.0, y, 2.0]]);
-        let keel = Collider::new(&Shape::hull(&corners.concat()).unwrap());
-        let bar = Collider::new(&Shape::capsule(0.1, 3.0));
-        let lying = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), std::f64::consts::FRAC_PI_2);
-        let bar_pose = Isometry3::from_parts(Vector3::new(0.0, 0.0, -0.1).into(), lying);
-        for lean in [leans, -leans, 0.01] {
-            let turn = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), lean);
-            let pose = Isometry3::from_parts(Vector3::new(0.0, 0.0, gap).into(), turn);
-            let found = bar.manifold(&bar_pose, &keel, &pose, Detail::ALL).unwrap();
-            for side in [-1.0, 1.0] {
-                let (x, height) =
-                    (side * lean.cos() + slope * lean.sin(), gap + slope * lean.cos() - side * lean.sin());
-                let is_there = |point: &crate::collision::ContactPoint| {
-                    (point.point_b.x - x).abs() < 1e-9 && (point.phi - height).abs() < 1e-9 && point.weight > 0.01
-                };
-                assert!(found.points.iter().any(is_there), "{lean}, {x}, {height}: {:?}", found.points);
-            }
-        }
-    }
 }

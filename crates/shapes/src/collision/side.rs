@@ -6,6 +6,7 @@ use nalgebra::Vector3;
 
 use super::body::{Body, RIM};
 use super::core::Core;
+use super::heights::Heights;
 use crate::number::{Number, along, cross, dot, sub, unit, values};
 use crate::step::rise;
 use crate::{Hull, HullFace, HullSide};
@@ -47,10 +48,12 @@ impl<S: Number> ByBorder<S> {
 pub(super) struct Window {
     /// The mean of its corners, m.
     pub(super) middle: Vector3<f64>,
-    /// The radius of a circle around it, m.
+    /// The radius of a ball around it that has all corners, m.
     pub(super) radius: f64,
-    /// The lines of a polygon: inward direction across the direction of sight, and how far it is from the middle along
-    /// that, m.
+    /// How far beyond its border a point of a side that is not quite flat may be seen to be, m, and be inside.
+    pub(super) slack: f64,
+    /// The lines of a polygon, each as a vector g and a number c: a point of the side that is seen at p is
+    /// g·(p − middle) − c inside at most, m. The slack is in c.
     pub(super) lines: Vec<(Vector3<f64>, f64)>,
 }
 
@@ -58,13 +61,13 @@ pub(super) struct Window {
 /// surface is the deepest of them.
 enum Planes<'a, S> {
     One([Vector3<S>; 2]),
-    /// Those of a side of a hull that is in this body. `sloped` has for each face that looks along the direction n in
-    /// which the body is seen, its index, a vector q and a number c: a point p is c − q·p below its plane, measured
-    /// along n.
+    /// Those of a side of a hull that is in this body: the faces that look along the direction n in which the body is
+    /// seen, and the heights over their planes, measured along n, of a point in the hull's frame.
     OfHull {
         body: &'a Body<'a, S>,
         hull: &'a Hull,
-        sloped: Vec<(usize, Vector3<f64>, f64)>,
+        faces: Vec<usize>,
+        heights: Heights,
     },
 }
 
@@ -167,15 +170,19 @@ impl<'a, S: Number> Side<'a, S> {
                 let others = hull.sides_at(top).filter(|other| is_on(other) && !std::ptr::eq(*other, side));
                 let nearest = others.map(apart).min_by(|x, y| x.value().total_cmp(&y.value()));
                 let settled = nearest.map_or(S::constant(1.0), |apart| rise(apart, SETTLED));
-                let still = body.still();
-                let sloped = |&k: &usize| {
-                    let face = face(&k);
-                    let normal = still.turned(&face.normal.into());
-                    let slope = normal.dot(&values(n));
-                    let q = normal / -slope;
-                    (slope > 0.0).then(|| (k, q, q.dot(&still.origin) + face.offset / -slope))
-                };
-                let planes = Planes::OfHull { body, hull, sloped: side.faces.iter().filter_map(sloped).collect() };
+                let mut faces = Vec::with_capacity(side.faces.len());
+                let sloped = side.faces.iter().filter_map(|&k| {
+                    let HullFace { normal, offset, .. } = &hull.faces()[k];
+                    let normal = Vector3::from(*normal);
+                    let slope = normal.dot(&local);
+                    (slope > 0.0).then(|| {
+                        faces.push(k);
+                        let per = -slope.recip();
+                        (normal * per, offset * per)
+                    })
+                });
+                let heights = Heights::new(sloped);
+                let planes = Planes::OfHull { body, hull, faces, heights };
                 let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
                 let strength = rise(dot(&normal, n), STEEP);
                 let members = Members::OfHull(side);
@@ -206,13 +213,20 @@ impl<'a, S: Number> Side<'a, S> {
         let corners: Vec<Vector3<f64>> = self.corners.iter().map(values).collect();
         let middle = corners.iter().copied().reduce(|x, y| x + y)? / corners.len() as f64;
         let radius = corners.iter().map(|corner| (corner - middle).norm()).fold(0.0, f64::max);
-        let next = corners.iter().cycle().skip(1);
+        let normal = values(&self.normal);
+        let looks = normal.dot(out);
+        // Along the line of sight the surface is no farther from the plane than this.
+        let depth = self.unevenness() / looks;
         let line = |(from, to): (&Vector3<f64>, &Vector3<f64>)| {
-            let inward = out.cross(&(to - from)).try_normalize(0.0).unwrap_or_default();
-            (inward, inward.dot(&(from - middle)))
+            let inward = normal.cross(&(to - from)).normalize();
+            let slope = inward.dot(out);
+            (inward - normal * (slope / looks), inward.dot(&(from - middle)) - slope.abs() * depth)
         };
-        let lines = if self.is_line() { Vec::new() } else { corners.iter().zip(next).map(line).collect() };
-        Some(Window { middle, radius, lines })
+        let next = corners.iter().cycle().skip(1);
+        let n_lines = if self.is_line() { 0 } else { corners.len() };
+        let lines = corners.iter().zip(next).take(n_lines).map(line).collect();
+        let slack = (1.0 - looks * looks).max(0.0).sqrt() * depth;
+        Some(Window { middle, radius, slack, lines })
     }
 
     /// Is the body's corner `k` on this side?
@@ -257,13 +271,13 @@ impl<'a, S: Number> Side<'a, S> {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
-    /// Where a point of the plane is by the border; `None` if it is beyond a line of it, and so the side, by more than
-    /// a length, m.
-    pub(super) fn by_border(&self, p: &Vector3<S>, length: f64) -> Option<ByBorder<S>> {
-        let least = self.borders(p).map(|(inside, _)| inside.value()).fold(f64::INFINITY, f64::min);
-        if least < -length {
-            return None;
-        }
+    /// The least of the distances from a point of the plane to the lines of the border, m, negative beyond one.
+    pub(super) fn least_inside(&self, p: &Vector3<S>) -> f64 {
+        self.borders(p).map(|(inside, _)| inside.value()).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Where a point of the plane is by the border, given its [`least_inside`](Self::least_inside).
+    pub(super) fn by_border(&self, p: &Vector3<S>, least: f64) -> ByBorder<S> {
         let nearest = (least < 0.0).then(|| self.nearest(p));
         let (mut inside, mut n) = ([S::constant(0.0); 4], 0);
         if self.is_line() {
@@ -283,7 +297,7 @@ impl<'a, S: Number> Side<'a, S> {
                 on.fold(*p, |p, (inside, inward)| along(&p, &inward, -(inside * S::constant(0.5))))
             }
         };
-        Some(ByBorder { inside, n, at })
+        ByBorder { inside, n, at }
     }
 
     /// How far a point of the plane is inside a polygon, m, given the least of its distances from the lines of the
@@ -348,21 +362,10 @@ impl<'a, S: Number> Side<'a, S> {
     pub(super) fn under(&self, p: &Vector3<S>, n: &Vector3<S>) -> Vector3<S> {
         let plane = match &self.planes {
             Planes::One(plane) => Some(*plane),
-            Planes::OfHull { body, hull, sloped } => {
-                let at = values(p);
-                let far = |(_, q, c): &(usize, Vector3<f64>, f64)| c - q.dot(&at);
-                let mut deepest = (f64::NEG_INFINITY, None);
-                for one in sloped {
-                    let far = far(one);
-                    if far >= deepest.0 {
-                        deepest = (far, Some(one.0));
-                    }
-                }
-                deepest.1.map(|face| {
-                    let HullFace { normal, offset, .. } = &hull.faces()[face];
-                    [body.turned(&Vector3::from(*normal)), body.at(normal.map(|x| S::constant(x * offset)))]
-                })
-            }
+            Planes::OfHull { body, hull, faces, heights } => heights.lowest(&body.seen_at(p)).map(|k| {
+                let HullFace { normal, offset, .. } = &hull.faces()[faces[k]];
+                [body.turned(&Vector3::from(*normal)), body.at(normal.map(|x| S::constant(x * offset)))]
+            }),
         };
         let reach = plane.filter(|[normal, _]| dot(normal, n).value() < 0.0);
         let reach = reach.map_or(S::constant(0.0), |[normal, anchor]| dot(&normal, &sub(&anchor, p)) / dot(&normal, n));
@@ -370,7 +373,7 @@ impl<'a, S: Number> Side<'a, S> {
     }
 
     /// How far the faces of the side may be from one plane, m.
-    pub(super) fn unevenness(&self) -> f64 {
+    fn unevenness(&self) -> f64 {
         match &self.planes {
             Planes::One(_) => 0.0,
             Planes::OfHull { hull, .. } => UNEVEN * hull.reach(),
