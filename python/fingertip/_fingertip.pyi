@@ -651,7 +651,9 @@ class Quasidynamic:
     ) -> Step:
         """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a
         step's or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written
-        to, double precision, row after row; they are then those of the result. `q` itself may be one."""
+        to, double precision, row after row; they are then those of the result. `q` itself may be one.
+        Where thousands of contacts may be, δ, limit forces and what says where contacts are come when they are asked
+        for, by another solve."""
     def vjp(
         self,
         q: ArrayLike,

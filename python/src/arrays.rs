@@ -379,7 +379,12 @@ impl<T: Element + Copy> Lazy<T> {
         self.or_make(py, || PyArray::from_vec(py, numbers()).reshape(IxDyn(shape)))
     }
 
-    fn or_make<'py>(&self, py: Python<'py>, make: impl FnOnce() -> PyResult<Array<'py, T>>) -> PyResult<Array<'py, T>> {
+    /// The array, which is made if it is not there.
+    pub fn or_make<'py>(
+        &self,
+        py: Python<'py>,
+        make: impl FnOnce() -> PyResult<Array<'py, T>>,
+    ) -> PyResult<Array<'py, T>> {
         if let Some(made) = self.0.get(py) {
             return Ok(made.bind(py).clone());
         }

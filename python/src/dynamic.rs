@@ -164,7 +164,7 @@ impl Dynamic {
         let step = step.map(|step| step.as_super().get());
         let step = step.map(|step| {
             self.owner.check("step", (step.owner, step.worlds), worlds)?;
-            step.of.own("step")
+            step.of.own(py, "step")
         });
         let step = step.transpose()?;
         let by = StepCotangent {
@@ -247,7 +247,7 @@ impl Dynamic {
         let (rollout, model) = (rollout.get(), self.of.model());
         let worlds = rollout.worlds;
         self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
-        let rollout = rollout.of.own("rollout")?;
+        let rollout = rollout.of.own(py, "rollout")?;
         let n_steps = rollout.n_steps();
         let tau = Numbers::shared("tau", tau, worlds, &[n_steps, model.nv()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;

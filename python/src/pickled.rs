@@ -2,6 +2,7 @@
 //! object's own.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use fingertip::Parameters;
 use fingertip::solve::{Report, Status};
@@ -18,25 +19,40 @@ use crate::results::{
 
 /// A result's numbers, and the arrays that are made of them when they are asked for; of a pickle the arrays alone.
 pub struct Kept<T, const N: usize> {
-    of: Option<Box<T>>,
+    of: OnceLock<Box<T>>,
+    later: Option<Later<T>>,
     made: [Lazy; N],
 }
+
+/// Computes the numbers of a result, of which some arrays are known without.
+pub type Later<T> = Box<dyn Fn(Python) -> PyResult<Box<T>> + Send + Sync>;
 
 impl<T, const N: usize> Kept<T, N> {
     /// Keeps numbers, of which Python's objects are made when they are asked for.
     pub fn new(of: impl Into<Box<T>>) -> Self {
-        Self { of: Some(of.into()), made: std::array::from_fn(|_| Lazy::default()) }
+        let own = Self { of: OnceLock::new(), later: None, made: std::array::from_fn(|_| Lazy::default()) };
+        own.of.set(of.into()).ok();
+        own
+    }
+
+    /// Keeps how numbers are computed once an array of theirs is asked for.
+    pub fn later(later: Later<T>) -> Self {
+        Self { of: OnceLock::new(), later: Some(later), made: std::array::from_fn(|_| Lazy::default()) }
     }
 
     /// The numbers, but of a pickle.
-    pub fn numbers(&self) -> Option<&T> {
-        self.of.as_deref()
+    pub fn numbers(&self, py: Python) -> PyResult<Option<&T>> {
+        // Not `get_or_init`, during which another thread would wait with the interpreter's lock. The first of two
+        // threads has its numbers kept.
+        if let (None, Some(later)) = (self.of.get(), &self.later) {
+            self.of.set(later(py)?).ok();
+        }
+        Ok(self.of.get().map(AsRef::as_ref))
     }
 
     /// The numbers of a result that an object of this process has made.
-    pub fn own(&self, what: &str) -> PyResult<&T> {
-        self.of
-            .as_deref()
+    pub fn own(&self, py: Python, what: &str) -> PyResult<&T> {
+        self.numbers(py)?
             .ok_or_else(|| Error::new_err(format!("{what}: expected a result of this object, got a pickle's")))
     }
 
@@ -48,8 +64,7 @@ impl<T, const N: usize> Kept<T, N> {
         numbers: impl FnOnce(&T) -> &Vec<f64>,
         shape: &[usize],
     ) -> PyResult<Array<'py>> {
-        let numbers = self.of.as_deref().map_or(&[][..], |of| numbers(of));
-        self.made[place].get(py, numbers, shape)
+        self.made[place].or_make(py, || array(py, self.numbers(py)?.map_or(&[][..], |of| numbers(of)), shape))
     }
 
     /// The array at a place, of numbers that are computed if it is not there.
@@ -60,12 +75,24 @@ impl<T, const N: usize> Kept<T, N> {
         numbers: impl FnOnce(&T) -> Vec<f64>,
         shape: &[usize],
     ) -> PyResult<Array<'py>> {
-        self.made[place].make(py, || self.of.as_deref().map_or_else(Vec::new, numbers), shape)
+        let of = self.numbers(py)?;
+        self.made[place].make(py, || of.map_or_else(Vec::new, numbers), shape)
+    }
+
+    /// The array at a place, of numbers that are known without the others.
+    pub fn known<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+        numbers: impl FnOnce() -> Vec<f64>,
+        shape: &[usize],
+    ) -> PyResult<Array<'py>> {
+        self.made[place].make(py, numbers, shape)
     }
 
     /// Writes the numbers of a place to an array, which is its array from then on.
-    pub fn write(&self, place: usize, numbers: impl FnOnce(&T) -> &Vec<f64>, to: &Array) -> PyResult<()> {
-        self.of.as_deref().map_or(Ok(()), |of| self.made[place].write(numbers(of), to))
+    pub fn write(&self, place: usize, numbers: &[f64], to: &Array) -> PyResult<()> {
+        self.made[place].write(numbers, to)
     }
 
     /// [`Kept::get`] of rows whose width the numbers say.
@@ -76,15 +103,17 @@ impl<T, const N: usize> Kept<T, N> {
         numbers: impl FnOnce(&T) -> &Vec<f64>,
         worlds: Worlds,
     ) -> PyResult<Array<'py>> {
-        let numbers = self.of.as_deref().map_or(&[][..], |of| numbers(of));
-        self.made[place].get(py, numbers, &worlds.shape(&[numbers.len() / worlds.count()]))
+        self.made[place].or_make(py, || {
+            let numbers = self.numbers(py)?.map_or(&[][..], |of| numbers(of));
+            array(py, numbers, &worlds.shape(&[numbers.len() / worlds.count()]))
+        })
     }
 
     /// The first arrays of a pickle.
     fn restored<'py>(arrays: &mut impl Iterator<Item = Array<'py>>) -> PyResult<Self> {
         let made: Vec<Lazy> = arrays.take(N).map(Lazy::of).collect();
         let made = made.try_into().map_err(|_| Error::new_err("pickle: expected more arrays"))?;
-        Ok(Self { of: None, made })
+        Ok(Self { of: OnceLock::new(), later: None, made })
     }
 }
 

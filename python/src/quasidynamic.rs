@@ -80,6 +80,11 @@ impl Quasidynamic {
         Ok((detached(py, || of(&self.of, &rows(q)?, &rows(u)?))?, worlds))
     }
 
+    /// All numbers of a step from q under u, whose solve starts from `warm` or cold.
+    fn numbers(&self, py: Python, [q, u, warm]: [&[f64]; 3], worlds: Worlds) -> PyResult<Box<StepNumbers>> {
+        detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm).map(Box::new)))
+    }
+
     fn warm<'py>(&self, given: Given<'_, 'py>, worlds: Worlds) -> PyResult<Option<Numbers<'py>>> {
         Numbers::maybe("warm", given, worlds, &[self.of.n_warm()])
     }
@@ -142,26 +147,35 @@ impl Quasidynamic {
     /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a
     /// step's or a hold's nearby, or cold. `out` has arrays by name that the results `q_next` and `force` are written
     /// to, double precision, row after row; they are then those of the result. `q` itself may be one.
+    /// Where thousands of contacts may be, δ, limit forces and what says where contacts are come when they are asked
+    /// for, by another solve.
     #[pyo3(signature = (q, u, warm=None, *, out=None))]
     fn step<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         q: &Bound<'py, PyAny>,
         u: &Bound<'py, PyAny>,
         warm: Given<'_, 'py>,
         out: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Step>> {
-        let (q, u, worlds) = self.state(("q", q), u)?;
-        let (model, axes) = (self.of.model(), |axes: &[usize]| worlds.shape(axes));
+        let (py, own) = (slf.py(), slf.get());
+        let (q, u, worlds) = own.state(("q", q), u)?;
+        let (model, axes) = (own.of.model(), |axes: &[usize]| worlds.shape(axes));
         let out = Out::of(out, || [("q_next", axes(&[model.nq()])), ("force", axes(&[model.nc(), 3]))])?;
-        let warm = self.warm(warm, worlds)?;
-        let of = {
-            let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
-            detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm).map(Box::new)))?
+        let warm = own.warm(warm, worlds)?;
+        let step = if own.of.lists_contacts() {
+            let given = Arc::new([q.as_slice(), u.as_slice(), or_none(&warm)].map(<[f64]>::to_vec));
+            let [q, u, warm] = &*given;
+            let from = SparseRows::whole(warm.clone(), own.of.n_warm());
+            let held = detached(py, || own.pool.run(worlds.count(), || own.of.hold(q, u, Some(&from), 1)))?;
+            let (of, inputs) = (slf.clone().unbind(), given.clone());
+            let later = move |py: Python| of.get().numbers(py, inputs.each_ref().map(Vec::as_slice), worlds);
+            Bound::new(py, Step::held((held, given), Box::new(later), (own.owner, model), worlds))?
+        } else {
+            let of = own.numbers(py, [q.as_slice(), u.as_slice(), or_none(&warm)], worlds)?;
+            Bound::new(py, Step::new(of, (own.owner, model), worlds))?
         };
         drop((q, u, warm));
-        let step = Bound::new(py, Step::new(of, (self.owner, model), worlds))?;
-        step.get().write(&out)?;
+        step.get().write(py, &out)?;
         Ok(step)
     }
 
@@ -195,11 +209,7 @@ impl Quasidynamic {
             Numbers::maybe("phi_bar", phi_bar, worlds, &[model.nc()])?,
         ];
         let step = step.map(Bound::get);
-        let step = step.map(|step| {
-            self.owner.check("step", (step.owner, step.worlds), worlds)?;
-            step.of.own("step")
-        });
-        let step = step.transpose()?;
+        step.map_or(Ok(()), |step| self.owner.check("step", (step.owner, step.worlds), worlds))?;
         let by = StepCotangent {
             q_next: or_none(&q_bar),
             force: or_none(&f_bar),
@@ -210,10 +220,18 @@ impl Quasidynamic {
         let felt = touch::Felt::of(touch, worlds)?;
         let felt = felt.parts();
         let (q, u) = (q.as_slice(), u.as_slice());
+        // Of the step's numbers those of thousands of contacts take longer than its gradient by q₊ and forces.
+        let is_short = self.of.lists_contacts() && felt.is_empty() && by.torque.is_empty() && by.phi.is_empty();
+        let step = match step {
+            Some(step) if is_short => step.check_inputs(q, u).map(|()| None)?,
+            Some(step) => Some(step.of.own(py, "step")?),
+            None => None,
+        };
         let pull = || {
             let again: StepNumbers;
             let of = match step {
                 Some(step) => step,
+                None if felt.is_empty() => return self.of.vjp_at(q, u, &by),
                 None => {
                     again = self.of.step_numbers(q, u, &[])?;
                     &again
@@ -251,7 +269,7 @@ impl Quasidynamic {
         };
         drop((q0, u));
         let rollout = Bound::new(py, Rollout::new(of, (self.owner, model), worlds))?;
-        rollout.get().write(&out)?;
+        rollout.get().write(py, &out)?;
         Ok(rollout)
     }
 
@@ -269,7 +287,7 @@ impl Quasidynamic {
         let (rollout, model) = (rollout.get(), self.of.model());
         let worlds = rollout.worlds;
         self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
-        let rollout = rollout.of.own("rollout")?;
+        let rollout = rollout.of.own(py, "rollout")?;
         let n_steps = rollout.n_steps;
         let u = Numbers::shared("u", u, worlds, &[n_steps, model.nu()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;

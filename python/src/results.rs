@@ -1,6 +1,8 @@
 //! Results: numbers that become arrays when they are asked for.
 
+use std::borrow::Cow;
 use std::mem::take;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fingertip::show::StepContacts;
@@ -16,7 +18,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::arrays::{Array, Lazy, Out, Worlds, array};
 use crate::error::{Error, Unsolved};
-use crate::pickled::{Kept, Reduced, Reports, Shaped, by_parameters, plain, reduced};
+use crate::pickled::{Kept, Later, Reduced, Reports, Shaped, by_parameters, plain, reduced};
 
 /// Which object made a result: gradients are taken by the object whose parameters the result has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +173,10 @@ impl Solves {
 pub struct Step {
     /// The numbers, but for the reports.
     pub of: Kept<StepNumbers, 10>,
+    /// What is known without all numbers, of which those of thousands of contacts take longer than the step.
+    known: Option<Held>,
+    /// Its q, u and warm start, where the other numbers come later.
+    given: Option<Arc<[Vec<f64>; 3]>>,
     /// Whose step it is.
     pub owner: Owner,
     /// nq, nv, nc, and the number of contacts with torsional friction.
@@ -186,20 +192,71 @@ impl Step {
     pub fn new(mut of: Box<StepNumbers>, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
         let axes = [model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()];
-        solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds, model: Some(model.clone()) })
+        solves.add_subclass(Self {
+            of: Kept::new(of),
+            known: None,
+            given: None,
+            owner,
+            axes,
+            worlds,
+            model: Some(model.clone()),
+        })
+    }
+
+    /// The result in Python of a step that was held once, whose other numbers come later.
+    pub fn held(
+        (mut known, given): (Held, Arc<[Vec<f64>; 3]>),
+        later: Later<StepNumbers>,
+        (owner, model): (Owner, &Model),
+        worlds: Worlds,
+    ) -> PyClassInitializer<Self> {
+        let solves = Solves::new(take(&mut known.reports), worlds.shape(&[]));
+        let axes = [model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()];
+        let (of, known, given, model) = (Kept::later(later), Some(known), Some(given), Some(model.clone()));
+        solves.add_subclass(Self { of, known, given, owner, axes, worlds, model })
     }
 
     /// Writes results to arrays.
-    pub fn write(&self, out: &Out) -> PyResult<()> {
-        out.iter().try_for_each(|(name, to)| match *name {
-            "q_next" => self.of.write(0, |of| &of.q_next, to),
-            _ => self.of.write(2, |of| &of.force, to),
+    pub fn write(&self, py: Python, out: &Out) -> PyResult<()> {
+        out.iter().try_for_each(|(name, to)| match (*name, &self.known) {
+            ("q_next", Some(known)) => self.of.write(0, &known.q, to),
+            ("q_next", None) => self.of.write(0, &self.of.own(py, "step")?.q_next, to),
+            (_, Some(known)) => self.of.write(2, &known.force.dense(), to),
+            (_, None) => self.of.write(2, &self.of.own(py, "step")?.force, to),
         })
+    }
+
+    /// Checks that this is the step from q under u, if its other numbers come later.
+    pub fn check_inputs(&self, q: &[f64], u: &[f64]) -> PyResult<()> {
+        // Bit for bit, so that what is no number is itself.
+        let same = |a: &[f64], b: &[f64]| a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits()));
+        match self.given.as_deref() {
+            Some([own_q, own_u, _]) if same(own_q, q) && same(own_u, u) => Ok(()),
+            Some(_) => Err(Error::new_err("step: expected the step at these inputs, got that at others")),
+            None => Err(Error::new_err("step: expected a result of this object, got a pickle's")),
+        }
+    }
+
+    /// The array at a place: what is known, or all numbers' part.
+    fn part<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+        known: impl FnOnce(&Held) -> Cow<'_, [f64]>,
+        numbers: impl FnOnce(&StepNumbers) -> &Vec<f64>,
+        axes: &[usize],
+    ) -> PyResult<Array<'py>> {
+        let shape = self.worlds.shape(axes);
+        match &self.known {
+            Some(of) => self.of.known(py, place, || known(of).into_owned(), &shape),
+            None => self.of.get(py, place, numbers, &shape),
+        }
     }
 
     /// From a pickle.
     pub fn restored(of: Kept<StepNumbers, 10>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
-        let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One, model: None };
+        let own =
+            Self { of, known: None, given: None, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One, model: None };
         solves.add_subclass(own)
     }
 }
@@ -209,7 +266,7 @@ impl Step {
     /// Next configuration (B, nq), m and rad. In worlds without a solution it is q, or home if q is not finite.
     #[getter]
     fn q_next<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.of.get(py, 0, |of| &of.q_next, &self.worlds.shape(&[self.axes[0]]))
+        self.part(py, 0, |of| (&of.q).into(), |of| &of.q_next, &[self.axes[0]])
     }
 
     /// The step in tangent coordinates (B, nv), m and rad.
@@ -221,13 +278,13 @@ impl Step {
     /// Contact forces on B in world axes (B, nc, 3), N; the opposite acts on A.
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.of.get(py, 2, |of| &of.force, &self.worlds.shape(&[self.axes[2], 3]))
+        self.part(py, 2, |of| of.force.dense(), |of| &of.force, &[self.axes[2], 3])
     }
 
     /// Torque on B about its normal of each contact with torsional friction (B, n), N·m.
     #[getter]
     fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.of.get(py, 3, |of| &of.torque, &self.worlds.shape(&[self.axes[3]]))
+        self.part(py, 3, |of| (&of.torque).into(), |of| &of.torque, &[self.axes[3]])
     }
 
     /// Forces of the joint limits (B, nl), N·m or N, if the scene turns them on; then what dry friction pushes each of
@@ -264,14 +321,17 @@ impl Step {
     /// The solver's forces (B, `n_warm`): a start for steps nearby.
     #[getter]
     fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
-        self.of.get_rows(py, 9, |of| &of.warm, self.worlds)
+        match &self.known {
+            Some(of) => self.part(py, 9, |of| of.warm.dense(), |of| &of.warm, &[of.warm.width()]),
+            None => self.of.get_rows(py, 9, |of| &of.warm, self.worlds),
+        }
     }
 
     /// The contacts that take part, world by world: those that are nearer than the scene's `contact_distance` or carry
     /// force. A step from a pickle has lost their names: an error.
     #[getter]
     fn contacts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let (Some(of), Some(model)) = (self.of.numbers(), &self.model) else {
+        let (Some(of), Some(model)) = (self.of.numbers(py)?, &self.model) else {
             return Err(Error::new_err(
                 "contacts: expected a step of this process, got a pickle's, which has no names",
             ));
@@ -330,7 +390,7 @@ impl DynamicStep {
     #[getter]
     fn v_next<'py>(slf: &Bound<'py, Self>) -> PyResult<Array<'py>> {
         let step = slf.as_super().get();
-        let v_next = step.of.numbers().map_or(&[][..], |of| &of.v_next);
+        let v_next = step.of.numbers(slf.py())?.map_or(&[][..], |of| &of.v_next);
         slf.get().v_next.get(slf.py(), v_next, &step.worlds.shape(&[step.axes[1]]))
     }
 
@@ -377,10 +437,11 @@ impl Rollout {
     }
 
     /// Writes results to arrays.
-    pub fn write(&self, out: &Out) -> PyResult<()> {
+    pub fn write(&self, py: Python, out: &Out) -> PyResult<()> {
+        let own = self.of.own(py, "rollout")?;
         out.iter().try_for_each(|(name, to)| match *name {
-            "q" => self.of.write(0, |of| &of.q, to),
-            _ => self.of.write(1, |of| &of.force, to),
+            "q" => self.of.write(0, &own.q, to),
+            _ => self.of.write(1, &own.force.dense(), to),
         })
     }
 
@@ -404,7 +465,7 @@ impl Rollout {
     #[getter]
     fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let [n, _, nc, _] = self.axes;
-        self.of.get(py, 1, |of| &of.force, &self.worlds.shape(&[n, nc, 3]))
+        self.of.make(py, 1, |of| of.force.dense().into_owned(), &self.worlds.shape(&[n, nc, 3]))
     }
 
     /// Torques on B of the contacts with torsional friction (B, T, n), N·m.

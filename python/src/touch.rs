@@ -60,7 +60,7 @@ fn felt<'py>(
         let (expected, got) = (worlds.count(), step.worlds.count());
         return Err(Error::new_err(format!("step: expected a step of {expected} worlds, got one of {got}")));
     }
-    let (q, numbers) = (q.as_slice(), step.of.own("step")?);
+    let (q, numbers) = (q.as_slice(), step.of.own(py, "step")?);
     let felt = detached(py, || sensor.numbers(q, numbers))?;
     array(py, &felt, &worlds.shape(axes))
 }

@@ -329,3 +329,63 @@ def test_one_stands_for_all_worlds(hand, sim):
     assert same(dynamic.rollout(q[0], v[0], np.tile(tau, (3, 1, 1))), dynamic.rollout(all(q), v, np.tile(tau, (3, 1, 1))))
     heavy = ft.Dynamic(hand, mass=[[0.3], [0.4], [0.5]])
     assert same(heavy.step(q[0], v[0]), heavy.step(all(q), v))
+
+
+@pytest.fixture(scope="module")
+def leap():
+    """A hand with hundreds of contacts whose steps list those with a force, three worlds in which it presses a cube, and
+    the numbers of a step of theirs that lists nothing."""
+    model = ft.Model.load("leap_cube")
+    sim = ft.Quasidynamic(model)
+    start = np.tile(model.control(0.0), (3, 1)) + np.array([0.0, 0.2, 0.3])[:, None]
+    q = sim.rollout(model.home(3), np.repeat(start[:, None], 6, 1)).q[:, -1]
+    u = start + 0.05
+    return sim, q, u, sim.on("cpu").step(q, u)
+
+
+def test_what_many_contacts_tell_comes_when_it_is_asked_for(leap):
+    sim, q, u, whole = leap
+    step = sim.step(q, u)
+    assert np.array_equal(step.status, whole.status) and step.ok.all()
+    assert np.array_equal(step.iterations, whole.iterations)
+    assert np.array_equal(step.residual, whole.residual)
+    force, expected = step.force, np.from_dlpack(whole.force)
+    assert (np.abs(expected) > 1e-6).any() and (expected == 0.0).any()
+    for name in ("q_next", "force", "torque", "warm", "phi", "delta"):
+        assert np.array_equal(getattr(step, name), np.from_dlpack(getattr(whole, name))), name
+    assert step.force is force and step.normal.shape == step.point_a.shape == step.force.shape
+    assert all(np.linalg.norm(contact.normal) == pytest.approx(1.0) for contact in step.contacts)
+    warm = sim.step(q, u, step.warm)
+    again = np.from_dlpack(sim.on("cpu").step(q, u, whole.warm).phi)
+    assert np.array_equal(warm.phi, again) and warm.iterations.max() < step.iterations.max()
+    for names in (("q_next", "phi"), ("phi", "q_next")):
+        other = pickle.loads(pickle.dumps(sim.step(q, u)))
+        assert all(np.array_equal(getattr(other, name), getattr(step, name)) for name in names)
+
+
+def test_gradients_of_a_step_whose_numbers_come_later(leap):
+    sim, q, u, whole = leap
+    random = np.random.default_rng(3)
+    bars = {"q_next_bar": random.standard_normal(q.shape), "force_bar": random.standard_normal((*whole.phi.shape, 3))}
+    given, fresh = sim.vjp(q, u, **bars, step=sim.step(q, u)), sim.vjp(q, u, **bars)
+    assert np.array_equal(given.q, fresh.q) and np.array_equal(given.u, fresh.u) and np.abs(given.q).max() > 1e-3
+    with pytest.raises(ft.Error, match="these inputs"):
+        sim.vjp(q, u + 1e-3, **bars, step=sim.step(q, u))
+    out = {"q_next": np.empty(q.shape), "force": np.empty((*whole.phi.shape, 3))}
+    step = sim.step(q, u, out=out)
+    assert step.q_next is out["q_next"] and step.force is out["force"]
+    assert np.array_equal(out["force"], np.from_dlpack(whole.force))
+
+
+def test_a_rollout_lists_forces_and_pulls_back_through_them(leap):
+    sim, q, u, whole = leap
+    commands = np.repeat(u[:, None], 2, 1)
+    device = sim.on("cpu")
+    rollout, there = sim.rollout(q, commands), device.rollout(q, commands)
+    for name in ("q", "force", "torque"):
+        assert np.array_equal(getattr(rollout, name), np.from_dlpack(getattr(there, name))), name
+    random = np.random.default_rng(4)
+    bars = {"q_bar": random.standard_normal(rollout.q.shape), "force_bar": random.standard_normal(rollout.force.shape)}
+    own, other = sim.rollout_vjp(commands, rollout, **bars), device.rollout_vjp(commands, there, **bars)
+    assert np.array_equal(own.q, np.from_dlpack(other.q)) and np.array_equal(own.u, np.from_dlpack(other.u))
+    assert np.abs(own.q).max() > 1e-3

@@ -5,6 +5,7 @@ use fingertip::description::{Object, Scene, Shape};
 use fingertip::kinematics::Manifold;
 use fingertip::math::tensor::numbers;
 use fingertip::rollout::rollout;
+use fingertip::solve::Status;
 use fingertip::step::{Dynamic, DynamicParams, Outputs, Quasidynamic, StepCotangent};
 use fingertip::{Model, Parameters};
 use support::differences::{SHRINK, extrapolate};
@@ -120,45 +121,84 @@ fn gradients_of_a_step() {
 
 #[test]
 fn rollouts_and_their_gradients() {
-    each(|name, step, batch| {
-        let (nq, nu) = (step.model().nq(), step.model().nu());
-        let q0 = numbers(&batch.q).unwrap();
-        let u = Tensor::stack(&[&batch.u; STEPS], 1).unwrap();
-        let u_numbers = numbers(&u).unwrap();
-        let of = step.rollout_numbers(&q0, &u_numbers, STEPS).unwrap();
-        assert_eq!((of.q.len(), of.reports.len()), (WORLDS * (STEPS + 1) * nq, WORLDS * STEPS));
+    each(rollouts);
+}
 
-        let parameters = tracked(step.parameters());
-        let [q_var, u_var] = [&batch.q, &u].map(|t| Var::from_tensor(t).unwrap());
-        let all = rollout(&step.with_parameters(&parameters).unwrap(), &q_var, &u_var).unwrap();
-        assert_eq!(bits(&of.q), bits(&numbers(&all.q).unwrap()), "{name}");
-        assert_eq!(bits(&of.force), bits(&numbers(&all.force).unwrap()), "{name}");
-        assert_eq!(bits(&of.torque), bits(&numbers(&all.torque).unwrap()), "{name}");
-        for (world, report) in of.reports.chunks(STEPS).enumerate() {
-            (0..STEPS).for_each(|t| assert_eq!(report[t].status, all.reports[t][world].status));
+fn rollouts(name: &str, step: &Quasidynamic, batch: &Batch) {
+    let (nq, nu) = (step.model().nq(), step.model().nu());
+    let q0 = numbers(&batch.q).unwrap();
+    let u = Tensor::stack(&[&batch.u; STEPS], 1).unwrap();
+    let u_numbers = numbers(&u).unwrap();
+    let of = step.rollout_numbers(&q0, &u_numbers, STEPS).unwrap();
+    assert_eq!((of.q.len(), of.reports.len()), (WORLDS * (STEPS + 1) * nq, WORLDS * STEPS));
+
+    let parameters = tracked(step.parameters());
+    let [q_var, u_var] = [&batch.q, &u].map(|t| Var::from_tensor(t).unwrap());
+    let all = rollout(&step.with_parameters(&parameters).unwrap(), &q_var, &u_var).unwrap();
+    assert_eq!(bits(&of.q), bits(&numbers(&all.q).unwrap()), "{name}");
+    assert_eq!(bits(&of.force.dense()), bits(&numbers(&all.force).unwrap()), "{name}");
+    assert_eq!(bits(&of.torque), bits(&numbers(&all.torque).unwrap()), "{name}");
+    for (world, report) in of.reports.chunks(STEPS).enumerate() {
+        (0..STEPS).for_each(|t| assert_eq!(report[t].status, all.reports[t][world].status));
+    }
+    let (w_q, w_force) = (weights(of.q.len()), weights(of.force.dense().len()));
+    for (by_q, by_force) in [(&w_q[..], &w_force[..]), (&w_q, &[]), (&[], &w_force)] {
+        let gradient = step.rollout_vjp(&u_numbers, &of, by_q, by_force).unwrap();
+        let mut cost = (all.q.sum_all().unwrap() * 0.0).unwrap();
+        if !by_q.is_empty() {
+            cost = (cost + dot(&all.q, by_q).unwrap()).unwrap();
         }
-        let (w_q, w_force) = (weights(of.q.len()), weights(of.force.len()));
-        for (by_q, by_force) in [(&w_q[..], &w_force[..]), (&w_q, &[]), (&[], &w_force)] {
-            let gradient = step.rollout_vjp(&u_numbers, &of, by_q, by_force).unwrap();
-            let mut cost = (all.q.sum_all().unwrap() * 0.0).unwrap();
-            if !by_q.is_empty() {
-                cost = (cost + dot(&all.q, by_q).unwrap()).unwrap();
-            }
-            if !by_force.is_empty() {
-                cost = (cost + dot(&all.force, by_force).unwrap()).unwrap();
-            }
-            let expected = cost.backward().unwrap();
-            assert_eq!(gradient.u.len(), WORLDS * STEPS * nu);
-            near(&gradient.q, &numbers(expected.get(&q_var).unwrap()).unwrap(), &format!("{name} q0"));
-            of_commands(&gradient.u, expected.get(&u_var), name);
-            for (k, tensor) in parameters.tensors().into_iter().enumerate() {
-                if let Some(expected) = expected.get(tensor) {
-                    let what = format!("{name} {}", Parameters::NAMES[k]);
-                    near(&gradient.parameters[k], &numbers(expected).unwrap(), &what);
-                }
+        if !by_force.is_empty() {
+            cost = (cost + dot(&all.force, by_force).unwrap()).unwrap();
+        }
+        let expected = cost.backward().unwrap();
+        assert_eq!(gradient.u.len(), WORLDS * STEPS * nu);
+        near(&gradient.q, &numbers(expected.get(&q_var).unwrap()).unwrap(), &format!("{name} q0"));
+        of_commands(&gradient.u, expected.get(&u_var), name);
+        for (k, tensor) in parameters.tensors().into_iter().enumerate() {
+            if let Some(expected) = expected.get(tensor) {
+                let what = format!("{name} {}", Parameters::NAMES[k]);
+                near(&gradient.parameters[k], &numbers(expected).unwrap(), &what);
             }
         }
-    });
+    }
+}
+
+/// Where there may be many contacts those with a force are listed, and what is far is passed over.
+#[test]
+fn many_contacts() {
+    for torsion in [0.0, 0.003] {
+        let mut scene = Scene::load("assets/scenes/leap_cube.toml").unwrap();
+        (scene.params.torsion, scene.params.kappa) = (torsion, 1e4);
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+        let batch = Batch::strange(&model, WORLDS, &mut Random::new(12));
+        let step = Quasidynamic::new(&model, &batch.parameters).unwrap();
+        assert!(step.lists_contacts());
+        let name = format!("leap_cube with torsion {torsion}");
+        rollouts(&name, &step, &batch);
+
+        let [q, u] = [&batch.q, &batch.u].map(|t| numbers(t).unwrap());
+        let of = step.step_numbers(&q, &u, &[]).unwrap();
+        assert!(
+            of.force.iter().any(|x| x.abs() > 1e-3) && of.reports.iter().any(|report| report.status == Status::Solved)
+        );
+        let (q_next, force, phi) = (weights(of.q_next.len()), weights(of.force.len()), weights(of.phi.len()));
+        let by = StepCotangent { q_next: &q_next, force: &force, ..StepCotangent::default() };
+        for by in [by, StepCotangent { force: &[], ..by }, StepCotangent { q_next: &[], ..by }] {
+            let (own, expected) = (step.vjp_at(&q, &u, &by).unwrap(), step.vjp(&q, &u, &of, &by).unwrap());
+            let parts =
+                own.parameters.iter().zip(&expected.parameters).chain([(&own.q, &expected.q), (&own.u, &expected.u)]);
+            for (own, expected) in parts {
+                let scale = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+                // One recovers the solver's forces from those in world axes.
+                let same = own.iter().zip(expected).all(|(x, y)| (x - y).abs() <= 1e-8 * scale);
+                assert!(same && own.len() == expected.len(), "{name}: {own:?} {expected:?}");
+            }
+        }
+        let by = StepCotangent { phi: &phi, ..by };
+        let (own, expected) = (step.vjp_at(&q, &u, &by).unwrap(), step.vjp(&q, &u, &of, &by).unwrap());
+        assert_eq!(bits(&own.q), bits(&expected.q));
+    }
 }
 
 #[test]

@@ -189,7 +189,7 @@ impl<'a> Output<'a> {
         for (i, world) in (0..width).zip(first..self.worlds.end) {
             if chosen[i].value() != 0.0 {
                 self.list.extend([index(world), index(tag)]);
-                self.list.extend(from.iter().flat_map(|from| from[i..].iter().step_by(width)).map(|x| x.value()));
+                self.list.extend(from.iter().flat_map(|from| from.iter().skip(i).step_by(width)).map(|x| x.value()));
             }
         }
     }

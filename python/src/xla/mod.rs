@@ -96,6 +96,11 @@ unsafe extern "C" fn handle(frame: *mut CallFrame) -> *mut c_void {
     unsafe { abi::answer(frame, work) }
 }
 
+/// JAX gives zeros for what a cost does not depend on: then none.
+fn or_none(by: &[f64]) -> &[f64] {
+    if by.iter().all(|x| *x == 0.0) { &[] } else { by }
+}
+
 impl Function {
     fn run(&self, call: Call) -> Result<(), String> {
         #[cfg(feature = "cuda")]
@@ -160,7 +165,7 @@ impl Function {
             Kind::Rollout => {
                 let made = self.pool.run(worlds, || step.rollout_numbers(q, u, n_steps)).map_err(plain)?;
                 put(&mut results, &made.q)?;
-                put(&mut results, &made.force)?;
+                put(&mut results, &made.force.dense())?;
                 put_statuses(&mut results, made.reports.iter().map(|report| report.status as u8))
             }
             Kind::StepVjp => {
@@ -169,11 +174,11 @@ impl Function {
                 let by = StepCotangent {
                     q_next: &q_next,
                     force: &force,
-                    torque: &torque,
-                    phi: &phi,
+                    torque: or_none(&torque),
+                    phi: or_none(&phi),
                     ..StepCotangent::default()
                 };
-                let pull = || step.vjp(q, u, &step.step_numbers(q, u, &[])?, &by);
+                let pull = || step.vjp_at(q, u, &by);
                 self.put_gradient(&mut results, &self.pool.run(worlds, pull).map_err(plain)?)
             }
             Kind::RolloutVjp => {

@@ -181,9 +181,9 @@ impl View<'_, f64> {
         share * self.near * low * (1.0 + ROUNDING) >= least * (low + height)
     }
 
-    /// Calls `give` for each corner of a part of a body's that may matter by at least `least`, with the most that it may: as if it
-    /// were no higher over the other's side than over the plane through the other's closest point. It does not matter
-    /// if its share is too small, or if it is beyond the other's side by more than contacts fade.
+    /// Calls `give` for each corner of a part of a body's that may matter by at least `least`, with the most that it
+    /// may: as if it were no higher over the other's side than over the plane through the other's closest point. It
+    /// does not matter if its share is too small, or if it is beyond the other's side by more than contacts fade.
     fn most(&self, of: usize, part: Corners, least: f64, mut give: impl FnMut(usize, f64)) {
         let (body, n) = (self.bodies[of], &self.out[of]);
         let [own, other] = [of, 1 - of].map(|k| self.sides[k].as_ref());

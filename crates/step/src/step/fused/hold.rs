@@ -1,6 +1,8 @@
 //! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives
 //! of each.
 
+use std::borrow::Cow;
+
 use candle_core::{DType, Result, Tensor};
 
 use crate::solve::{Accuracy, INFO, Report, n_groups, present};
@@ -35,7 +37,7 @@ pub(in super::super) fn hold(
     let par = TensorGuard::new(par);
     let warm = warm.map(SparseRows::dense).unwrap_or_default();
     let operands = operands(plan, [q, u, &warm], par.rows()?, b)?;
-    let lists = n_groups(&plan.structure) > 0 && !plan.is_native();
+    let lists = plan.lists_contacts();
     let program = Hold { plan, operands: &operands, n_steps, accuracy, lists };
     if lists {
         let s = &plan.structure;
@@ -74,15 +76,38 @@ pub(in super::super) fn step_adjoint(
     processor::adjoint(plan, operands(plan, [q, u, &[]], par, b)?, rows, grad, b)
 }
 
-/// Runs a rollout of each world on plain numbers and gives its result rows: see [`Plan::rollout_rows`].
+/// Results of a rollout on plain numbers, each world by world and step by step: states; contact forces, a row (3 nc)
+/// for each step; torques; limit forces; reports.
+pub(in super::super) struct RolloutRows {
+    pub(in super::super) q: Vec<f64>,
+    pub(in super::super) force: SparseRows,
+    pub(in super::super) torque: Vec<f64>,
+    pub(in super::super) limit_force: Vec<f64>,
+    pub(in super::super) info: Vec<f64>,
+}
+
+/// Runs a rollout of each world on plain numbers.
 pub(in super::super) fn rollout_rows(
     plan: &Plan,
     [q0, u]: [&[f64]; 2],
     par: Rows,
     (b, n_steps): (usize, usize),
-) -> Result<[Vec<f64>; 4]> {
-    let operands = rollout_operands(plan, [q0, u], par, (b, n_steps))?;
-    rollout::rows(plan, &operands, DType::F64, (b, n_steps))
+) -> Result<RolloutRows> {
+    let operands = &rollout_operands(plan, [q0, u], par, (b, n_steps))?;
+    if plan.lists_contacts() {
+        let program = Forward { plan, operands, n_steps, lists: true };
+        let mut widths = plan.rollout_rows().map(|row| row.length(n_steps));
+        widths[Forward::FORCES] = n_steps * plan.contacts.torsion.n_torques;
+        let ([q, torque, limit_force, info], list) = run_listing_on(plan.set.into(), &program, b, widths);
+        let mut force = SparseRows::new(3 * plan.nc);
+        for step in plan.by_step(&list, 3, b * n_steps, n_steps) {
+            force.push(step.iter().flat_map(|(contact, of)| (3 * contact..).zip(of.iter().copied())));
+        }
+        return Ok(RolloutRows { q, force, torque, limit_force, info });
+    }
+    let [q, forces, limit_force, info] = rollout::rows(plan, operands, DType::F64, (b, n_steps))?;
+    let [force, torque] = plan.split_forces(forces);
+    Ok(RolloutRows { q, force: SparseRows::whole(force, 3 * plan.nc), torque, limit_force, info })
 }
 
 /// Gradients of q₀, u and the parameters from those of a rollout's states; or, of its forces, those of all states, u
@@ -90,26 +115,29 @@ pub(in super::super) fn rollout_rows(
 pub(in super::super) fn rollout_adjoint(
     plan: &Plan,
     of_forces: bool,
-    u: &[f64],
-    par: Rows,
-    kept: [&[f64]; 4],
+    (u, par): (&[f64], Rows),
+    [q, torque, limit_force, info]: [&[f64]; 4],
+    force: &SparseRows,
     grad: &[f64],
     (b, n_steps): (usize, usize),
 ) -> Result<[Vec<f64>; 3]> {
-    let [states, force, limit_force, info] = plan.rollout_rows().map(|row| row.length(n_steps));
-    let q = if of_forces { kept[0].to_vec() } else { first_states(kept[0], states, plan.nq) };
+    let [states, forces, limits, reports] = plan.rollout_rows().map(|row| row.length(n_steps));
+    let first = if of_forces { q.to_vec() } else { first_states(q, states, plan.nq) };
     let operands = Operands {
-        q: Rows::from_slice(&q, b, if of_forces { states } else { plan.nq }),
+        q: Rows::from_slice(&first, b, if of_forces { states } else { plan.nq }),
         u: Rows::from_slice(u, b, n_steps * plan.nu),
         par,
         warm: None,
     };
     let cost = if of_forces { Cost::Forces } else { Cost::States };
-    let grad = Rows::from_slice(grad, b, if of_forces { force } else { states });
-    let [a, f, l, i] = kept;
-    let kept = [(a, states), (f, force), (l, limit_force), (i, info)].map(|(x, n)| Rows::from_slice(x, b, n));
-    let [a, f, l, i] = kept;
-    rollout::adjoint(cost, Forward { plan, operands: &operands, n_steps }, [a, f, l, i, grad])
+    let lists = plan.lists_contacts();
+    let forward = Forward { plan, operands: &operands, n_steps, lists };
+    let whole = if lists { Cow::Borrowed(torque) } else { plan.join_forces(force.dense(), torque) };
+    let n_force = if lists { torque.len() / b } else { forces };
+    let grad = Rows::from_slice(grad, b, if of_forces { forces } else { states });
+    let kept = [(q, states), (&*whole, n_force), (limit_force, limits), (info, reports)];
+    let [q, whole, limit_force, info] = kept.map(|(x, n)| Rows::from_slice(x, b, n));
+    rollout::adjoint(cost, forward, lists.then_some(force), [q, whole, limit_force, info, grad])
 }
 
 /// Copies the first state of each world out of rows of states.
@@ -144,10 +172,21 @@ pub(in super::super) fn jacobians(
 }
 
 impl Plan {
-    /// Lists the contacts with a force in step t: force and η.
+    /// Are there so many contacts that steps of plain numbers list those with a force?
+    pub(in super::super) fn lists_contacts(&self) -> bool {
+        n_groups(&self.structure) > 0 && !self.is_native()
+    }
+
+    /// Lists the contacts with a force in step t: force and η, or force alone if there is no η.
     #[inline(always)]
-    fn list_forces<R: Lane>(&self, (m, eta): (&Numbers<&mut [R]>, &[R]), first: usize, t: usize, out: &mut Output) {
-        let n = self.structure.dimension;
+    pub(super) fn list_forces<R: Lane>(
+        &self,
+        (m, eta): (&Numbers<&mut [R]>, &[R]),
+        first: usize,
+        t: usize,
+        out: &mut Output,
+    ) {
+        let n = if eta.is_empty() { 0 } else { self.structure.dimension };
         for c in present(&self.structure, m.near, 0..self.nc) {
             if !is_nowhere(m.contacts, c) {
                 let (force, eta) = (&m.force[3 * c..3 * (c + 1)], &eta[n * c..n * (c + 1)]);
@@ -160,15 +199,21 @@ impl Plan {
         }
     }
 
-    /// What [`Plan::list_forces`] has listed of so many steps of worlds, and the limits' forces, as rows: η and forces.
-    fn held_forces(&self, mut list: &[f64], limits: &[f64], steps: usize, n_steps: usize) -> [SparseRows; 2] {
-        let (n, s) = (self.structure.dimension, &self.structure);
+    /// What [`Plan::list_forces`] has listed of so many steps of worlds, by steps: contacts with `n` numbers each.
+    fn by_step<'a>(&self, mut list: &'a [f64], n: usize, steps: usize, n_steps: usize) -> Vec<Vec<(usize, &'a [f64])>> {
         // The contacts of a step follow each other in their order, between those of other worlds.
         let mut of_step = vec![Vec::new(); steps];
         while let Some((world, tag, rest)) = next_listed(list) {
-            of_step[world * n_steps + tag / self.nc].push((tag % self.nc, &rest[..3 + n]));
-            list = &rest[3 + n..];
+            of_step[world * n_steps + tag / self.nc].push((tag % self.nc, &rest[..n]));
+            list = &rest[n..];
         }
+        of_step
+    }
+
+    /// What [`Plan::list_forces`] has listed of so many steps of worlds, and the limits' forces, as rows: η and forces.
+    fn held_forces(&self, list: &[f64], limits: &[f64], steps: usize, n_steps: usize) -> [SparseRows; 2] {
+        let (n, s) = (self.structure.dimension, &self.structure);
+        let of_step = self.by_step(list, 3 + n, steps, n_steps);
         let (mut warm, mut force) = (SparseRows::new(s.n_eta()), SparseRows::new(3 * self.nc));
         let n_limits = s.n_eta() - s.n_force();
         for (step, own) in of_step.iter().enumerate() {
@@ -181,10 +226,17 @@ impl Plan {
         [warm, force]
     }
 
-    /// Extends gradients by forces (·, nc, 3), step by step, with zero gradients by the torques.
-    pub(in super::super) fn with_torques(&self, by_force: &[f64]) -> Vec<f64> {
-        let torques = vec![0.0; self.contacts.torsion.n_torques];
-        by_force.chunks_exact((3 * self.nc).max(1)).flat_map(|step| step.iter().chain(&torques)).copied().collect()
+    /// Contact forces (·, nc, 3) and torques (·, n), or gradients by them, side by side, step by step: the opposite of
+    /// [`Plan::split_forces`]. Torques that are left out are 0.
+    pub(in super::super) fn join_forces<'a>(&self, force: Cow<'a, [f64]>, torque: &[f64]) -> Cow<'a, [f64]> {
+        let n = self.contacts.torsion.n_torques;
+        if n == 0 {
+            return force;
+        }
+        let none = vec![0.0; n];
+        let steps = force.chunks_exact((3 * self.nc).max(1)).enumerate();
+        let torque = |step: usize| torque.get(n * step..n * (step + 1)).unwrap_or(&none);
+        steps.flat_map(|(step, of)| of.iter().chain(torque(step))).copied().collect()
     }
 
     /// Splits the forces of steps into contact forces and torques, each step by step.

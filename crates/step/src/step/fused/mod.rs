@@ -45,7 +45,7 @@ use crate::tensor::{numbers, part};
 use super::result::{Linearization, Rollout, Step};
 use machine::Machine;
 
-pub(super) use hold::{hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
+pub(super) use hold::{RolloutRows, hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
 pub(super) use inertial::{JointForces, SecondOrder};
 pub use kernel::Kernel;
 pub(super) use log::log;

@@ -49,11 +49,12 @@ impl Plan {
             Kernel::RoughHold => {
                 f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Rough, lists: false })
             }
-            Kernel::Rollout => f(&forward::Forward { plan: self, operands: &operands, n_steps }),
+            Kernel::Rollout => f(&forward::Forward { plan: self, operands: &operands, n_steps, lists: false }),
             Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => f(&backward::Backward {
-                forward: forward::Forward { plan: self, operands: &operands, n_steps },
+                forward: forward::Forward { plan: self, operands: &operands, n_steps, lists: false },
                 states: row(0),
                 force: row(3),
+                listed: None,
                 limit_force: row(4),
                 info: row(5),
                 cost: if kernel == Kernel::RolloutAdjoint { Cost::States } else { Cost::Forces },

@@ -11,7 +11,8 @@ use candle_core::{DType, Result, Tensor, Var, bail};
 use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
 use crate::parameters::Parameters;
 use crate::solve::Report;
-use crate::step::fused::{self, Plan};
+use crate::step::fused::{self, Plan, RolloutRows};
+use crate::step::sparse::SparseRows;
 use crate::step::{Quasidynamic, Step};
 use crate::tensor::rows::TensorGuard;
 pub use dynamic::{DynamicJacobians, DynamicRollout};
@@ -85,17 +86,17 @@ pub struct StepCotangent<'a> {
 pub struct RolloutNumbers {
     /// q₀ … q_T (B, T + 1, nq).
     pub q: Vec<f64>,
-    /// Force on B of each contact in world axes (B, T, nc, 3), N.
-    pub force: Vec<f64>,
+    /// Contact force on B in world axes of each step (B · T, 3 nc), N.
+    pub force: SparseRows,
     /// Torques as in [`StepNumbers::torque`] (B, T, n_torsional), N·m.
     pub torque: Vec<f64>,
     /// Status, iterations and residual of the contact solve of each step of each world (B, T).
     pub reports: Vec<Report>,
     /// The number of steps T.
     pub n_steps: usize,
-    /// Further results that the adjoint sweep reads: forces with torques, limit forces, reports. Empty if the tensor
-    /// program computed the rollout.
-    kept: [Vec<f64>; 3],
+    /// Further results that the adjoint sweep reads: limit forces, reports. Empty if the tensor program computed the
+    /// rollout.
+    kept: [Vec<f64>; 2],
     /// The mark of u, under which this rollout is.
     mark: u64,
 }
@@ -210,6 +211,11 @@ impl StepNumbers {
 }
 
 impl StepCotangent<'_> {
+    /// Does the cost depend on no results of the step but q₊ and forces?
+    fn is_of_state_and_force(&self) -> bool {
+        [self.v_next, self.torque, self.normal, self.point_a, self.point_b, self.phi].iter().all(|by| by.is_empty())
+    }
+
     fn check(&self, [nq, nv, nc, n_torsional]: [usize; 4], b: usize) -> Result<()> {
         expect("gradient by q", self.q, b, nq, true)?;
         expect("gradient by q_next", self.q_next, b, nq, true)?;
@@ -367,6 +373,23 @@ impl Quasidynamic {
         self.vjp_by_tensors(q, u, (b, 1), |sim, q, u| by.cost(&sim.step(q, &u.squeeze(1)?)?))?.with_own(by)
     }
 
+    /// [`Quasidynamic::vjp`] of the step that starts cold, which need not be given. Where there are many contacts and
+    /// the cost is of q₊ and forces, both pass over what is far.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::vjp`].
+    pub fn vjp_at(&self, q: &[f64], u: &[f64], by: &StepCotangent) -> Result<GradientNumbers> {
+        if !self.lists_contacts() || !by.is_of_state_and_force() {
+            return self.vjp(q, u, &self.step_numbers(q, u, &[])?, by);
+        }
+        let model = self.model();
+        by.check([model.nq(), 0, model.nc(), model.pairs.torsional.len()], self.worlds(q, u, &[])?)?;
+        let rollout = self.rollout_numbers(q, u, 1)?;
+        let none = vec![0.0; model.nq()];
+        let by_q: Vec<f64> = by.q_next.chunks(model.nq()).flat_map(|by| none.iter().chain(by)).copied().collect();
+        self.rollout_vjp(u, &rollout, &by_q, by.force)?.with_own(by)
+    }
+
     /// T steps from q₀ (B, nq) under u (B, T, nu), on plain numbers: see [`rollout`](crate::rollout::rollout).
     ///
     /// # Errors
@@ -375,10 +398,10 @@ impl Quasidynamic {
         let b = self.lengths(q0, u, n_steps)?;
         if let Some((plan, par)) = self.fused_parts() {
             let par = TensorGuard::new(par);
-            let [q, forces, limit_force, info] = fused::rollout_rows(plan, [q0, u], par.rows()?, (b, n_steps))?;
-            let [force, torque] = plan.split_forces(forces.clone());
+            let RolloutRows { q, force, torque, limit_force, info } =
+                fused::rollout_rows(plan, [q0, u], par.rows()?, (b, n_steps))?;
             let reports = Report::of(&info).collect();
-            let (kept, mark) = ([forces, limit_force, info], mark([u]));
+            let (kept, mark) = ([limit_force, info], mark([u]));
             return Ok(RolloutNumbers { q, force, torque, reports, n_steps, kept, mark });
         }
         let mark = mark([u]);
@@ -388,11 +411,11 @@ impl Quasidynamic {
         let reports = (0..b).flat_map(|world| all.reports.iter().map(move |step| step[world])).collect();
         Ok(RolloutNumbers {
             q: of(&all.q)?,
-            force: of(&all.force)?,
+            force: SparseRows::whole(of(&all.force)?, 3 * self.model().nc()),
             torque: of(&all.torque)?,
             reports,
             n_steps,
-            kept: [const { Vec::new() }; 3],
+            kept: [const { Vec::new() }; 2],
             mark,
         })
     }
@@ -420,22 +443,31 @@ impl Quasidynamic {
         }
         expect("gradient by q", by_q, b, (n_steps + 1) * nq, true)?;
         expect("gradient by force", by_force, b, n_steps * 3 * nc, true)?;
-        if let Some((plan, par)) = self.fused_parts().filter(|_| !rollout.kept[2].is_empty()) {
-            let (par, [force, limit_force, info]) = (TensorGuard::new(par), &rollout.kept);
+        if let Some((plan, par)) = self.fused_parts().filter(|_| !rollout.kept[1].is_empty()) {
+            let (par, [limit_force, info]) = (TensorGuard::new(par), &rollout.kept);
             let mut by_q = if by_q.is_empty() { vec![0.0; b * (n_steps + 1) * nq] } else { by_q.to_vec() };
-            let kept = [&rollout.q[..], force, limit_force, info];
-            for (rows, row) in kept.iter().zip(plan.rollout_rows()) {
-                expect("rollout: rows of this model", rows, b, row.length(n_steps), false)?;
+            let n_torques = model.pairs.torsional.len();
+            let [states, _, limits, reports] = plan.rollout_rows().map(|row| row.length(n_steps));
+            let kept =
+                [(&rollout.q, states), (&rollout.torque, n_steps * n_torques), (limit_force, limits), (info, reports)];
+            for (rows, width) in kept {
+                expect("rollout: rows of this model", rows, b, width, false)?;
             }
+            if nc > 0 && [rollout.force.len(), rollout.force.width()] != [b * n_steps, 3 * nc] {
+                bail!("rollout: expected rows of forces of this model, got those of another");
+            }
+            let kept = kept.map(|(rows, _)| rows.as_slice());
+            let adjoint = |of_forces: bool, grad: &[f64]| {
+                fused::rollout_adjoint(plan, of_forces, (u, par.rows()?), kept, &rollout.force, grad, (b, n_steps))
+            };
             let mut more = None;
             if !by_force.is_empty() {
-                let by_forces = plan.with_torques(by_force);
-                let [states, u_too, par_too] =
-                    fused::rollout_adjoint(plan, true, u, par.rows()?, kept, &by_forces, (b, n_steps))?;
+                let by_forces = plan.join_forces(by_force.into(), &[]);
+                let [states, u_too, par_too] = adjoint(true, &by_forces)?;
                 by_q.iter_mut().zip(states).for_each(|(sum, x)| *sum += x);
                 more = Some((u_too, par_too));
             }
-            let [q, mut u, mut par] = fused::rollout_adjoint(plan, false, u, par.rows()?, kept, &by_q, (b, n_steps))?;
+            let [q, mut u, mut par] = adjoint(false, &by_q)?;
             if let Some((u_too, par_too)) = more {
                 u.iter_mut().zip(u_too).for_each(|(sum, x)| *sum += x);
                 par.iter_mut().zip(par_too).for_each(|(sum, x)| *sum += x);

@@ -11,6 +11,12 @@ use crate::step::sparse::SparseRows;
 use crate::tensor::gather;
 
 impl Quasidynamic {
+    /// Are there so many contacts that [`Quasidynamic::hold`] lists those with a force? One step of it takes a fraction
+    /// then of [`Quasidynamic::step_numbers`], which tells of each contact where it is and how far apart.
+    pub fn lists_contacts(&self) -> bool {
+        self.fused_parts().is_some_and(|(plan, _)| plan.lists_contacts())
+    }
+
     /// `n` steps from q (B, nq) under u (B, nu), which is held over all of them (zero-order hold). The first solve
     /// starts from `warm` (B, n_warm), or cold if that is empty. Each later one starts from the forces of the step
     /// before. Parameters with M rows are those of the first M worlds, and again of the next M; B is a multiple of M.

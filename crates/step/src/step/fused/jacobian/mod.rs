@@ -20,7 +20,7 @@ mod rolling;
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::solve::{Accuracy, n_groups};
+use crate::solve::Accuracy;
 use crate::tensor::rows::{TensorGuard, worlds};
 use fingertip_lanes::program::{Group, Program, run_listing_on};
 use fingertip_lanes::rows::next_listed;
@@ -77,7 +77,7 @@ pub(super) fn listed(
     (forces, accuracy): (bool, Accuracy),
 ) -> Result<(Jacobians, Vec<u32>)> {
     // Few contacts are faster as rows.
-    if forces && (plan.is_native() || n_groups(&plan.structure) == 0) {
+    if forces && !plan.lists_contacts() {
         let [rows, a, b, c, d, growth] = rows(plan, operands, worlds)?;
         let lambda: Vec<f64> = rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect();
         let forces = ForceJacobians::of_all([lambda, c, d], [worlds, plan.nc, plan.n_forces()]);

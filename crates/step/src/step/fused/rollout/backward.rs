@@ -2,12 +2,13 @@
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::solve::{self, FrictionCone, INFO, Status, by_dimension, gone, present, put_nth, touched};
-use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
+use fingertip_lanes::lane::{Lane, Mask, Number, Zip, clear, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::{Output, Rows};
 use fingertip_lanes::vector::{dot, vec3_at};
 
+use super::super::super::sparse::SparseRows;
 use super::super::kernel::Kernel;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
@@ -37,7 +38,9 @@ impl Cost {
 pub(in super::super) struct Backward<'a> {
     pub(in super::super) forward: Forward<'a>,
     pub(in super::super) states: Rows<'a>,
+    /// The forces of all contacts, and torques; the torques alone if contacts with a force are listed.
     pub(in super::super) force: Rows<'a>,
+    pub(in super::super) listed: Option<&'a SparseRows>,
     pub(in super::super) limit_force: Rows<'a>,
     pub(in super::super) info: Rows<'a>,
     pub(in super::super) cost: Cost,
@@ -57,7 +60,7 @@ impl Program for Backward<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Forward { plan, operands, n_steps } = &self.forward;
+        let Forward { plan, operands, n_steps, .. } = &self.forward;
         group.run(&Load { plan, operands, goes_on: false });
         group.run(&Begin(plan));
         group.each(*n_steps, Order::Backward, |group, t| {
@@ -136,7 +139,7 @@ struct Recover<'a> {
 impl Stage for Recover<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let Backward { forward: Forward { plan, .. }, force, cost, .. } = self.backward;
+        let Backward { forward: Forward { plan, n_steps, .. }, force, listed, cost, .. } = self.backward;
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         Difference::value(&plan.retraction, m.q, m.q_next, m.delta);
         let s = &*plan.structure;
@@ -145,7 +148,13 @@ impl Stage for Recover<'_> {
             force.load_all(first, start, m.force);
         }
         let (forces, torques) = m.force.split_at_mut(3 * plan.nc);
-        if !m.near.is_empty() {
+        if let Some(listed) = listed {
+            for on in present(s, m.near, forces.as_chunks_mut::<3>().0) {
+                clear(on);
+            }
+            load_listed(listed, first, (self.t, *n_steps), forces);
+            force.load_all(first, self.t * torques.len(), torques);
+        } else if !m.near.is_empty() {
             for (c, on) in present(s, m.near, forces.as_chunks_mut::<3>().0.iter_mut().enumerate()) {
                 force.load_all(first, start + 3 * c, on);
             }
@@ -177,6 +186,25 @@ impl Stage for Recover<'_> {
         });
         plan.structure.place_all(m.delta, work.delta);
     }
+}
+
+/// Loads the forces that are listed of step t of so many: those of the worlds from `first` on, the last of which fills
+/// what a lane has beyond.
+#[inline(always)]
+fn load_listed<R: Lane>(listed: &SparseRows, first: usize, (t, n_steps): (usize, usize), to: &mut [R]) {
+    R::exchange(
+        [],
+        [to],
+        #[inline(always)]
+        |[], [to]| {
+            for i in 0..R::WIDTH {
+                let world = (first + i).min(listed.len() / n_steps - 1);
+                for (column, x) in listed.row(world * n_steps + t) {
+                    to[column * R::WIDTH + i] = Number::of(x);
+                }
+            }
+        },
+    );
 }
 
 /// Corrects δ where a body may have turned by half a turn or more, which two states cannot tell: there δ follows from

@@ -15,12 +15,14 @@ pub(in super::super) struct Forward<'a> {
     pub(in super::super) plan: &'a Plan,
     pub(in super::super) operands: &'a Operands<'a>,
     pub(in super::super) n_steps: usize,
+    /// Are contacts with a force listed? Else there are rows of all.
+    pub(in super::super) lists: bool,
 }
 
 impl Forward<'_> {
-    /// Matrices of results: states, contact forces, limit forces, reports.
+    /// Matrices of results: states, contact forces (if those are listed the torques alone), limit forces, reports.
     const STATES: usize = 0;
-    const FORCES: usize = 1;
+    pub(in super::super) const FORCES: usize = 1;
     const LIMITS: usize = 2;
     pub(super) const INFO: usize = 3;
 }
@@ -31,7 +33,7 @@ impl Program for Forward<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands, n_steps } = self;
+        let Self { plan, operands, n_steps, .. } = self;
         group.run_in_either(&Load { plan, operands, goes_on: false });
         group.run_in_either(&Begin(plan));
         group.each(*n_steps, Order::Forward, |group, t| {
@@ -78,11 +80,17 @@ struct Leave<'a> {
 impl Stage for Leave<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let (plan, t) = (self.forward.plan, self.t);
+        let (&Forward { plan, lists, .. }, t) = (self.forward, self.t);
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let limits = &work.eta[plan.structure.n_force()..];
         out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
-        plan.store_forces(&m, first, (Columns(Forward::FORCES, t * m.force.len()), out));
+        if lists {
+            let torques = &m.force[3 * plan.nc..];
+            plan.list_forces((&m, &[]), first, t, out);
+            out.store_in(Forward::FORCES, first, t * torques.len(), torques);
+        } else {
+            plan.store_forces(&m, first, (Columns(Forward::FORCES, t * m.force.len()), out));
+        }
         out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
         out.store_in(Forward::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);

@@ -13,6 +13,7 @@ use crate::tensor::rows::{TensorGuard, pass_on_no_numbers, storage, whole_gradie
 
 use fingertip_lanes::rows::Rows;
 
+use super::super::sparse::SparseRows;
 use super::kernel::Kernel;
 use super::plan::Plan;
 use super::single::{is_solved, solve_all};
@@ -47,7 +48,7 @@ pub(super) fn rows(
 ) -> Result<[Vec<f64>; 4]> {
     let widths = plan.rollout_rows().map(|row| row.length(n_steps));
     let program = |operands: &Operands, arithmetic, b| {
-        let program = Forward { plan, operands, n_steps };
+        let program = Forward { plan, operands, n_steps, lists: false };
         let rows = [&operands.q, &operands.u, &operands.par];
         plan.run_kernel(Kernel::Rollout, arithmetic, &program, &rows, (b, n_steps), widths)
     };
@@ -59,14 +60,15 @@ pub(super) fn rows(
 }
 
 /// Gradients of q₀ (of each state where the cost is of forces), u and the parameters, a row each for every world, from
-/// a rollout's rows and the gradient of its states or forces.
+/// a rollout's rows (of forces the torques alone if contacts are listed) and the gradient of its states or forces.
 pub(super) fn adjoint(
     cost: Cost,
     forward: Forward,
+    listed: Option<&SparseRows>,
     [states, force, limit_force, info, grad]: [Rows; 5],
 ) -> Result<[Vec<f64>; 3]> {
-    let Forward { plan, operands, n_steps } = forward;
-    let program = Backward { forward, states, force, limit_force, info, cost, grad };
+    let Forward { plan, operands, n_steps, .. } = forward;
+    let program = Backward { forward, states, force, listed, limit_force, info, cost, grad };
     let Operands { q, u, par, .. } = operands;
     let Backward { states, force, limit_force, info, grad, .. } = &program;
     let rows = [states, u, par, force, limit_force, info, grad];
@@ -91,7 +93,8 @@ pub(super) fn vjp(
     let of_step = Operands::of(&held, None)?;
     let [states, force, limit_force, info, grad] = read.each_ref().map(TensorGuard::rows);
     let rows = [states?, force?, limit_force?, info?, grad?];
-    let [of_q, of_u, of_par] = adjoint(cost, Forward { plan, operands: &of_step, n_steps }, rows)?;
+    let forward = Forward { plan, operands: &of_step, n_steps, lists: false };
+    let [of_q, of_u, of_par] = adjoint(cost, forward, None, rows)?;
     let Operands { q, u, par, .. } = &of_step;
     let widths = [q.width(), n_steps * plan.nu, plan.at.n];
     let gradient = |k: usize, data, rows| {
