@@ -103,6 +103,12 @@ pub trait Program: Sync {
     /// Runs the program on one lane of worlds: calls [`Group::run`] or [`Group::run_in_either`] for one stage after the
     /// other.
     fn group(&self, group: &mut Group);
+
+    /// A mark of what the program leaves in the working memory: a program with the same mark may
+    /// [go on](Group::goes_on) from it. None if nothing can.
+    fn mark(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Program for Box<dyn Program + '_> {
@@ -112,6 +118,10 @@ impl Program for Box<dyn Program + '_> {
 
     fn group(&self, group: &mut Group) {
         (**self).group(group);
+    }
+
+    fn mark(&self) -> Option<u64> {
+        (**self).mark()
     }
 }
 
@@ -124,7 +134,7 @@ pub struct Group<'a, 'b> {
 /// The worlds that a group works on, or the recording that it makes.
 enum Numbers<'a> {
     /// Computes the worlds from `first` on.
-    Worlds { arithmetic: Arithmetic, first: usize, scratch: &'a mut Scratch },
+    Worlds { arithmetic: Arithmetic, goes_on: bool, first: usize, scratch: &'a mut Scratch },
     /// Computes nothing: the stages are recorded.
     Recorded(&'a mut Recorder),
 }
@@ -132,12 +142,18 @@ enum Numbers<'a> {
 impl<'a, 'b> Group<'a, 'b> {
     /// A group that computes worlds from `first` on.
     pub(crate) fn of_worlds(
-        arithmetic: Arithmetic,
+        (arithmetic, goes_on): (Arithmetic, bool),
         first: usize,
         scratch: &'a mut Scratch,
         out: &'a mut Output<'b>,
     ) -> Self {
-        Self { numbers: Numbers::Worlds { arithmetic, first, scratch }, out }
+        Self { numbers: Numbers::Worlds { arithmetic, goes_on, first, scratch }, out }
+    }
+
+    /// Does the working memory have what a program with the same [mark](Program::mark) has left there? Else it may have
+    /// anything.
+    pub fn goes_on(&self) -> bool {
+        matches!(self.numbers, Numbers::Worlds { goes_on: true, .. })
     }
 
     /// A group that records its stages.
@@ -159,7 +175,7 @@ impl<'a, 'b> Group<'a, 'b> {
     pub fn run_in_either(&mut self, stage: &impl Stage) {
         let out = &mut *self.out;
         let (arithmetic, first, scratch) = match &mut self.numbers {
-            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Worlds { arithmetic, first, scratch, .. } => (arithmetic, first, scratch),
             Numbers::Recorded(recorder) => return recorder.stage(stage, |memory| stage.record(memory, out)),
         };
         if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
@@ -179,7 +195,7 @@ impl<'a, 'b> Group<'a, 'b> {
     pub fn run<S: Stage>(&mut self, stage: &S) {
         let out = &mut *self.out;
         let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
-            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Worlds { arithmetic, first, scratch, .. } => (arithmetic, first, scratch),
             Numbers::Recorded(recorder) => return recorder.stage(stage, |memory| stage.record(memory, out)),
         };
         debug_assert_eq!(*precision, Precision::Double);
@@ -248,7 +264,10 @@ pub fn run_listing_on<P: Program + ?Sized, const N: usize>(
         let mut first = range.start;
         while first < range.end {
             let arithmetic = arithmetic.within(range.end - first);
-            program.group(&mut Group::of_worlds(arithmetic, first, scratch, out));
+            let held = program.mark().map(|mark| (mark, arithmetic));
+            let goes_on = scratch.release(held);
+            program.group(&mut Group::of_worlds((arithmetic, goes_on), first, scratch, out));
+            scratch.hold(held);
             first += arithmetic.width();
         }
     })

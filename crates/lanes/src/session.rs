@@ -18,7 +18,9 @@ impl Session {
     /// set.
     pub fn new(set: InstructionSet, numbers: usize) -> Self {
         let arithmetic = Arithmetic::from(set).within(1);
-        Self { arithmetic, scratch: Scratch::new(numbers, arithmetic) }
+        let mut scratch = Scratch::new(numbers, arithmetic);
+        scratch.hold(None);
+        Self { arithmetic, scratch }
     }
 
     /// Runs a program that has no results.
@@ -30,7 +32,7 @@ impl Session {
         assert!(set.is_available(), "this processor has no {}", set.name());
         assert!(program.scratch() <= self.numbers().len(), "a session has room for its programs");
         let mut out = Output::new(0..1, Vec::new());
-        program.group(&mut Group::of_worlds(self.arithmetic, 0, &mut self.scratch, &mut out));
+        program.group(&mut Group::of_worlds((self.arithmetic, false), 0, &mut self.scratch, &mut out));
     }
 
     /// The memory.

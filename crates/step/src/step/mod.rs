@@ -13,6 +13,7 @@ mod hanging;
 mod held;
 mod jacobians;
 mod limits;
+mod mark;
 mod numbers;
 mod operands;
 mod problem;

@@ -7,7 +7,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::solve::{Accuracy, INFO, Report, n_groups, present};
 use crate::tensor::rows::{TensorGuard, worlds};
-use fingertip_lanes::lane::{Lane, clear, copy};
+use fingertip_lanes::lane::{Lane, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage, run_listing_on};
 use fingertip_lanes::rows::{Output, Rows, next_listed};
@@ -22,7 +22,7 @@ use super::memory::{Memory, Numbers};
 use super::plan::Plan;
 use super::rollout::backward::Cost;
 use super::rollout::forward::Forward;
-use super::stages::{Columns, Load, Operands};
+use super::stages::{Columns, Forget, Load, Operands};
 use super::{processor, rollout};
 
 /// `n_steps` steps from each world's q under its u.
@@ -287,9 +287,10 @@ impl Program for Hold<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps, accuracy, lists } = self;
-        group.run(&Load { plan, operands, goes_on: false });
+        let goes_on = group.goes_on();
+        group.run(&Load { plan, operands, goes_on });
         if operands.warm.is_none() {
-            group.run(&Forget(plan));
+            group.run(&Forget { plan, goes_on });
         }
         group.each(*n_steps, Order::Forward, |group, t| {
             plan.prepare_near(group);
@@ -297,15 +298,10 @@ impl Program for Hold<'_> {
             group.run(&Keep { plan, t, lists: *lists });
         });
     }
-}
 
-/// Clears the warm-start forces: the first step starts cold.
-struct Forget<'a>(&'a Plan);
-
-impl Stage for Forget<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        clear(self.0.places.memory(memory).0.numbers.warm);
+    fn mark(&self) -> Option<u64> {
+        // Forces that a solve is given to start from stay where contacts are far.
+        self.operands.warm.is_none().then(|| self.plan.mark(&self.operands.par))?
     }
 }
 

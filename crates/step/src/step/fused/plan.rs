@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use candle_core::{DType, Result, bail};
 
@@ -15,6 +16,7 @@ use fingertip_lanes::program::Group;
 use fingertip_lanes::record::Row;
 use fingertip_lanes::rows::Rows;
 
+use super::super::mark::mark;
 use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
 use super::super::rolling::RollingTables;
@@ -45,6 +47,8 @@ pub(in super::super) trait Equations: Debug + Send + Sync {
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Plan {
+    /// A number of its own, but for copies.
+    pub(super) id: u64,
     /// Kernels compiled for this scene, in place of lanes.
     #[cfg(feature = "native")]
     pub(super) native: Option<Arc<super::native::Native>>,
@@ -86,12 +90,14 @@ impl Plan {
         problem: &Arc<ProblemTables>,
         equations: Arc<dyn Equations>,
     ) -> Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let tree = &model.tree;
         let pairs = &model.pairs.kernels;
         let frames = model.kinematics.tables();
         let rolling = Arc::new(RollingTables::new(model, problem));
         let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, (problem, &rolling), None);
         Ok(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             #[cfg(feature = "native")]
             native: None,
             set: structure.narrowed(InstructionSet::detect()),
@@ -116,6 +122,12 @@ impl Plan {
             equations,
             margin: None,
         })
+    }
+
+    /// A mark of what steps leave in working memory that others may go on from: what is far keeps numbers that follow
+    /// from the parameters. None where each world has parameters of its own, or contacts are few.
+    pub(super) fn mark(&self, par: &Rows) -> Option<u64> {
+        (par.rows() == 1 && self.lists_contacts()).then(|| mark([par.row(0)]).wrapping_add(self.id))
     }
 
     /// Does code that is compiled for the scene take the place of lanes?

@@ -71,6 +71,32 @@ impl Stage for Load<'_> {
     }
 }
 
+/// Clears the forces that the first solve starts from: it starts cold. Memory that [goes on](Load::goes_on) has forces
+/// of contacts that took part in the last solve alone.
+pub(super) struct Forget<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) goes_on: bool,
+}
+
+impl Stage for Forget<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = &*self.plan.structure;
+        let Memory { numbers: m, work } = self.plan.places.memory(memory).0;
+        let (forces, limits) = m.warm.split_at_mut(s.n_force());
+        clear(limits);
+        if self.goes_on {
+            by_dimension!(s, N => {
+                for force in touched(s, work.presence, forces.as_chunks_mut::<N>().0) {
+                    clear(force);
+                }
+            });
+        } else {
+            clear(forces);
+        }
+    }
+}
+
 /// Replaces q by the home configuration in worlds whose q cannot be used: not finite, out of range, or with a
 /// quaternion of zero or subnormal length. Marks these worlds in `usable`.
 pub(super) struct Check<'a>(pub(super) &'a Plan);

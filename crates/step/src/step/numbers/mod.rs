@@ -12,6 +12,7 @@ use crate::contact::numbers::{GEOMETRY, NORMAL, PHI, POINT_A, POINT_B};
 use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::fused::{self, Plan, RolloutRows};
+use crate::step::mark::mark;
 use crate::step::sparse::SparseRows;
 use crate::step::{Quasidynamic, Step};
 use crate::tensor::rows::TensorGuard;
@@ -111,21 +112,6 @@ pub struct GradientNumbers {
     pub u: Vec<f64>,
     /// Gradients of the cost by each of [`Parameters::NAMES`]: rows (1 or B, as the parameter has) times its columns.
     pub parameters: Vec<Vec<f64>>,
-}
-
-/// A number that differs between inputs that differ, for the check that a result is that of its inputs.
-fn mark<const N: usize>(inputs: [&[f64]; N]) -> u64 {
-    /// An odd number without a pattern, as of the golden ratio.
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    // Four chains side by side, each of which a processor runs while it waits for the others.
-    let mut chains = [0_u64; 4];
-    for input in inputs {
-        for (k, x) in input.iter().enumerate() {
-            let chain = &mut chains[k % 4];
-            *chain = (*chain ^ x.to_bits()).wrapping_mul(SPREAD).rotate_left(23);
-        }
-    }
-    chains.iter().fold(0, |sum, chain| (sum ^ chain).wrapping_mul(SPREAD))
 }
 
 /// Checks that a slice has `rows` × `width` numbers, or none if it is `optional`. The error says what was expected.
@@ -454,7 +440,8 @@ impl Quasidynamic {
                 expect("rollout: rows of this model", rows, b, width, false)?;
             }
             if nc > 0 && [rollout.force.len(), rollout.force.width()] != [b * n_steps, 3 * nc] {
-                bail!("rollout: expected rows of forces of this model, got those of another");
+                let [expected, got] = [n_steps * 3 * nc, rollout.force.len() * rollout.force.width()];
+                bail!("rollout: rows of this model: expected {b} × {expected} numbers, got {got}");
             }
             let kept = kept.map(|(rows, _)| rows.as_slice());
             let adjoint = |of_forces: bool, grad: &[f64]| {

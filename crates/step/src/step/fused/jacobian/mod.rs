@@ -31,7 +31,7 @@ use super::memory::Memory;
 use super::paths::Jacobian;
 use super::plan::Plan;
 use super::row::lambda_of;
-use super::stages::{Load, Operands, StoreNear};
+use super::stages::{Forget, Load, Operands, StoreNear};
 use super::too_stiff;
 use balance::Balance;
 use connections::Connections;
@@ -114,7 +114,11 @@ impl Program for Linearize<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, forces, accuracy } = self;
-        group.run(&Load { plan, operands, goes_on: false });
+        let goes_on = group.goes_on();
+        group.run(&Load { plan, operands, goes_on });
+        if self.mark().is_some() {
+            group.run(&Forget { plan, goes_on });
+        }
         plan.prepare_near(group);
         plan.solve_to(*accuracy, group, operands.warm.is_some());
         if *forces == Some(Forces::Rows) {
@@ -134,6 +138,10 @@ impl Program for Linearize<'_> {
             group.run(&StoreForces { plan, lists: *forces == Forces::Listed });
         }
         group.run(&StoreStates(plan));
+    }
+
+    fn mark(&self) -> Option<u64> {
+        self.operands.warm.is_none().then(|| self.plan.mark(&self.operands.par))?
     }
 }
 

@@ -1,14 +1,14 @@
 //! The forward sweep of a rollout: T steps in a row, which write states, forces and reports.
 
 use crate::solve::INFO;
-use fingertip_lanes::lane::{Lane, clear, copy};
+use fingertip_lanes::lane::{Lane, copy};
 use fingertip_lanes::order::Order;
 use fingertip_lanes::program::{Group, Program, Stage};
 use fingertip_lanes::rows::Output;
 
 use super::super::memory::Memory;
 use super::super::plan::Plan;
-use super::super::stages::{Columns, Load, Operands};
+use super::super::stages::{Columns, Forget, Load, Operands};
 
 /// The program of T steps of a lane's worlds.
 pub(in super::super) struct Forward<'a> {
@@ -34,7 +34,9 @@ impl Program for Forward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps, .. } = self;
-        group.run_in_either(&Load { plan, operands, goes_on: false });
+        let goes_on = group.goes_on();
+        group.run_in_either(&Load { plan, operands, goes_on });
+        group.run_in_either(&Forget { plan, goes_on });
         group.run_in_either(&Begin(plan));
         group.each(*n_steps, Order::Forward, |group, t| {
             group.run_in_either(&Enter { forward: self, t });
@@ -43,9 +45,13 @@ impl Program for Forward<'_> {
             group.run_in_either(&Leave { forward: self, t });
         });
     }
+
+    fn mark(&self) -> Option<u64> {
+        self.plan.mark(&self.operands.par)
+    }
 }
 
-/// Writes the first state, and clears the warm-start forces: the first step starts cold.
+/// Writes the first state.
 struct Begin<'a>(&'a Plan);
 
 impl Stage for Begin<'_> {
@@ -53,7 +59,6 @@ impl Stage for Begin<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let m = self.0.places.memory(memory).0.numbers;
         out.store_in(Forward::STATES, first, 0, m.q);
-        clear(m.warm);
     }
 }
 
