@@ -662,6 +662,8 @@ impl Linearization {
         let n_lambda = self.axes[2];
         let shape = self.worlds.shape(&[&[n_lambda], width].concat());
         let numbers = || match &self.of.forces {
+            // Without a row there is no width to tell.
+            Some(forces) if forces.rows.is_empty() => vec![0.0; shape.iter().product()],
             Some(forces) => forces.all(of(forces), self.worlds.count(), n_lambda),
             None => Vec::new(),
         };

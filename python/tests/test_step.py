@@ -389,3 +389,13 @@ def test_a_rollout_lists_forces_and_pulls_back_through_them(leap):
     own, other = sim.rollout_vjp(commands, rollout, **bars), device.rollout_vjp(commands, there, **bars)
     assert np.array_equal(own.q, np.from_dlpack(other.q)) and np.array_equal(own.u, np.from_dlpack(other.u))
     assert np.abs(own.q).max() > 1e-3
+
+
+def test_derivatives_of_forces_where_nothing_presses():
+    model = ft.Model.load("leap_cube")
+    q = model.home(2)
+    q[:, 2] += 5.0
+    linear = ft.Quasidynamic(model).linearize(q, np.tile(model.control(0.0), (2, 1)))
+    assert len(linear.force_rows) == 0 and linear.lambda_.shape == (2, 3 * model.nc)
+    assert linear.C.shape == (2, 3 * model.nc, model.nv) and linear.D.shape == (2, 3 * model.nc, model.nu)
+    assert not linear.C.any() and not linear.D.any() and not linear.lambda_.any()
