@@ -662,9 +662,7 @@ impl Linearization {
         let n_lambda = self.axes[2];
         let shape = self.worlds.shape(&[&[n_lambda], width].concat());
         let numbers = || match &self.of.forces {
-            // Without a row there is no width to tell.
-            Some(forces) if forces.rows.is_empty() => vec![0.0; shape.iter().product()],
-            Some(forces) => forces.all(of(forces), self.worlds.count(), n_lambda),
+            Some(forces) => forces.all(of(forces), self.worlds.count(), n_lambda, width.iter().product()),
             None => Vec::new(),
         };
         self.all[place].make(py, numbers, &shape)

@@ -33,9 +33,10 @@ fn compare_plain(name: &str, step: &Quasidynamic, batch: &Batch, linear: &Linear
     let plain = step.jacobians(&numbers(&batch.q), &numbers(&batch.u), None, true).unwrap();
     let forces = plain.forces.unwrap();
     let (n, n_lambda) = (batch.q.dim(0).unwrap(), batch.model.n_lambda());
-    let all = |of: &[f64]| forces.all(of, n, n_lambda);
+    let all = |of: &[f64], width| forces.all(of, n, n_lambda, width);
+    let (nv, nu) = (batch.model.nv(), batch.model.nu());
     let expected = [&linear.a, &linear.b, &linear.c, &linear.d, &linear.lambda].map(numbers);
-    let found = [plain.a, plain.b, all(&forces.c), all(&forces.d), all(&forces.lambda)];
+    let found = [plain.a, plain.b, all(&forces.c, nv), all(&forces.d, nu), all(&forces.lambda, 1)];
     for (matrix, (expected, found)) in ["A", "B", "C", "D", "λ"].iter().zip(expected.iter().zip(&found)) {
         // No zero's sign: rows that are not listed have +0.
         let bits = |of: &[f64]| of.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<_>>();

@@ -176,6 +176,8 @@ fn many_contacts() {
         assert!(step.lists_contacts());
         let name = format!("leap_cube with torsion {torsion}");
         rollouts(&name, &step, &batch);
+        let batch = batch_of(&model, 0.02, WORLDS, &RANGES, &mut Random::new(14));
+        rollouts(&name, &Quasidynamic::new(&model, &batch.parameters).unwrap(), &batch);
 
         // A rollout knows a step's motion by its two states: not where those are millions of metres away.
         let batch = batch_of(&model, 0.02, 2 * WORLDS, &RANGES, &mut Random::new(13));
@@ -481,16 +483,16 @@ fn what_ran_before_is_not_seen() {
     let slippery = model.parameters.map(|name, t| if name == "mu" { t * 0.5 } else { Ok(t.clone()) }).unwrap();
     let steps = [&step, &step.with_parameters(&slippery).unwrap()];
     let mut random = Random::new(5);
-    let mut states: Vec<[Vec<f64>; 2]> = [3, 5, 9]
-        .map(|n| Batch::strange(&model, n, &mut random))
-        .map(|batch| [&batch.q, &batch.u].map(|t| numbers(t).unwrap()))
-        .into();
-    states.push([model.tree.home(), vec![0.0; model.nu()]]);
+    let mut batches = vec![Batch::strange(&model, 3, &mut random)];
+    batches.extend([1, 5, 9, 20].map(|n| batch_of(&model, 0.02, n, &RANGES, &mut random)));
+    let mut states: Vec<[Vec<f64>; 2]> =
+        batches.iter().map(|batch| [&batch.q, &batch.u].map(|t| numbers(t).unwrap())).collect();
     // A world that has no numbers.
-    let mut bad = states[1].clone();
+    let mut bad = states[3].clone();
     bad[0][0] = f64::NAN;
     states.push(bad);
-    let warm = step.hold(&states[1][0], &states[1][1], None, 1).unwrap().warm;
+    let warm = step.hold(&states[3][0], &states[3][1], None, 1).unwrap().warm;
+    assert!(warm.dense().iter().any(|x| *x != 0.0));
 
     let all = |kind: usize, of: usize, state: usize| -> Vec<u64> {
         let (step, [q, u]) = (steps[of], &states[state]);
@@ -502,7 +504,7 @@ fn what_ran_before_is_not_seen() {
         bits(&match kind {
             0 => held(None, 1),
             1 => held(None, 3),
-            2 => held((state == 1).then_some(&warm), 1),
+            2 => held((state == 3).then_some(&warm), 1),
             3 => {
                 let u: Vec<f64> = u.chunks(model.nu()).flat_map(|u| [u, u].concat()).collect();
                 let rollout = step.rollout_numbers(q, &u, 2).unwrap();

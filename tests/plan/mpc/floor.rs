@@ -150,8 +150,8 @@ fn a_warm_linearisation_is_the_cold_one() {
     let numbers = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
     let lambda = numbers(&cold.lambda);
     let forces = plain.forces.unwrap();
-    let all = |of: &[f64]| forces.all(of, 2, model.n_lambda());
-    let found = [plain.a, plain.b, all(&forces.c), all(&forces.d)];
+    let all = |of: &[f64], width| forces.all(of, 2, model.n_lambda(), width);
+    let found = [plain.a, plain.b, all(&forces.c, model.nv()), all(&forces.d, model.nu())];
     for ((cold, warm), plain) in
         [(&cold.a, &warm.a), (&cold.b, &warm.b), (&cold.c, &warm.c), (&cold.d, &warm.d)].into_iter().zip(found)
     {
@@ -161,7 +161,8 @@ fn a_warm_linearisation_is_the_cold_one() {
         assert_eq!(bits(&plain), bits(&warm));
     }
     assert!(
-        largest(lambda.iter().zip(&all(&forces.lambda)).map(|(a, b)| a - b)) < 1e-8 * largest(lambda.iter().copied())
+        largest(lambda.iter().zip(&all(&forces.lambda, 1)).map(|(a, b)| a - b))
+            < 1e-8 * largest(lambda.iter().copied())
     );
 }
 

@@ -64,6 +64,13 @@ fn ball_joints_and_loops_pass() {
     }
 }
 
+/// Two hulls of equal width, side by side: where a corner is past the end of the other's edge and level with that of
+/// the next, its contact keeps half of a motion along that.
+#[test]
+fn hulls_of_equal_width_pass() {
+    passed(&["../../tests/mjcf/tie.xml", "--seed", "5", "--states", "4"]);
+}
+
 /// A command at its largest effort moves nothing, by whatever it changes.
 #[test]
 fn commands_at_their_largest_effort_pass() {

@@ -315,13 +315,15 @@ mod tests {
                 (0..n).map(|_| place(vector(random, -1.0)).component_mul(&size).into()).collect();
             Shape::hull(&points).unwrap()
         };
-        match n % 6 {
+        match n % 8 {
             0 => Shape::cuboid(size.into()),
             1 => Shape::cylinder(size.x, size.y),
             2 => Shape::capsule(size.x, size.y),
             3 => hull(n, &|p| p),
+            4 => Shape::rounded_cuboid(size.into(), 0.05),
+            5 => Shape::HalfSpace,
             // A box with round edges, whose sides bulge by a thousandth.
-            4 => hull(300, &|p| p.map(|x| x.signum() * x.abs().powf(0.1)) * (1.0 - 1e-3 * p.norm_squared())),
+            6 => hull(300, &|p| p.map(|x| x.signum() * x.abs().powf(0.1)) * (1.0 - 1e-3 * p.norm_squared())),
             _ => hull(200, &|p| p.normalize()),
         }
     }
@@ -365,8 +367,11 @@ mod tests {
                 Isometry3::from_parts(vector(&mut random, -1.0).into(), UnitQuaternion::from_quaternion(turn))
             };
             let poses = [pose(), pose()];
-            let [a, b] = [0, 1].map(|k| Posed(&colliders[k], &poses[k]));
-            let distance = a.distance_within(&b, f64::INFINITY).unwrap();
+            let mut bodies = [0, 1].map(|k| Posed(&colliders[k], &poses[k]));
+            bodies.sort_by(Posed::order);
+            let [a, b] = bodies;
+            // None of two half-spaces.
+            let Some(distance) = a.distance_within(&b, f64::INFINITY) else { continue };
             let (a, b) = (Body::fixed(a), Body::fixed(b));
             let detail = [Detail::ALL, own, near][k % 3];
             let view = View::new([&a, &b], distance.normal, distance.phi, &distance, detail);

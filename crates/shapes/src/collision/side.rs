@@ -339,7 +339,8 @@ impl<'a, S: Number> Side<'a, S> {
         (0..self.corners.len()).map(of_edge).collect()
     }
 
-    /// The point of the polygon that is nearest to a point of its plane beyond the border.
+    /// The point of the polygon that is nearest to a point of its plane beyond the border. Past the end of one edge and
+    /// level with the end of the next one, half of the motion along the next one remains: the mean of both sides.
     fn nearest(&self, p: &Vector3<S>) -> Vector3<S> {
         let to = |k: usize| {
             let [from, to] = self.edge(k);
@@ -348,14 +349,15 @@ impl<'a, S: Number> Side<'a, S> {
             let part = dot(&sub(p, from), &edge) / length;
             let end = part.value().clamp(0.0, 1.0);
             let over = part - S::constant(end);
-            // At an end half of the motion remains.
             let is_on = over.value().abs() * length.value().sqrt() < TINY;
             let keeps = if is_on && (end == 0.0 || end == 1.0) { 0.5 } else { f64::from(over.value() == 0.0) };
-            along(from, &edge, S::constant(end) + over * S::constant(keeps))
+            (keeps, along(from, &edge, S::constant(end) + over * S::constant(keeps)))
         };
         let distance = |at: &Vector3<S>| (values(at) - values(p)).norm();
-        let all = (0..self.corners.len()).map(to).map(|at| (distance(&at), at));
-        all.min_by(|x, y| x.0.total_cmp(&y.0)).map_or(*p, |(_, at)| at)
+        let all = || (0..self.corners.len()).map(to).map(|(keeps, at)| (distance(&at), keeps, at));
+        let least = all().map(|of| of.0).fold(f64::INFINITY, f64::min);
+        let nearest = all().filter(|of| of.0 <= least + TINY);
+        nearest.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(*p, |(_, _, at)| at)
     }
 
     /// The point where the line along n through a point meets the side's surface, continued beyond its border.

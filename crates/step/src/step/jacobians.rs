@@ -103,9 +103,8 @@ impl ForceJacobians {
         first(world)..first(world + 1)
     }
 
-    /// One of λ, C and D with all its rows, (B, `n_lambda`, width).
-    pub fn all(&self, of: &[f64], worlds: usize, n_lambda: usize) -> Vec<f64> {
-        let width = of.len() / self.rows.len().max(1);
+    /// One of λ, C and D with all its rows, (B, `n_lambda`, `width`): 1, nv or nu numbers each.
+    pub fn all(&self, of: &[f64], worlds: usize, n_lambda: usize, width: usize) -> Vec<f64> {
         let mut all = vec![0.0; worlds * n_lambda * width];
         for ([world, place], row) in self.rows.iter().zip(of.chunks_exact(width.max(1))) {
             let first = (world * n_lambda + place) * width;
