@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{Array, Lazy, Numbers, array, count};
-use crate::error::{Error, OrRaise, detached};
+use crate::error::{Error, OrRaise, detached, warn};
 use crate::model::Model;
 use crate::parameters::dictionary;
 
@@ -179,6 +179,9 @@ pub fn _fit(
         Some(columns) => log(of, name, columns),
     });
     let logs = logs.collect::<PyResult<Vec<Log>>>()?;
+    let ignored = logs.iter().filter(|log| !log.ignored.is_empty());
+    let lines = ignored.map(|log| format!("{}: columns that mean nothing here: {}", log.name, log.ignored.join(", ")));
+    warn(py, lines.collect::<Vec<_>>().iter())?;
     let mut unknowns = fit::unknowns(of, parameters, &by.iter().map(String::as_str).collect::<Vec<_>>()).or_raise()?;
     let mut named = |name: &str, change: &dyn Fn(&mut fit::Unknown)| {
         fit::meant(&mut unknowns, of, parameters, name).or_raise().map(|all| all.into_iter().for_each(change))

@@ -71,6 +71,17 @@ def test_what_the_model_lacks_is_said(model, log):
     late = log | {"time": 0.2 * log["time"]}
     assert "residuals that follow each other are alike" in repr(ft.fit(model, late, "stiffness"))
     assert "alike" not in repr(ft.fit(model, log, ["mass.disc", "stiffness"]))
+    # Residuals of rounding tell nothing.
+    u = np.stack([log[f"u:{name}"] for name in model.u_names], -1)
+    q = ft.Quasidynamic(model, stiffness=3.0).rollout(model.home(), u[:-1]).q
+    exact = log | {name: q[:, k] for k, name in enumerate(model.q_names)}
+    fit = ft.fit(model, exact, "stiffness", window=0.2)
+    assert abs(fit.values[0] - 3.0) < 1e-6 and fit.noise["joint"][1] < 1e-9 and "alike" not in repr(fit)
+
+
+def test_columns_that_mean_nothing_are_named(model, log):
+    with pytest.warns(UserWarning, match="log 0: columns that mean nothing here: disk.x, note"):
+        ft.fit(model, log | {"disk.x": log["disc.x"], "note": log["time"]}, "stiffness")
 
 
 def test_what_a_log_cannot_tell(model, log):

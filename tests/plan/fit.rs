@@ -268,7 +268,6 @@ fn tables_and_their_errors() {
 
     let cases = [
         (String::new(), "a.csv: expected a line of column names, got an empty file"),
-        (good.replace("time", "times"), "a.csv: expected a column \"time\" in s"),
         (text(&[row("0"), row("0.05")]), "a.csv: expected at least 3 rows, got 2"),
         (
             text(&[row("0"), row("0.05"), row("0.05")]),
@@ -303,6 +302,12 @@ fn tables_and_their_errors() {
     for (text, expected) in cases {
         let error = Log::from_csv(&model, "a.csv", &text).unwrap_err();
         assert_eq!(error.to_string(), expected);
+    }
+    for text in [good.replace("time", "times"), good.replace(',', ";")] {
+        let (error, header) = (Log::from_csv(&model, "a.csv", &text).unwrap_err().to_string(), text.lines().next());
+        let got =
+            error.strip_prefix("a.csv: expected a column \"time\" in s, with commas between columns, got \"").unwrap();
+        assert!(header.unwrap().starts_with(got.trim_end_matches('"')), "{error}");
     }
     let only = |names: &[&str]| {
         let own = columns.iter().filter(|(name, _)| names.iter().any(|one| name.starts_with(one)));

@@ -403,6 +403,21 @@ fn welds_between_things() -> Result<()> {
     Ok(())
 }
 
+/// So is the damping of an actuator that is a spring, as `fingertip.mujoco.from_mujoco` writes them.
+#[test]
+fn damping_of_a_servo_is_said_to_be_left_out() {
+    let text = |bias: &str| {
+        format!(
+            "<mujoco><worldbody><body name=\"a\"><joint name=\"j\"/><geom size=\".1\"/></body></worldbody><actuator>\
+             <general name=\"servo\" joint=\"j\" biastype=\"affine\" gainprm=\"2\" biasprm=\"{bias}\"/></actuator></mujoco>"
+        )
+    };
+    let notes =
+        |bias: &str| Scene::from_mjcf_text(&text(bias), "tests/mjcf").unwrap().robots[0].articulation.notes.clone();
+    assert!(notes("0 -2 -0.5").contains(&"damping of actuators (biasprm) left out: servo".to_owned()));
+    assert!(!notes("0 -2 0").iter().any(|note| note.contains("damping")));
+}
+
 /// What is not read is named once, by element and attribute.
 #[test]
 fn what_is_left_out_is_said_once() {

@@ -26,8 +26,10 @@ pub fn read_log(model: &Model, path: impl AsRef<Path>) -> Result<Log> {
         return Recording::read(path)?.log(model, &name);
     }
     let bytes = std::fs::read(path).map_err(|source| Error::file(path, source))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| Error::invalid(name.clone(), format!("expected text in UTF-8: {}", error.utf8_error())))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let wrong = error.utf8_error();
+        Error::invalid(name.clone(), format!("expected a table (CSV) in UTF-8, or a recording (*.mcap): {wrong}"))
+    })?;
     Log::from_csv(model, &name, &text)
 }
 

@@ -76,7 +76,7 @@ pub fn run_one(
     let mut plant = Plant::new(task, options, args.seed, episode)?;
     let mut recorded = record.map(|path| Recorded::new(task, episode, options.kind, &plant, path)).transpose()?;
     let mut supervisor = super::supervisor(task, episode, guide)?;
-    let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
+    let limit = args.limit();
     let mut progress = Progress::default();
     let measured = |plant: &Plant| task.errors_by_object(&episode.goal, &plant.q);
     let most = |errors: &BTreeMap<String, Errors>| Errors::largest(errors.values().copied());

@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     roadmap: Option<PathBuf>,
 
-    /// Time limit for each command, ms [default: none].
+    /// Time limit for each command, ms; with --stdio of lines without one of their own [default: none].
     #[arg(long, value_name = "MS")]
     deadline: Option<f64>,
 
@@ -192,7 +192,7 @@ pub fn run(args: &Args) -> Outcome {
     let silence = args.silence.map(|ms| milliseconds("--silence", ms, LEAST_SILENCE)).transpose()?;
     let guide = args.roadmap.as_ref().map(|path| guide(&task, path)).transpose()?;
     if args.stdio {
-        stdio::run(task, args.seed, args.goals, silence, guide)
+        stdio::run(task, (args.seed, args.goals), [silence, args.limit()], guide)
     } else if args.tune {
         tune::run(&task, &options(args)?, args)
     } else {
@@ -220,6 +220,13 @@ fn supervisor(task: &Task, episode: &Episode, guide: Option<&Guide>) -> candle_c
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     let task = settled(names::task(&args.task)?, args)?;
     if args.native { natively(task) } else { Ok(task) }
+}
+
+impl Args {
+    /// The time limit for each command.
+    fn limit(&self) -> Option<Duration> {
+        self.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms))
+    }
 }
 
 /// A task with what the arguments replace.

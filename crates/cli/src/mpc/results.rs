@@ -41,7 +41,8 @@ const LIMITED: &str = "\"iteration limit\": a search stops after the task's numb
                        plan; success is judged by the errors alone\n";
 
 const NO_GRADIENT: &str = "\"no gradient\": no small change of the commands brings anything nearer to the goal within the horizon; see whether the goal is in \
-                           reach and in m and rad, and whether something touches the object\n";
+                           reach and in m and rad, and whether something touches the object; where it is stuck on the way, a \
+                           [supervisor] of the task looks for another way\n";
 
 const BAD_INPUT: &str = "\"bad input\": a measured number was none, or a joint beyond its limits by more than its range, and the plan before went \
                          on; `joint_limits = true` in the scene's [params] keeps joints within their limits\n";

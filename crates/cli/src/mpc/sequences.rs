@@ -75,7 +75,7 @@ fn run_one(
     let mut supervisor = super::supervisor(task, episode, guide)?;
     let mut sequence = task.sequence(args.seed, episode).ok_or("expected a task of goals in a row")?;
     sequence.most = args.goals.unwrap_or(sequence.most);
-    let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
+    let limit = args.limit();
     let mut goal = episode.goal.clone();
     let mut errors = task.errors(&goal, &plant.q)?;
     let (mut periods, mut seconds, mut worst) = (0_usize, 0.0, 0.0_f64);

@@ -35,6 +35,8 @@ struct Session {
     goals: Option<usize>,
     running: Option<Running>,
     guide: Option<Guide>,
+    /// The time limit of a command whose line has none.
+    deadline: Option<Duration>,
 }
 
 /// An episode, or goals in a row.
@@ -49,9 +51,15 @@ struct Running {
 /// Lines that are read ahead.
 const AHEAD: usize = 16;
 
-/// `silence`: how long a running episode waits for a line before it says the command again.
-pub fn run(task: Task, seed: u64, goals: Option<usize>, silence: Option<Duration>, guide: Option<Guide>) -> Outcome {
-    let mut session = Session { task, seed, goals, running: None, guide };
+/// `silence`: how long a running episode waits for a line before it says the command again. `deadline`: the time limit
+/// of a command whose line has none.
+pub fn run(
+    task: Task,
+    (seed, goals): (u64, Option<usize>),
+    [silence, deadline]: [Option<Duration>; 2],
+    guide: Option<Guide>,
+) -> Outcome {
+    let mut session = Session { task, seed, goals, running: None, guide, deadline };
     let mut output = io::stdout().lock();
     let (sender, received) = mpsc::sync_channel(AHEAD);
     std::thread::spawn(move || {
@@ -165,7 +173,7 @@ impl Session {
             let ms = number("deadline_ms", value).map_err(|error| error.to_string())?;
             milliseconds("deadline_ms", ms, 0.0)
         });
-        let limit = limit.transpose()?;
+        let limit = limit.transpose()?.or(self.deadline);
         // What the line changes counts only if all of it can be used.
         let mut changed = None;
         if running.sequence.is_some() || BELIEFS.iter().chain(&["goal"]).any(|key| map.contains_key(*key)) {

@@ -102,6 +102,16 @@ fn plants_that_lie() {
     assert!(is_usable(&answer) && answer["step"] == step + 1, "{answer}");
 }
 
+/// The time limit of the command line is that of lines that have none.
+#[test]
+fn deadlines() {
+    let mut planner = Planner::new(&["--deadline", "0"]);
+    let start = json!({ "q": planner.q });
+    assert_eq!(planner.ask(&start)["status"], "deadline");
+    let answer = planner.ask(&json!({ "q": planner.q, "deadline_ms": 100_000 }));
+    assert!(is_usable(&answer) && answer["status"] != "deadline", "{answer}");
+}
+
 /// Starts and goals that are nowhere are errors; what is said of others has numbers.
 #[test]
 fn starts_and_goals_that_are_nowhere() {

@@ -164,7 +164,10 @@ impl Log {
         let wrong = |at: String, message: String| Error::invalid(format!("{name}: {at}"), message);
         let column = |name: &str| format!("column \"{name}\"");
         let Some(&(_, time)) = columns.iter().find(|(own, _)| *own == "time") else {
-            return Err(Error::invalid(name, "expected a column \"time\" in s"));
+            let names: Vec<&str> = columns.iter().map(|(own, _)| *own).take(3).collect();
+            let message =
+                format!("expected a column \"time\" in s, with commas between columns, got \"{}\"", names.join(","));
+            return Err(Error::invalid(name, message));
         };
         let (n, nu) = (time.len(), model.nu());
         if n < FEWEST {

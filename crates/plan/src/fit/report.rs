@@ -70,7 +70,10 @@ impl Problem<'_> {
     }
 }
 
-/// How alike residuals are that follow each other: Σ r r₊ over Σ r², channel by channel.
+/// Residuals below this, m, rad or N, are rounding.
+const ROUNDING: f64 = 1e-10;
+
+/// How alike residuals are that follow each other: Σ r r₊ over Σ r², channel by channel; those of rounding tell nothing.
 fn correlation<'a>(residuals: impl Iterator<Item = (usize, &'a [Residual])>) -> f64 {
     let mut series: BTreeMap<(usize, usize, usize), Vec<f64>> = BTreeMap::new();
     for (log, residuals) in residuals {
@@ -80,7 +83,10 @@ fn correlation<'a>(residuals: impl Iterator<Item = (usize, &'a [Residual])>) -> 
     }
     let (mut together, mut alone) = (0.0, 0.0);
     for values in series.into_values() {
-        let scale = root_mean_square(values.iter().copied()).1.max(f64::MIN_POSITIVE);
+        let scale = root_mean_square(values.iter().copied()).1;
+        if scale < ROUNDING {
+            continue;
+        }
         together += values.windows(2).map(|pair| pair[0] * pair[1] / (scale * scale)).sum::<f64>();
         alone += values.len() as f64;
     }

@@ -23,6 +23,8 @@ pub(super) struct Actuator {
     pub(super) stiffness: f64,
     pub(super) range: Option<[f64; 2]>,
     pub(super) effort: f64,
+    /// Does its force fall with the speed of L?
+    pub(super) is_damped: bool,
 }
 
 /// Sums of joints' coordinates by the name of their tendon.
@@ -114,7 +116,8 @@ pub(super) fn actuators(
             setting.apply(&node.beside(element))?;
         }
         setting.apply(&node)?;
-        let Setting { gain, bias: [bias, rate, _], is_fixed, is_affine, gear, range, limited, inherited, .. } = setting;
+        let Setting { gain, bias: [bias, rate, damping], is_fixed, is_affine, gear, range, limited, inherited, .. } =
+            setting;
         let forces = setting.forces.filter(|_| setting.forced.unwrap_or(compiler.autolimits));
         let length = match (node.text("joint").or(node.text("jointinparent")), node.text("tendon")) {
             (Some(joint), _) => vec![(joint.to_owned(), gear)],
@@ -141,6 +144,7 @@ pub(super) fn actuators(
             stiffness: if is_spring { -rate } else { 0.0 },
             range,
             effort: forces.map_or(f64::INFINITY, |range| largest(range) * gear.abs()),
+            is_damped: is_spring && damping != 0.0,
         });
     }
     Ok(actuators)

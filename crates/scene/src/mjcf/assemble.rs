@@ -219,6 +219,10 @@ impl Mjcf<'_> {
             robot.base = root.get(only).copied().unwrap_or(robot.base);
         }
         robot.articulation.warnings.extend(springs.warnings);
+        let damped: Vec<&str> = self.actuators.iter().filter(|of| of.is_damped).map(|of| of.name.as_str()).collect();
+        if !damped.is_empty() {
+            robot.articulation.notes.push(format!("damping of actuators (biasprm) left out: {}", damped.join(", ")));
+        }
         Ok(robot)
     }
 

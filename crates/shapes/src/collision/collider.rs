@@ -72,7 +72,8 @@ impl Collider {
             return Some(distance.swapped_if(is_after));
         }
         let start = if is_after { start.map(|n| -n) } else { start };
-        Some(a.distance_along(&b, start, f64::INFINITY)?.swapped_if(is_after))
+        let distance = a.distance_along(&b, start, f64::INFINITY)?;
+        Some(a.in_the_middle(&b, distance).swapped_if(is_after))
     }
 
     /// Corners of the axis-aligned bounding box in the world, m. Infinite for a half-space.

@@ -28,6 +28,9 @@
 //!   answer exact (`polish.rs`);
 //! - where it does not, as for features that are nearly parallel, a GJK that is right to rounding (`nearest.rs`).
 //!
+//! Of a hull's edge that lies along another edge or over a face many points are closest: the distance has the middle of
+//! what both have in common (`common.rs`).
+//!
 //! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n;
 //! the maximiser is the normal. For bodies that are apart it is the distance of the closest points. For bodies that
 //! overlap it is minus the length of the shortest translation that separates them.
@@ -37,6 +40,7 @@ mod body;
 mod choice;
 mod closed;
 mod collider;
+mod common;
 mod core;
 mod cylinder;
 mod detail;

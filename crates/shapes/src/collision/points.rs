@@ -7,6 +7,7 @@ use nalgebra::Vector3;
 
 use super::Distance;
 use super::body::{Body, Corner};
+use super::common::Framed;
 use super::core::Core;
 use super::detail::{Detail, MANIFOLD};
 use super::edges::Edge;
@@ -146,10 +147,11 @@ impl<'a, S: Number> View<'a, S> {
         Some(spot)
     }
 
-    /// The closest points with this weight. They are constants here: their derivatives come from the distance.
+    /// The closest points with this weight, in the middle of a common length. They are constants here: their
+    /// derivatives come from the distance.
     fn nearest(&self, weight: S) -> Spot<S> {
         let constant = |p: &Vector3<f64>| p.map(S::constant);
-        let Distance { point_a, point_b, .. } = self.distance;
+        let Distance { point_a, point_b, .. } = &self.distance.shifted(&self.bodies.map(Framed::of));
         Spot { phi: self.phi, point_a: constant(point_a), point_b: constant(point_b), weight }
     }
 

@@ -14,7 +14,9 @@
 
 use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
 
+use super::body::Body;
 use super::collider::Posed;
+use super::common::{Common, Framed};
 use super::core::Core;
 use super::feature::Feature;
 use super::polish::{Features, directions};
@@ -71,6 +73,9 @@ pub(super) struct Motion {
     pub(super) normal: Matrix3x6<f64>,
     pub(super) point_a: Matrix3x6<f64>,
     pub(super) point_b: Matrix3x6<f64>,
+    /// How the points move by the sizes of both bodies where they are in the middle of a common length, apart from how
+    /// the surfaces there do: along a direction, by so much for each size.
+    slide: Option<(Vector3<f64>, [[f64; Shape::SIZES]; 2])>,
 }
 
 impl Motion {
@@ -110,15 +115,17 @@ impl Motion {
         let force_a = force - force_b;
         let moment_a = moment - moment_b - (origin_b - origin_a).cross(&force_b);
         let twist = |v: &Vector3<f64>, w: &Vector3<f64>| Vector6::new(v.x, v.y, v.z, w.x, w.y, w.z);
-        let sizes = |body: &Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, force: &Vector3<f64>| {
-            body.growth(point, &outward).map(|rate| rate.dot(force))
+        let sizes = |k: usize, body: &Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, on: &Vector3<f64>| {
+            let growth = body.growth(point, &outward);
+            let slid = |size: usize| self.slide.as_ref().map_or(0.0, |(along, by)| along.dot(&force) * by[k][size]);
+            std::array::from_fn(|size| growth[size].dot(on) + slid(size))
         };
         [
             BodyGradient {
                 twist: twist(&force_a, &moment_a),
-                sizes: sizes(a, &distance.point_a, distance.normal, &force_a),
+                sizes: sizes(0, a, &distance.point_a, distance.normal, &force_a),
             },
-            BodyGradient { twist: on_b, sizes: sizes(b, &distance.point_b, -distance.normal, &force_b) },
+            BodyGradient { twist: on_b, sizes: sizes(1, b, &distance.point_b, -distance.normal, &force_b) },
         ]
     }
 
@@ -153,8 +160,11 @@ impl Motion {
         let inverse = left.try_inverse().filter(|_| left.determinant().abs() > SINGULAR);
         let turn = inverse.unwrap_or_else(Matrix3::zeros) * right;
         let slide = features.slide(span);
-        let mut all =
-            Self { phi: Vector6::zeros(), normal: turn, point_a: Matrix3x6::zeros(), point_b: Matrix3x6::zeros() };
+        let zeros = Matrix3x6::zeros();
+        let mut all = Self { phi: Vector6::zeros(), normal: turn, point_a: zeros, point_b: zeros, slide: None };
+        let bodies = [*a, *b].map(|body| Framed::of(&Body::fixed(body)));
+        let common = Common::of(&bodies, distance);
+        all.slide = common.as_ref().map(|common| (common.along, [0, 1].map(|k| common.growth(k, &bodies[k]))));
         for k in 0..6 {
             let unit = Vector3::ith(k % 3, 1.0);
             let dn = turn.column(k).into_owned();
@@ -165,9 +175,22 @@ impl Motion {
             let closing = n.dot(&carried);
             let gap = moved_b - moved_a - n * closing - dn * phi;
             let [slid_a, slid_b] = slide.close(&gap).unwrap_or_default();
+            let (mut to_a, mut to_b) = (moved_a + slid_a, moved_b + slid_b);
+            if let Some(common) = &common {
+                // A stays. The length turns with the edge that it is on either body, or with the other's over a face.
+                let turning = if k < 3 { Vector3::zeros() } else { unit.cross(&common.along) };
+                let line = |of: usize| if common.is_edge[of] == (of == 1) { turning } else { Vector3::zeros() };
+                let from_line = |of: usize, ahead: f64| match of {
+                    0 => -(to_a + line(0) * ahead),
+                    _ if k < 3 => unit - to_b,
+                    _ => unit.cross(&(arm + common.along * ahead)) - (to_b + line(1) * ahead),
+                };
+                let rate = common.along * common.rate(from_line);
+                (to_a, to_b) = (to_a + rate, to_b + rate);
+            }
             all.phi[k] = closing;
-            all.point_a.set_column(k, &(moved_a + slid_a + dn * a.0.radius));
-            all.point_b.set_column(k, &(moved_b + slid_b - dn * b.0.radius));
+            all.point_a.set_column(k, &(to_a + dn * a.0.radius));
+            all.point_b.set_column(k, &(to_b - dn * b.0.radius));
         }
         all
     }

@@ -143,7 +143,7 @@ impl Distance {
         detail: Detail,
         gradients: &[ManifoldGradient],
     ) -> [BodyGradient; 2] {
-        let Moving { motion, normal, phi, spots } = Moving::new(self, a, b, detail);
+        let Moving { distance, motion, normal, phi, spots } = Moving::new(self, a, b, detail);
         let mut by = [0.0; MOTION_AND_SIZES];
         let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
@@ -183,7 +183,7 @@ impl Distance {
             BodyGradient { twist: on_b, sizes: sizes(MOTION + Shape::SIZES) },
         ];
         for gradient in closest {
-            let pulled = motion.vjp(self, a, b, gradient);
+            let pulled = motion.vjp(&distance, a, b, gradient);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;
                 all.sizes.iter_mut().zip(own.sizes).for_each(|(all, own)| *all += own);
@@ -195,6 +195,8 @@ impl Distance {
 
 /// A manifold in dual numbers.
 struct Moving<const N: usize> {
+    /// The distance in the middle of a common length, and its motion.
+    distance: Distance,
     motion: Motion,
     normal: Vector3<Dual<N>>,
     phi: Dual<N>,
@@ -204,14 +206,15 @@ struct Moving<const N: usize> {
 impl<const N: usize> Moving<N> {
     /// The manifold of two bodies in dual numbers, given their distance.
     fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>, detail: Detail) -> Self {
-        let motion = Motion::of_b(distance, a, b);
-        let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);
+        let middle = a.in_the_middle(b, *distance);
+        let motion = Motion::of_b(&middle, a, b);
+        let (normal, phi) = Self::normal_and_gap(&middle, &motion, a, b);
         let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
         // Derivatives cost far more than values, so values tell first which few points count.
         let still = [bodies.0.still(), bodies.1.still()];
         let chosen = View::new([&still[0], &still[1]], distance.normal, distance.phi, distance, detail).chosen();
         let spots = View::new([&bodies.0, &bodies.1], normal, phi, distance, detail).spots(&chosen);
-        Self { motion, normal, phi, spots }
+        Self { distance: middle, motion, normal, phi, spots }
     }
 
     /// The normal and φ of a distance as dual numbers. A size moves its body's surface at the contact, like a shift of

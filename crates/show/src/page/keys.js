@@ -8,7 +8,7 @@ export function listenKeys(act) {
     1: () => act.view("home"), 2: () => act.view("front"), 3: () => act.view("side"), 4: () => act.view("top"),
     c: () => act.toggle("forces"), n: () => act.toggle("contacts"), m: () => act.toggle("distances"), x: () => act.toggle("cones"),
     a: () => act.toggle("patches"), g: () => act.toggle("plan"), e: act.episode, v: act.goal,
-    t: () => act.toggle("trails"), h: () => act.toggle("taxels"), p: act.charts, k: act.contacts, o: act.options, d: act.theme, r: act.reset, u: act.measure, w: act.film, b: act.record, "?": act.help,
+    t: () => act.toggle("trails"), h: () => act.toggle("taxels"), s: () => act.toggle("collisions"), p: act.charts, k: act.contacts, o: act.options, d: act.theme, r: act.reset, u: act.measure, w: act.film, b: act.record, "?": act.help,
   };
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -52,7 +52,7 @@ class Page {
     this.unit = this.view.marks.scale;
     // Where nobody acts, what counts is how near things are to each other.
     const robots = header.scene.bodies.some(({ role }) => role === "robot");
-    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true, taxels: true, worlds: true, apart: false };
+    this.show = { looks: true, collisions: false, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true, taxels: true, worlds: true, apart: false };
     /** What is shown unless somebody says otherwise. */
     this.shown = { ...this.show };
     this.selected = 0;

@@ -23,11 +23,11 @@ function reach({ kind, sizes, vertices }) {
 
 /**
  * Parts are { body, shape, mesh, local, colour, look }: `look` is "solid" for what is looked at, "collision" for what
- * collides and has something to look at besides.
+ * collides on a body that has something to look at besides.
  */
 export function buildStage(scene, soft) {
   const owner = (body) => scene.bodies[body].name.split("/")[0];
-  const seen = new Set(scene.shapes.filter((s) => !s.collides).map((s) => owner(s.body)));
+  const seen = new Set(scene.shapes.filter((s) => !s.collides).map((s) => s.body));
   const objects = [...new Set(scene.bodies.flatMap((b, i) => (b.role === "object" ? [owner(i)] : [])))];
   const colourOf = (shape) => {
     const { role } = scene.bodies[shape.body];
@@ -42,7 +42,7 @@ export function buildStage(scene, soft) {
       planes.push({ body: shape.body, local });
       continue;
     }
-    const covered = shape.collides && seen.has(owner(shape.body));
+    const covered = shape.collides && seen.has(shape.body);
     const look = covered ? "collision" : "solid";
     parts.push({ body: shape.body, shape, mesh: meshOf(shape, soft), local, look, colour: covered ? PAINT.pad : colourOf(shape) });
   }
