@@ -73,7 +73,8 @@ impl Problem<'_> {
 /// Residuals below this, m, rad or N, are rounding.
 const ROUNDING: f64 = 1e-10;
 
-/// How alike residuals are that follow each other: Σ r r₊ over Σ r², channel by channel; those of rounding tell nothing.
+/// How alike residuals are that follow each other: Σ r r₊ over Σ r², channel by channel; those of rounding tell
+/// nothing.
 fn correlation<'a>(residuals: impl Iterator<Item = (usize, &'a [Residual])>) -> f64 {
     let mut series: BTreeMap<(usize, usize, usize), Vec<f64>> = BTreeMap::new();
     for (log, residuals) in residuals {

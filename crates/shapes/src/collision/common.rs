@@ -1,6 +1,6 @@
-//! The length that two bodies have in common where an edge of one lies beside an edge of the other or over its face. Any
-//! points along it are equally near, and which of them a search finds is up to rounding. The middle is a function of
-//! the poses.
+//! The length that two bodies have in common where an edge of one lies beside an edge of the other or over its face.
+//! Any points along it are equally near, and which of them a search finds is up to rounding. The middle is a function
+//! of the poses.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -62,8 +62,8 @@ impl<'a> Framed<'a> {
         Self { core, radius: radius.value(), rotation, translation: values(origin) }
     }
 
-    /// The farthest part along n; of a hull the corners next to its farthest one alone, unless it is wanted whole. `None`
-    /// for cores that are not of flat faces.
+    /// The farthest part along n; of a hull the corners next to its farthest one alone, unless it is wanted whole.
+    /// `None` for cores that are not of flat faces.
     fn farthest(&self, n: &Vector3<f64>, whole: bool) -> Option<Farthest> {
         let n = turned_back(&self.rotation, n);
         let lowest = LEVEL * self.core.reach();
@@ -164,8 +164,8 @@ fn farthest_crossing(places: &[[f64; 3]], tiny: f64) -> Option<(f64, [usize; 2],
 }
 
 impl Common {
-    /// The common length of two bodies through their closest points. `None` if these are the only ones that are closest,
-    /// or if two faces lie on each other.
+    /// The common length of two bodies through their closest points. `None` if these are the only ones that are
+    /// closest, or if two faces lie on each other.
     pub(super) fn of(bodies: &[Framed<'_>; 2], distance: &Distance) -> Option<Self> {
         if !bodies.iter().any(|body| matches!(body.core, Core::Hull(_))) {
             return None;
@@ -206,9 +206,9 @@ impl Common {
         self.along * (0.5 * (self.ends[0].ahead + self.ends[1].ahead))
     }
 
-    /// How fast the middle moves ahead, given how fast a place of A's or B's surface (0 or 1) that is so far ahead moves
-    /// with its body from where the body's own point of the length goes. Where both bodies end the length, it is the
-    /// mean.
+    /// How fast the middle moves ahead, given how fast a place of A's or B's surface (0 or 1) that is so far ahead
+    /// moves with its body from where the body's own point of the length goes. Where both bodies end the length, it is
+    /// the mean.
     pub(super) fn rate(&self, from_line: impl Fn(usize, f64) -> Vector3<f64>) -> f64 {
         self.mean(|of, normal, ahead| normal.dot(&from_line(of, ahead)))
     }
@@ -323,8 +323,8 @@ mod tests {
         }
     }
 
-    /// Along twists that leave what is parallel so: translations, and turns about the common direction; those of an edge
-    /// over a face about the normal, too.
+    /// Along twists that leave what is parallel so: translations, and turns about the common direction; those of an
+    /// edge over a face about the normal, too.
     #[test]
     fn derivatives_are_means_of_differences() {
         let of = DistanceGradient {
