@@ -626,7 +626,10 @@ class Quasidynamic:
 
     Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be
     without the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all;
-    gradients are each world's."""
+    gradients are each world's.
+
+    A body that a step of `step`, `rollout` or `hold` moves by more than its size, or turns by more than 45°, while
+    something is in its way is a warning, once for each body of an object."""
 
     def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
     def with_params(self, **params: ArrayLike) -> Quasidynamic:

@@ -9,6 +9,7 @@ mod command_line;
 mod device;
 mod dynamic;
 mod error;
+mod far;
 mod feel;
 mod fit;
 mod follow;

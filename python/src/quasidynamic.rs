@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use crate::arrays::{Array, Numbers, Out, Worlds, array, count, or_none};
 use crate::device::OnDevice;
 use crate::error::detached;
+use crate::far::{Watch, path};
 use crate::model::Model;
 use crate::parameters::{beside, dictionary, replaced, worlds};
 use crate::pool::Pool;
@@ -33,6 +34,9 @@ type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be
 /// without the first axis, and then results are, too. Beside several worlds, q, u or parameters of one stand for all;
 /// gradients are each world's.
+///
+/// A body that a step of `step`, `rollout` or `hold` moves by more than its size, or turns by more than 45°, while
+/// something is in its way is a warning, once for each body of an object.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Quasidynamic {
     model: Py<Model>,
@@ -40,12 +44,13 @@ pub struct Quasidynamic {
     rows: Option<usize>,
     owner: Owner,
     pool: Arc<Pool>,
+    watch: Watch,
 }
 
 impl Quasidynamic {
     fn compiled(py: Python, model: Py<Model>, parameters: &Parameters, pool: Arc<Pool>) -> PyResult<Self> {
         let of = detached(py, || Compiled::new(&model.get().of, parameters))?;
-        Ok(Self { model, of, rows: worlds(parameters)?, owner: Owner::new(), pool })
+        Ok(Self { model, of, rows: worlds(parameters)?, owner: Owner::new(), pool, watch: Watch::default() })
     }
 
     /// The step, and the threads that it uses.
@@ -111,6 +116,7 @@ impl Quasidynamic {
             rows: worlds(&parameters)?,
             owner: Owner::new(),
             pool: self.pool.clone(),
+            watch: Watch::default(),
         })
     }
 
@@ -167,11 +173,15 @@ impl Quasidynamic {
             let [q, u, warm] = &*given;
             let from = SparseRows::whole(warm.clone(), own.of.n_warm());
             let held = detached(py, || own.pool.run(worlds.count(), || own.of.hold(q, u, Some(&from), 1)))?;
+            own.look_at(py, [q, &held.q], 1, |k, i| vector(&held.force, k, i))?;
             let (of, inputs) = (slf.clone().unbind(), given.clone());
             let later = move |py: Python| of.get().numbers(py, inputs.each_ref().map(Vec::as_slice), worlds);
             Bound::new(py, Step::held((held, given), Box::new(later), (own.owner, model), worlds))?
         } else {
             let of = own.numbers(py, [q.as_slice(), u.as_slice(), or_none(&warm)], worlds)?;
+            let nc = model.nc();
+            let force = |k: usize, i: usize| [0, 1, 2].map(|axis| of.force[3 * (k * nc + i) + axis]);
+            own.look_at(py, [q.as_slice(), &of.q_next], 1, force)?;
             Bound::new(py, Step::new(of, (own.owner, model), worlds))?
         };
         drop((q, u, warm));
@@ -268,6 +278,10 @@ impl Quasidynamic {
             detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?
         };
         drop((q0, u));
+        let nq = model.nq();
+        let of_worlds = of.q.chunks_exact(((n_steps + 1) * nq).max(1)).map(|q| q.split_at(nq));
+        let steps = of_worlds.flat_map(|(q, after)| path(q, after));
+        self.watch.look(py, &self.of, steps, |k, i| vector(&of.force, k, i))?;
         let rollout = Bound::new(py, Rollout::new(of, (self.owner, model), worlds))?;
         rollout.get().write(py, &out)?;
         Ok(rollout)
@@ -366,6 +380,7 @@ impl Quasidynamic {
         self.check_memory(worlds, n)?;
         let (q, u, warm) = (q.as_slice(), u.as_slice(), SparseRows::whole(or_none(&warm).to_vec(), self.of.n_warm()));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, Some(&warm), n)))?;
+        self.look_at(py, [q, &of.q], n, |k, i| vector(&of.force, k, i))?;
         Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
     }
 
@@ -421,6 +436,19 @@ pub fn _seconds(py: Python, sim: &Bound<Quasidynamic>, q: &Bound<PyAny>, u: &Bou
 }
 
 impl Quasidynamic {
+    /// Warns of what n steps from q (B, nq) to the states (B, n, nq) move too far.
+    fn look_at(
+        &self,
+        py: Python,
+        [q, after]: [&[f64]; 2],
+        n: usize,
+        force: impl Fn(usize, usize) -> [f64; 3],
+    ) -> PyResult<()> {
+        let nq = self.of.model().nq().max(1);
+        let steps = q.chunks_exact(nq).zip(after.chunks_exact(n * nq)).flat_map(|(q, after)| path(q, after));
+        self.watch.look(py, &self.of, steps, force)
+    }
+
     /// Is there room for the results of n steps? Where there is none, the library would end the process.
     fn check_memory(&self, worlds: Worlds, n: usize) -> PyResult<()> {
         let model = self.of.model();
@@ -430,6 +458,11 @@ impl Quasidynamic {
         let message = || format!("n: there is no memory for {n} steps of {} worlds", worlds.count());
         has_room.then_some(()).ok_or_else(|| PyMemoryError::new_err(message()))
     }
+}
+
+/// The force of a contact in a row.
+fn vector(forces: &SparseRows, row: usize, contact: usize) -> [f64; 3] {
+    [0, 1, 2].map(|axis| forces.get(row, 3 * contact + axis))
 }
 
 /// Adds rows of matrices, each times its world's vector (n), to the numbers (B, `width`) in their places; nothing if

@@ -37,7 +37,20 @@ def frames(page):
     """The rows of a page, and its layout."""
     layout = header(page)["layout"]
     rows = re.search(r'<script[^>]*id="frames"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
-    return np.frombuffer(base64.b64decode(rows), "<f4").reshape(-1, layout["stride"]), layout
+    numbers = np.frombuffer(base64.b64decode(rows), "<f4")
+    # A live page's frame ends with its last contact.
+    padded = np.full(-(-len(numbers) // layout["stride"]) * layout["stride"], np.nan, np.float32)
+    padded[: len(numbers)] = numbers
+    return padded.reshape(-1, layout["stride"]), layout
+
+
+def contacts_of(rows, layout, nc):
+    """What rows have of all contacts, (T, nc, 10): gap, normal, point and force, NaN of those that take no part."""
+    all = np.full((len(rows), nc, 10), np.nan, np.float32)
+    for row, of in zip(rows[:, layout["contacts"] :].reshape(len(rows), -1, 11), all):
+        there = row[~np.isnan(row[:, 0])]
+        of[there[:, 0].astype(int)] = there[:, 1:]
+    return all
 
 
 def test_a_rollout(hand, rolled):
@@ -47,15 +60,15 @@ def test_a_rollout(hand, rolled):
     at = layout["q"]
     assert np.allclose(rows[:, at : at + hand.nq], rolled.q[1], atol=1e-6)
     assert np.allclose(rows[:, layout["time"]], 0.01 * np.arange(61), atol=1e-6)
-    contacts = rows[1:, layout["contacts"] : layout["plan"]].reshape(60, hand.nc, 10)
+    contacts = contacts_of(rows[1:], layout, hand.nc)
     assert np.allclose(contacts[:, :, 7:], rolled.force[1], atol=1e-5)
     # Where contacts are is what a step from each state says.
     step = ft.Quasidynamic(hand).step(rolled.q[1, :-1], hand.control(0.01 * np.arange(60)))
     assert np.allclose(contacts[:, :, 0], step.phi, atol=1e-6) and np.allclose(contacts[:, :, 4:7], step.point_b, atol=1e-6)
     # The same states as an array, without their forces; commands are then where the joints are.
-    plain, _ = frames(ft.show(hand, rolled.q[1], time=0.1 * np.arange(61)).html())
+    plain, layout = frames(ft.show(hand, rolled.q[1], time=0.1 * np.arange(61)).html())
     assert np.allclose(plain[:, at : at + hand.nq], rolled.q[1], atol=1e-6) and plain[-1, 0] == np.float32(6.0)
-    assert not plain[1:, layout["contacts"] : layout["plan"]].reshape(60, hand.nc, 10)[:, :, 7:].any()
+    assert not np.nan_to_num(contacts_of(plain[1:], layout, hand.nc)[:, :, 7:]).any()
 
 
 def test_a_single_state(hand, sim):
@@ -75,7 +88,7 @@ def test_a_single_state(hand, sim):
             continue
         rows, layout = frames(shown.html())
         assert np.allclose(rows[:, layout["q"] : layout["q"] + hand.nq], np.tile(state, (2, 1)), atol=1e-6)
-        contacts = rows[1, layout["contacts"] : layout["plan"]].reshape(hand.nc, 10)
+        [contacts] = contacts_of(rows[1:2], layout, hand.nc)
         assert np.allclose(contacts[:, 7:], 0.0 if force is None else force, atol=1e-5)
 
 

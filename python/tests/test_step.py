@@ -1,6 +1,7 @@
 import json
 import pickle
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -399,3 +400,70 @@ def test_derivatives_of_forces_where_nothing_presses():
     assert len(linear.force_rows) == 0 and linear.lambda_.shape == (2, 3 * model.nc)
     assert linear.C.shape == (2, 3 * model.nc, model.nv) and linear.D.shape == (2, 3 * model.nc, model.nu)
     assert not linear.C.any() and not linear.D.any() and not linear.lambda_.any()
+
+
+def poked(folder, more=""):
+    """A ball on a slider, 2 cm before a fixed block, which its command may go through."""
+    link = '<link name="t"><collision><geometry><sphere radius="0.008"/></geometry></collision></link>'
+    joint = '<joint name="x" type="prismatic"><parent link="w"/><child link="t"/><axis xyz="1 0 0"/>'
+    joint += '<limit lower="-1" upper="1" effort="100" velocity="1"/></joint>'
+    (folder / "finger.urdf").write_text(f'<robot name="f"><link name="w"/>{link}{joint}</robot>')
+    text = """
+[params]
+kappa = 1e5
+[[object]]
+name = "thing"
+freedom = "fixed"
+box = [0.01, 0.1, 0.1]
+position = [0.05, 0.0, 0.0]
+[[robot]]
+name = "f"
+urdf = "finger.urdf"
+stiffness = 100.0
+position = [-0.01, 0.0, 0.0]
+"""
+    return ft.Model.from_toml(text + more, folder)
+
+
+def told(of):
+    with warnings.catch_warnings(record=True) as all:
+        warnings.simplefilter("always")
+        of()
+    return [(str(one.message), one.filename) for one in all]
+
+
+def test_a_step_that_moves_something_too_far_is_a_warning(tmp_path):
+    """As `fingertip step` has it: once for each body, whatever the call, and never of shorter steps."""
+    model = poked(tmp_path)
+    far = np.full((2, 1), 0.07)
+    q = model.home(2)
+    sims = [ft.Quasidynamic(model) for _ in range(4)]
+    calls = [
+        lambda: sims[0].step(q, far),
+        lambda: sims[1].hold(q, far, 3),
+        lambda: sims[2].rollout(q, np.concatenate([0.1 * far, far], 1)[..., None]),
+        # With masses of each world.
+        lambda: ft.Quasidynamic(model, stiffness=np.full((2, 1), 100.0)).step(q, far),
+    ]
+    for call in calls:
+        [(message, where)] = told(call)
+        assert message.startswith("TOO FAR f/t: something is in its way in a step that moves it by more than its size, 8 mm")
+        assert ": by 42 mm and 0°" in message or ": by 35 mm and 0°" in message, message
+        assert where == __file__
+    assert told(lambda: sims[0].rollout(q, far[:, None])) == []
+    assert told(lambda: sims[3].rollout(q[0], np.linspace(0.0, 0.07, 15)[:, None])) == []
+    # Where nothing is in its way it may go as far as it likes.
+    away = ft.Quasidynamic(model)
+    assert told(lambda: away.step(q, -far)) == []
+    assert len(told(lambda: away.step(q, far))) == 1
+
+
+def test_a_plant_that_moves_something_too_far_is_a_warning(tmp_path):
+    ball = '[[object]]\nname = "ball"\nsphere = 0.01\nmass = 0.1\nfreedom = "free"\nposition = [0.0, 0.5, 0.0]\n'
+    goal = {"object": "ball", "position": [0.0, 0.6, 0.0]}
+    command = {"type": "relative", "bound": 0.1}
+    task = ft.Task(poked(tmp_path, ball), command=command, goal=goal, weights={"position": 1.0}, h=0.01, hold=1, cap=2)
+    plant = ft.mpc.Plant(task)
+    plant.reset(ft.Controller(task).episode)
+    [(message, where)] = told(lambda: plant.advance(np.array([0.07])))
+    assert message.startswith("TOO FAR f/t") and where == __file__

@@ -259,8 +259,8 @@ fn scene_cases() -> Vec<(String, &'static str, &'static str)> {
         ),
         ("[[object]]\nsphere = 1".into(), "line 1, column 1: ", "missing field `name`"),
         (object("freedom = \"loose\"\nsphere = 1"), "line 3, column 11: ", "unknown variant `loose`"),
-        (object("freedom = \"free\"\nbox = [1, 2]"), "line 4, column ", "an array of length 3"),
-        (object("freedom = \"free\"\nsphere = \"big\""), "line 4, column ", "expected f64"),
+        (object("freedom = \"free\"\nbox = [1, 2]"), "line 4, column ", "box: expected three half extents, m, as in"),
+        (object("freedom = \"free\"\nsphere = \"big\""), "line 4, column ", "sphere: expected its radius, m, as in"),
         (arm("stiffness = \"stiff\""), "line 4, column ", "expected a number or a table of numbers by joint name"),
         ("gravity = [0, nan, 0]\n".to_owned() + BALL, "gravity: ", "expected three finite numbers, got [0, NaN, 0]"),
         ("gravity = [0, 0, 0]\n[params]\ngravity = [0, 0, 0]".into(), "params: ", "expected gravity once"),
@@ -431,7 +431,7 @@ fn several_errors_are_shown_together() {
         ("line 7, column 1: ", "unknown field `spere`"),
         ("line 8, column 1: ", "unknown field `radius`"),
         ("line 9, column 8: ", "expected f64"),
-        ("line 12, column 7: ", "an array of length 3"),
+        ("line 12, column 7: ", "box: expected three half extents, m, as in"),
         ("line 14, column 1: ", "missing field `name`"),
         ("line 28, column 1: ", "unknown field `friction`"),
         ("object \"loose\": freedom: ", "expected \"free\""),
@@ -721,4 +721,40 @@ fn devices_and_folders_are_no_files() {
     }
     let error = Scene::load("assets/scenes").unwrap_err().to_string();
     check("folder", &error, "assets/scenes: ", "expected a regular file, got a folder");
+}
+
+/// A shape that is written as other programs have it is answered with an example.
+#[test]
+fn shapes_of_another_form_are_answered_with_an_example() {
+    for (keys, expected) in [
+        (
+            "sphere = { radius = 0.02 }",
+            "line 3, column 10: sphere: expected its radius, m, as in sphere = 0.02, got a table",
+        ),
+        ("sphere = [0.02]", "line 3, column 10: sphere: expected its radius, m, as in sphere = 0.02, got a list"),
+        ("sphere = \"0.02\"", "as in sphere = 0.02, got string \"0.02\""),
+        ("sphere.radius = 0.02", "line 3, column 1: sphere: expected its radius, m, as in sphere = 0.02, got a table"),
+        ("[object.sphere]\nradius = 0.02", "line 3, column 1: sphere: expected its radius"),
+        ("capsule = { radius = 0.01, length = 0.1 }", "capsule: expected its radius and half length, m, as in"),
+        (
+            "capsule = 0.01",
+            "capsule: expected its radius and half length, m, as in capsule = [0.01, 0.04], got the number `0.01`",
+        ),
+        (
+            "cylinder = [0.01]",
+            "cylinder: expected its radius and half length, m, as in cylinder = [0.01, 0.04], got 1 numbers",
+        ),
+        (
+            "box = { size = [1, 2, 3] }",
+            "box: expected three half extents, m, as in box = [0.03, 0.02, 0.01], got a table",
+        ),
+        ("ellipsoid = 0.1", "ellipsoid: expected three radii, m"),
+        ("mesh = { file = \"cup.stl\" }", "mesh: expected a file, as in mesh = \"cup.stl\", got a table"),
+        ("collision = [{ sphere = { radius = 0.1 } }]", "line 3, column 25: sphere: expected its radius"),
+        ("mass = { kg = 1.0 }", "line 3, column 8: invalid type: map, expected f64"),
+    ] {
+        let text = format!("[[object]]\nname = \"thing\"\n{keys}\n");
+        let error = Scene::from_toml(&text, ".").unwrap_err().to_string();
+        assert!(error.contains(expected), "{keys}: {error}");
+    }
 }

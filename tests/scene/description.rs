@@ -659,6 +659,19 @@ fn meshes_become_hulls() {
     let places = format!("there is no pkg/none.stl or none.stl in {} or a folder above it", own.display());
     assert!(found.contains(&places), "{found}");
 
+    // Of several meshes that are not there a single line.
+    let shape = |file: &str| format!("<collision><geometry><mesh filename=\"{file}\"/></geometry></collision>");
+    let shapes: String = ["a.stl", "b.stl", "c.stl", "d.stl", "e.stl"].map(shape).concat();
+    write("bare.urdf", &format!("<robot name=\"r\"><link name=\"a\">{shapes}</link></robot>"));
+    let warnings = Articulation::from_urdf(folder.join("bare.urdf")).unwrap().warnings;
+    let path = folder.join("a.stl");
+    let expected = format!(
+        "bare.urdf: 5 collision meshes left out: a.stl of link \"a\", b.stl of link \"a\", c.stl of link \"a\" and 2 more; \
+         there is no file {}",
+        path.display()
+    );
+    assert_eq!(warnings, [expected]);
+
     // A package somewhere else is found where the scene says.
     std::fs::create_dir_all(folder.join("ros/pkg")).unwrap();
     write("ros/pkg/far.stl", &stl);

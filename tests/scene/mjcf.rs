@@ -770,3 +770,29 @@ fn bad_files() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Of all collision meshes of a file that are not there a single line.
+#[test]
+fn meshes_that_are_not_there_are_one_warning() {
+    let names = ["a", "b", "c", "d"];
+    let meshes = names.map(|name| format!("<mesh file=\"{name}.stl\"/>")).concat();
+    let body = |name| {
+        format!(
+            "<body name=\"{name}\"><joint name=\"{name}\"/><geom type=\"mesh\" mesh=\"{name}\"/><geom size=\"0.01\"/>"
+        )
+    };
+    let text = format!(
+        "<mujoco><asset>{meshes}</asset><worldbody>{}{}</worldbody></mujoco>",
+        names.map(body).concat(),
+        "</body>".repeat(names.len())
+    );
+    let scene = Scene::from_mjcf_text(&text, "nowhere").unwrap();
+    let told: Vec<String> = scene.all_warnings().into_iter().filter(|warning| warning.contains("mesh")).collect();
+    let [mass, left_out] = &told[..] else { panic!("{told:#?}") };
+    assert!(mass.contains("link \"a\": its mass lacks that of a geom") && mass.ends_with("; so do 3 more"), "{mass}");
+    assert!(
+        left_out.contains("MJCF: 4 collision meshes left out: ") && left_out.contains(" of link \"c\" and 1 more; "),
+        "{left_out}"
+    );
+    assert!(left_out.contains("a.stl of link \"a\"") && left_out.ends_with("there is no such file"), "{left_out}");
+}

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::live_client::{Client, body, distance, get, header, host, place, pose};
+use crate::live_client::{Client, body, distance, get, header, host, newest, place, pose};
 use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::Scene;
@@ -55,6 +55,36 @@ fn states_of_another_loop_are_mirrored() {
     // Without a command it is where the joints are.
     let joint = place(&header, "q", "hand/slider_z");
     assert_eq!(last[slider], last[joint]);
+}
+
+/// A world rests until a page comes, and while all pages are hidden; one that is recorded goes on.
+#[test]
+fn a_world_that_nobody_sees_rests() {
+    let server = serve();
+    let moves = |server: &LiveServer| {
+        let time = newest(server)[0];
+        std::thread::sleep(Duration::from_millis(300));
+        newest(server)[0] > time
+    };
+    assert!(!moves(&server));
+    let mut client = Client::connect(&server);
+    client.until("time goes by", |frame, _| frame[0] > 0.05);
+    let mut other = Client::connect(&server);
+    client.send(&json!({ "look": false }));
+    other.frame();
+    assert!(moves(&server), "another page is seen");
+    other.send(&json!({ "look": false }));
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!moves(&server));
+    let time = newest(&server)[0];
+    client.send(&json!({ "look": true }));
+    client.until("it goes on", |frame, _| frame[0] > time + 0.05);
+    client.send(&json!({ "look": false, "record": true }));
+    client.until_state("it is recorded", |state| state["recording"] == true);
+    assert!(moves(&server));
+
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unseen.mcap");
+    assert!(moves(&serve_to(Some(&path))));
 }
 
 #[test]

@@ -37,6 +37,7 @@ use std::io::{self, Write};
 use clap::{Parser, Subcommand};
 
 pub use inspect::not_in_step;
+pub use summary::far_in_step;
 
 /// For the repository's tests, and no part of the interface.
 #[doc(hidden)]

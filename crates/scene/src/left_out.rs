@@ -181,6 +181,26 @@ impl Articulation {
     }
 }
 
+/// Meshes in a line, at most.
+const MESHES: usize = 3;
+
+/// One warning for all collision meshes of a file that are not there, each by its link and its name, where `why` says
+/// what was looked for in vain for the first one.
+pub(crate) fn without_meshes(file: &str, missing: &[(String, String)], why: &str) -> Option<String> {
+    match missing {
+        [] => None,
+        [(link, mesh)] => Some(format!("link \"{link}\": collision mesh {mesh} left out: {why}")),
+        all => {
+            let first: Vec<String> =
+                all.iter().take(MESHES).map(|(link, mesh)| format!("{mesh} of link \"{link}\"")).collect();
+            let more = all.len().saturating_sub(MESHES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let (n, first) = (all.len(), first.join(", "));
+            Some(format!("{file}: {n} collision meshes left out: {first}{more}; {why}"))
+        }
+    }
+}
+
 /// Names in a line, the first of many.
 pub(crate) fn listed(names: &[&str]) -> String {
     let more = names.len().saturating_sub(NAMED);

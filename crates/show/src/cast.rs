@@ -19,6 +19,14 @@ use fingertip_step::tensor::numbers;
 
 /// Everything of a recording but the steps.
 pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> Result<Recording> {
+    let (looks, left_out) = visuals(&source.scene, &model.tree);
+    let mut recording = bare(model, parameters)?;
+    recording.shapes.extend(looks);
+    Ok(Recording { scene: source.name.clone(), scene_text: source.text.clone(), left_out, ..recording })
+}
+
+/// [`cast`] without what bodies look like, for which files are read, and without a source.
+pub(super) fn bare(model: &Model, parameters: &Parameters) -> Result<Recording> {
     let tree = &model.tree;
     let one = |t: &candle_core::Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
     let gravity = vectors(&parameters.gravity)?[0];
@@ -44,12 +52,11 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         let numbers = tree.coordinates.iter().filter(|&c| has(c)).flat_map(|c| c.kind.coordinates());
         numbers.map(|(_, unit)| (*unit).to_owned()).collect()
     };
-    let (looks, left_out) = visuals(&source.scene, tree);
     Ok(Recording {
         version,
         generator,
-        scene: source.name.clone(),
-        scene_text: source.text.clone(),
+        scene: String::new(),
+        scene_text: String::new(),
         params: ParamsRecord {
             h: one(&parameters.h)?,
             epsilon: one(&parameters.epsilon)?,
@@ -68,8 +75,8 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         q_units: units(&|_| true),
         u_units: units(&|coordinate| coordinate.u.is_some()),
         bodies: (0..tree.bodies.len()).map(|body| body_record(tree, body)).collect(),
-        shapes: collisions(model, &sizes).chain(looks).collect(),
-        left_out,
+        shapes: collisions(model, &sizes).collect(),
+        left_out: Vec::new(),
         objects: objects.collect(),
         contacts: contacts.collect(),
         taxels: pads(model)?,

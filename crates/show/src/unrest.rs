@@ -1,7 +1,7 @@
 //! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, steps that are too long, and
 //! steps that raise the energy.
 
-use super::contacts::{ContactRecord, StepContacts};
+use super::contacts::ContactRecord;
 use super::recording::{Recording, Role, ShapeRecord, StepRecord};
 use fingertip_shapes::largest::{larger, largest};
 use fingertip_step::solve::Status;
@@ -23,7 +23,7 @@ const DEEP: f64 = 1e-5;
 /// A step that starts with this share of the depth of the step before has not left it.
 const AGAIN: f64 = 0.5;
 /// What touches is turned by no more than this in a step that is to be trusted, rad.
-const TURNED: f64 = std::f64::consts::FRAC_PI_4;
+pub(super) const TURNED: f64 = std::f64::consts::FRAC_PI_4;
 /// What presses on an object with less than this share of its weight does not touch it, nor a link what keeps this
 /// share of its size away.
 const TOUCHES: f64 = 0.1;
@@ -200,7 +200,8 @@ pub fn far_steps(recording: &Recording) -> Vec<FarStep> {
         let mut far = FarStep { body, steps: 0, farthest: 0, motion: Motion::default(), size };
         let mut before = &recording.start.poses;
         for (k, step) in recording.steps.iter().enumerate() {
-            if let Some(motion) = watched.too_far(recording, [before, &step.end.poses], &step.contacts) {
+            if let Some(motion) = watched.too_far(recording, [before, &step.end.poses], step.contacts.iter().as_slice())
+            {
                 far.steps += 1;
                 if far.farthest == 0 || motion.distance > far.motion.distance {
                     (far.farthest, far.motion) = (k + 1, motion);
@@ -249,7 +250,7 @@ impl Watched {
         &self,
         recording: &Recording,
         [before, after]: [&[[f64; 7]]; 2],
-        contacts: &StepContacts,
+        contacts: &[ContactRecord],
     ) -> Option<Motion> {
         let Self { body, size, least } = *self;
         let motion = Motion::between(&before[body], &after[body]);
@@ -257,20 +258,31 @@ impl Watched {
             return None;
         }
         let is_far = |ContactRecord { contact, force, phi, .. }: &ContactRecord| {
-            let pair = &recording.contacts[*contact];
-            if ![pair.a, pair.b].contains(&body) {
-                return false;
-            }
-            let other = if pair.a == body { pair.b } else { pair.a };
+            let Some(other) = self.other(recording, *contact) else { return false };
             let has_only = |kind: &str| colliding(recording, other).all(|shape| shape.kind == kind);
-            let is_grid = colliding(recording, other).any(|shape| shape.kind == "mesh");
             let moved = |k: usize| after[body][k] - before[body][k] - (after[other][k] - before[other][k]);
             let past = norm(&[0, 1, 2].map(moved));
-            let touches = norm(force) > least || is_grid && *phi < past;
+            let touches = norm(force) > least || is_grid(recording, other) && *phi < past;
             touches && (motion.angle > TURNED || past > size && !has_only("halfspace"))
         };
         contacts.iter().any(is_far).then_some(motion)
     }
+
+    /// Does so much force, N, at a contact say that the body touches something?
+    pub(super) fn is_pressed(&self, force: &[f64; 3]) -> bool {
+        norm(force) > self.least
+    }
+
+    /// Whom the body meets at a contact; none if the contact is others'.
+    pub(super) fn other(&self, recording: &Recording, contact: usize) -> Option<usize> {
+        let pair = &recording.contacts[contact];
+        [(pair.a, pair.b), (pair.b, pair.a)].into_iter().find_map(|(one, other)| (one == self.body).then_some(other))
+    }
+}
+
+/// Has a body a distance grid?
+pub(super) fn is_grid(recording: &Recording, body: usize) -> bool {
+    colliding(recording, body).any(|shape| shape.kind == "mesh")
 }
 
 /// The shapes of a body that may touch others.

@@ -9,6 +9,7 @@ use super::data::{Episode, Held, held};
 use super::task::Task;
 use crate::arrays::{Numbers, Worlds};
 use crate::error::{Error, OrRaise, detached};
+use crate::far::{Watch, path};
 use crate::model::{json, overrides_of};
 
 /// One of the library's steps as the plant of a task, unlike what the planner believes where that is asked for.
@@ -23,6 +24,7 @@ pub struct Plant {
     options: Options,
     overrides: Option<String>,
     running: Option<Of>,
+    watch: Watch,
 }
 
 impl Plant {
@@ -48,7 +50,7 @@ impl Plant {
         let overrides = json(overrides)?;
         let with = overrides.as_deref().map(overrides_of).transpose().or_raise()?.unwrap_or_default();
         let options = Options { kind, kappa, latency, noise: [noise.0, noise.1], with };
-        Ok(Self { task, options, overrides, running: None })
+        Ok(Self { task, options, overrides, running: None, watch: Watch::default() })
     }
 
     /// Begins an episode: at its start, at rest. Noise depends on the seed and the episode's number alone.
@@ -89,7 +91,11 @@ impl Plant {
             (simulator.model().nq(), simulator.model().nu(), simulator.model().nc(), simulator.hold());
         let u = Numbers::like("u", u, Worlds::One, &[nu])?.as_slice().to_vec();
         let running = self.running()?;
+        let start = running.q.clone();
         let period = detached(py, || running.advance(&u))?;
+        let force = |k: usize, i: usize| [0, 1, 2].map(|axis| period.force[3 * (k * nc + i) + axis]);
+        let step = running.step().clone();
+        self.watch.look(py, &step, path(&start, &period.q), force)?;
         Ok((held(py, &period.q, &[hold, nq])?, held(py, &period.force, &[hold, nc, 3])?))
     }
 

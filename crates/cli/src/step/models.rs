@@ -30,7 +30,7 @@ pub struct Models {
 impl Models {
     pub fn new(source: Source, overrides: Overrides, base: Quasidynamic, native: bool) -> TensorResult<Self> {
         let base = scene::natively(base, native)?;
-        let watch = FarWatch::new(&source, base.model(), base.parameters())?;
+        let watch = FarWatch::new(base.model(), base.parameters())?;
         Ok(Self { scene: source.scene, watch, overrides, base, native, others: Mutex::default() })
     }
 

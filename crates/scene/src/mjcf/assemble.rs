@@ -9,6 +9,7 @@ use super::body::{Body, Joint as FileJoint, WORLD};
 use super::geom::{Form, Geom};
 use super::relation::Coupling;
 use super::{Mjcf, lost, springs};
+use crate::left_out::without_meshes;
 use crate::{
     Articulation, Collision, Freedom, Joint, JointKind, Link, LinkPair, Mimic, Robot, Site, Spring, Surface, Visual,
 };
@@ -25,6 +26,37 @@ pub(super) struct Assembly {
     pub(super) sites: Vec<Site>,
     /// The link of each body.
     links: HashMap<usize, usize>,
+}
+
+/// What is said of a mesh whose file is not there.
+const NO_FILE: &str = "there is no such file";
+
+/// Meshes of an articulation whose files are not there.
+#[derive(Default)]
+struct Missing {
+    /// The file of each visual mesh.
+    visual: Vec<String>,
+    /// The link and the file of each collision mesh.
+    collision: Vec<(String, String)>,
+    /// Links without the mass of a geom, and what is said of that.
+    mass: Vec<(String, String)>,
+}
+
+impl Missing {
+    /// Says of what a file lacks in a line for each kind.
+    fn tell(&self, file: &str, said: &mut Articulation) {
+        if let Some(first) = self.visual.first() {
+            said.notes.push(format!("visual meshes: {} left out: there is no file {first}", self.visual.len()));
+        }
+        if let Some((link, note)) = self.mass.first() {
+            let others = match self.mass.len() {
+                1 => String::new(),
+                n => format!("; so do {} more", n - 1),
+            };
+            said.warnings.push(format!("link \"{link}\": its mass lacks that of a geom: {note}{others}"));
+        }
+        said.warnings.extend(without_meshes(file, &self.collision, NO_FILE));
+    }
 }
 
 impl Mjcf<'_> {
@@ -49,7 +81,7 @@ impl Mjcf<'_> {
                 assembly.links.insert(0, 0);
             }
         }
-        let (mut missing, (_, poses)) = (Vec::new(), self.home());
+        let (mut missing, (_, poses)) = (Missing::default(), self.home());
         for (b, body) in bodies.iter().enumerate().skip(1) {
             if roots.contains(&self.tree.root_of(b)) {
                 let link = self.link(body, &mut assembly.articulation, &mut missing)?;
@@ -70,12 +102,7 @@ impl Mjcf<'_> {
                 assembly.add(b, body, start.copied().unwrap_or(body.pose), link);
             }
         }
-        if let Some(first) = missing.first() {
-            assembly
-                .articulation
-                .notes
-                .push(format!("visual meshes: {} left out: there is no file {first}", missing.len()));
-        }
+        missing.tell(&self.file, &mut assembly.articulation);
         couple(&mut assembly.articulation, &self.couplings, self);
         self.pair(&mut assembly);
         let fixed_root = match roots {
@@ -92,17 +119,22 @@ impl Mjcf<'_> {
     }
 
     /// A body's link, without its joint.
-    fn link(&self, body: &Body, said: &mut Articulation, missing: &mut Vec<String>) -> Result<Link> {
+    fn link(&self, body: &Body, said: &mut Articulation, missing: &mut Missing) -> Result<Link> {
         let mut link = Link { inertia: body.inertia.clone(), ..bare(&body.name) };
         for geom in &body.geoms {
             let place = |what: &str| format!("link \"{}\": {what}", body.name);
             if let Some(note) = self.absent(geom) {
                 if body.by_geoms && geom.has_mass() {
-                    said.warnings.push(place(&format!("its mass lacks that of a geom: {note}")));
+                    missing.mass.push((body.name.clone(), note.clone()));
                 }
                 match &geom.form {
-                    Form::Mesh(mesh) if !self.is_solid(geom) => {
-                        missing.extend(self.meshes.get(*mesh).missing().map(|path| path.display().to_string()));
+                    Form::Mesh(mesh) => {
+                        let path = self.meshes.get(*mesh).missing().map(|path| path.display().to_string());
+                        if self.is_solid(geom) {
+                            missing.collision.extend(path.map(|path| (body.name.clone(), path)));
+                        } else {
+                            missing.visual.extend(path);
+                        }
                     }
                     _ if self.is_solid(geom) => said.warnings.push(place(&note)),
                     _ => said.notes.push(place(&note)),
@@ -166,7 +198,7 @@ impl Mjcf<'_> {
             Form::Mesh(mesh) => {
                 let path = self.meshes.get(*mesh).missing()?.display();
                 let what = if self.is_solid(geom) { "collision mesh" } else { "visual mesh" };
-                Some(format!("{what} {path} left out: there is no such file"))
+                Some(format!("{what} {path} left out: {NO_FILE}"))
             }
             Form::Shape(_) => None,
             Form::Other(kind) => Some(format!("geom of type {kind} left out")),

@@ -38,6 +38,8 @@ use fingertip_shapes::{Error, Result, unknown};
 /// The contents of an MJCF file.
 struct Mjcf<'a> {
     name: String,
+    /// The file's name in warnings.
+    file: String,
     tree: Tree,
     meshes: Meshes<'a>,
     actuators: Vec<Actuator>,
@@ -209,8 +211,10 @@ impl<'a> Mjcf<'a> {
         notes.extend(unread.notes);
         warnings.extend(unread.warnings);
         let name = given.filter(|name| !name.is_empty()).unwrap_or_else(stem);
+        let of_file = document.files[0].file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut file = Self {
             name,
+            file: of_file,
             tree,
             meshes,
             actuators,

@@ -56,9 +56,41 @@ fn read_table<T: DeserializeOwned>(table: &Spanned<DeTable>) -> Result<T, toml::
     T::deserialize(Deserializer::from(table.clone()))
 }
 
+/// The keys of shapes: what is expected of each, and an example.
+const SHAPES: [(&str, &str, &str); 8] = [
+    ("sphere", "its radius, m", "0.02"),
+    ("box", "three half extents, m", "[0.03, 0.02, 0.01]"),
+    ("capsule", "its radius and half length, m", "[0.01, 0.04]"),
+    ("cylinder", "its radius and half length, m", "[0.01, 0.04]"),
+    ("ellipsoid", "three radii, m", "[0.03, 0.02, 0.01]"),
+    ("hull", "its points, m", "[[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.1]]"),
+    ("mesh", "a file", "\"cup.stl\""),
+    ("halfspace", "its normal and offset", "[0.0, 0.0, 1.0, 0.0]"),
+];
+
+/// The message on a shape's value of another form: what it is, with an example.
+fn of_shape(message: &str, span: &Range<usize>, text: &str) -> Option<String> {
+    let (got, _) = message.split_once(", expected")?;
+    let got = match got.strip_prefix("invalid type: ") {
+        Some("map") => "a table".to_owned(),
+        Some("sequence") => "a list".to_owned(),
+        Some(other) => other.replace("floating point", "the number").replace("integer", "the number"),
+        None => format!("{} numbers", got.strip_prefix("invalid length ")?),
+    };
+    // The value of `sphere = …`; or the key itself, of `sphere.radius = …` and `[object.sphere]`.
+    let key = match text.get(..span.start)?.trim_end().strip_suffix('=') {
+        Some(before) => before.trim_end().rsplit([' ', '\n', ',', '{']).next()?,
+        None => text.get(span.start..)?.split(['=', ']', '\n']).next()?.trim_matches('['),
+    };
+    let (name, expected, example) =
+        SHAPES.into_iter().find(|(name, ..)| key.split('.').any(|part| part.trim() == *name))?;
+    Some(format!("{name}: expected {expected}, as in {name} = {example}, got {got}"))
+}
+
 /// The parser's message, on one line and with its place.
 fn located(error: &toml::de::Error, text: &str) -> Error {
     let message = check::of_parser(error.message());
+    let message = error.span().and_then(|span| of_shape(&message, &span, text)).unwrap_or(message);
     let place = error.span().map_or("TOML".to_owned(), |span| {
         let before = &text[..span.start.min(text.len())];
         let line = 1 + before.matches('\n').count();

@@ -20,7 +20,7 @@ use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
 use self::errors::{check_expanded, locate};
 use self::top_level::{Element, top_level};
-use super::left_out::Said;
+use super::left_out::{Said, without_meshes};
 use super::{
     Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Spring, Visual,
     check,
@@ -52,7 +52,9 @@ impl Articulation {
         let path = folder.join(&file);
         let text = folder.text(file)?;
         let places = Places { folder: path.parent().unwrap_or(Path::new("")), packages };
-        read(&text, folder.is_of_disk().then_some(&places)).map_err(|error| error.within(path.display()))
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let places = folder.is_of_disk().then_some(&places);
+        read(&text, &name, places).map_err(|error| error.within(path.display()))
     }
 
     /// Reads a URDF's text, without its collision meshes. `name` is its name in errors.
@@ -60,7 +62,7 @@ impl Articulation {
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).
     pub fn from_urdf_str(text: &str, name: &str) -> Result<Self> {
-        read(text, None).map_err(|error| error.within(name))
+        read(text, name, None).map_err(|error| error.within(name))
     }
 }
 
@@ -75,7 +77,8 @@ pub(super) fn root_tag(text: &str) -> Option<&str> {
     top_level(text).0
 }
 
-fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
+/// Reads a URDF's text; `file` is its name in warnings.
+fn read(text: &str, file: &str, places: Option<&Places>) -> Result<Articulation> {
     xml::check_depth(text)?;
     let (text, mended) = habits::mend(text);
     let (root, elements) = top_level(&text);
@@ -93,7 +96,7 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
         let alone = format!("<robot name=\"r\"><link name=\"{WORLD}\"/></robot>");
         robot.links.extend(urdf_rs::read_from_string(&alone).map_err(|error| locate(&error, &elements, &text))?.links);
     }
-    let links = links(&robot, places, &mut said)?;
+    let links = links(&robot, file, places, &mut said)?;
     let joints = joints(&robot, &elements, &mut said)?;
     let Said { notes, warnings } = said;
     let articulation = Articulation { links, joints, notes, warnings, ..Articulation::default() };
@@ -110,7 +113,7 @@ fn notes(elements: &[Element]) -> Vec<String> {
     skipped.iter().map(|(tag, n)| format!("<{tag}>: {n} left out")).collect()
 }
 
-fn links(robot: &urdf_rs::Robot, places: Option<&Places>, said: &mut Said) -> Result<Vec<Link>> {
+fn links(robot: &urdf_rs::Robot, file: &str, places: Option<&Places>, said: &mut Said) -> Result<Vec<Link>> {
     let mut colors = HashMap::new();
     let materials = robot.links.iter().flat_map(|link| &link.visual).filter_map(|visual| visual.material.as_ref());
     for material in materials.chain(&robot.materials) {
@@ -119,15 +122,27 @@ fn links(robot: &urdf_rs::Robot, places: Option<&Places>, said: &mut Said) -> Re
         }
     }
     let mut findings = Findings::default();
-    let mut missing = Vec::new();
+    let mut missing = Missing::default();
     let matrices = robot.links.iter().map(|link| matrix(&link.inertial).amax());
     let negligible = NEGLIGIBLE * matrices.fold(0.0, f64::max);
     let mut read = |link| findings.take(read_link(link, places, negligible, &colors, said, &mut missing));
     let links = robot.links.iter().filter_map(&mut read).collect();
-    if let Some(first) = missing.first() {
-        said.notes.push(format!("visual meshes: {} left out: {first}", missing.len()));
+    if let Some(first) = missing.visual.first() {
+        said.notes.push(format!("visual meshes: {} left out: {first}", missing.visual.len()));
     }
+    said.warnings.extend(without_meshes(file, &missing.collision, missing.why.as_deref().unwrap_or_default()));
     findings.result().map(|()| links)
+}
+
+/// Meshes that are not there.
+#[derive(Default)]
+struct Missing {
+    /// What was looked for in vain, for each visual mesh.
+    visual: Vec<String>,
+    /// The link and the name of each collision mesh, ...
+    collision: Vec<(String, String)>,
+    /// ... and what was looked for in vain for the first.
+    why: Option<String>,
 }
 
 fn read_link(
@@ -136,7 +151,7 @@ fn read_link(
     negligible: f64,
     colors: &HashMap<&str, [f64; 4]>,
     Said { notes, warnings }: &mut Said,
-    missing: &mut Vec<String>,
+    missing: &mut Missing,
 ) -> Result<Link> {
     let name = &link.name;
     let mut raised = None;
@@ -165,7 +180,8 @@ fn read_link(
                     (hull, Some(MeshFile { path, scale }))
                 }
                 Err(why) => {
-                    warnings.push(format!("link \"{name}\": collision mesh {filename} left out: {why}"));
+                    missing.collision.push((name.clone(), filename.to_owned()));
+                    missing.why.get_or_insert(why);
                     continue;
                 }
             },
@@ -182,7 +198,7 @@ fn read_link(
             Err((filename, scale)) => match find(filename) {
                 Ok(path) => Look::Mesh(MeshFile { path, scale }),
                 Err(why) => {
-                    missing.push(why);
+                    missing.visual.push(why);
                     return None;
                 }
             },

@@ -58,11 +58,21 @@ fn exchange(
     stop: &AtomicBool,
 ) -> tungstenite::Result<()> {
     let (mut n_frames, mut n_states) = (0, 0);
+    // Until it says otherwise. The order wakes a world that rests.
+    let mut look = Some(newest.look());
+    if orders.send((id, Some(Command::default()))).is_err() {
+        return socket.close(None);
+    }
     while !stop.load(Ordering::Relaxed) {
         match socket.read() {
             Ok(Message::Text(text)) => match Command::parse(&text) {
                 // Waits where the queue is full: a client that sends too much is slowed down.
                 Ok(command) => {
+                    match command.look {
+                        Some(true) if look.is_none() => look = Some(newest.look()),
+                        Some(false) => look = None,
+                        _ => {}
+                    }
                     if orders.send((id, Some(command))).is_err() {
                         break;
                     }

@@ -25,6 +25,8 @@ pub struct Command {
     /// New values of sliders, by name.
     #[serde(default)]
     pub set: BTreeMap<String, f64>,
+    /// Is the page seen (`true`), or is it behind others (`false`)?
+    pub look: Option<bool>,
     /// Takes hold of a body, or, null, lets go.
     #[serde(default, deserialize_with = "present")]
     pub pull: Option<Option<Pull>>,

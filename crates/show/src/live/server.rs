@@ -32,7 +32,8 @@ const RECORDING: &str = "/recording.mcap";
 /// Time that a new connection has to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A live simulation of a scene, which pages show and can pull at. It stops when this value is dropped.
+/// A live simulation of a scene, which pages show and can pull at. It rests while no page is seen, unless it is
+/// recorded, and stops when this value is dropped.
 pub struct LiveServer {
     address: SocketAddr,
     left_out: Vec<String>,

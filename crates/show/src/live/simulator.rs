@@ -29,6 +29,8 @@ use fingertip_step::tensor::numbers;
 const STATE: f64 = 0.05;
 /// Time that the world waits for a plan before it looks again.
 const WAIT: Duration = Duration::from_millis(1);
+/// Time after which a world that nobody looks at looks whether it is to end.
+const REST: Duration = Duration::from_millis(100);
 
 /// A world and everything that pages change in it.
 pub struct Simulator {
@@ -157,7 +159,7 @@ impl Simulator {
     }
 
     fn obey(&mut self, (client, command): Order) -> Result<()> {
-        let Some(Command { pause, step, reset, episode, goal, record, set, pull }) = command else {
+        let Some(Command { pause, step, reset, episode, goal, record, set, look: _, pull }) = command else {
             self.pulls.remove(&client);
             return Ok(());
         };
@@ -203,6 +205,11 @@ impl Simulator {
     fn is_sound(&self, pull: &Pull) -> bool {
         let numbers = pull.at.iter().chain(&pull.to);
         pull.body < self.recorder.recording.bodies.len() && numbers.into_iter().all(|x| x.is_finite() && x.abs() < 1e6)
+    }
+
+    /// Does the world rest? Nobody looks at it, and nothing records it.
+    fn rests(&self) -> bool {
+        !self.newest.is_seen() && !self.tape.has_path() && !self.tape.is_on()
     }
 
     /// Is the command of the coming step known?
@@ -291,16 +298,16 @@ impl World for Simulator {
         header
     }
 
-    /// Steps in the time of the world until `stop`; orders go first.
+    /// Steps in the time of the world until `stop`; orders go first. It rests while nobody looks.
     fn run(mut self, orders: &Receiver<Order>, stop: &AtomicBool) -> Result<()> {
-        let mut next = Instant::now();
+        let (mut next, mut resting) = (Instant::now(), false);
         while !stop.load(Ordering::Relaxed) {
             let wait = next.saturating_duration_since(Instant::now());
             match orders.recv_timeout(wait) {
                 Ok(order) => {
                     self.obey(order)?;
-                    // A client that sends without end does not stop the world.
-                    if Instant::now() < next {
+                    // A client that sends without end does not stop the world. One that comes wakes it.
+                    if Instant::now() < next && !resting {
                         continue;
                     }
                 }
@@ -309,6 +316,12 @@ impl World for Simulator {
             }
             for order in orders.try_iter().take(QUEUE).collect::<Vec<_>>() {
                 self.obey(order)?;
+            }
+            resting = self.rests();
+            if resting {
+                self.tell();
+                next = Instant::now() + REST;
+                continue;
             }
             let goes = !self.paused || self.n_steps > 0;
             let stepped = goes && self.advance()?;

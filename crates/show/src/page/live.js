@@ -19,13 +19,17 @@ export class Live {
     this.task = header.live.task ? new Task(page, this, document.getElementById("task")) : null;
     this.panel();
     this.connect();
+    document.addEventListener("visibilitychange", () => this.look());
   }
 
   connect() {
     const { host, protocol } = window.location;
     this.socket = new WebSocket(`${protocol === "https:" ? "wss" : "ws"}://${host}/live`);
     this.socket.binaryType = "arraybuffer";
-    this.socket.addEventListener("open", () => this.say(null));
+    this.socket.addEventListener("open", () => {
+      this.say(null);
+      this.look();
+    });
     this.socket.addEventListener("message", ({ data }) => this.take(data));
     this.socket.addEventListener("close", () => {
       this.say("The simulator is gone. Trying again…");
@@ -97,6 +101,11 @@ export class Live {
     const { fresh } = this;
     this.fresh = false;
     return fresh;
+  }
+
+  /** Says whether the page is seen: a world that nobody looks at rests. */
+  look() {
+    this.send({ look: !document.hidden });
   }
 
   send(command) {

@@ -8,6 +8,7 @@ import { Inspector } from "fingertip/inspector";
 import { listenKeys } from "fingertip/keys";
 import { Live } from "fingertip/live";
 import { Measure, pickPlane } from "fingertip/measure";
+import { unpack } from "fingertip/meshes";
 import { digits, shortNames } from "fingertip/names";
 import { pick } from "fingertip/pick";
 import { Picker } from "fingertip/picker";
@@ -36,6 +37,7 @@ const $ = (id) => document.getElementById(id);
 class Page {
   constructor() {
     const header = JSON.parse($("header").textContent);
+    unpack(header.scene);
     this.header = header;
     this.track = new Track(header, decode($("frames").textContent));
     this.player = new Player(this.track, Boolean(header.live));

@@ -27,7 +27,7 @@ export class Marks {
 
   /** A large force of this recording, N; a few moments may have larger ones. */
   large() {
-    const large = this.track.large((frame) => this.contacts.map((_, i) => this.track.force(frame, i) || 0));
+    const large = this.track.large((frame) => this.track.contacts(frame).map(({ force }) => norm(force) || 0));
     // Where nothing has touched yet, the weights say how large forces may be.
     const weights = this.objects.map(({ mass }) => 9.81 * mass);
     return large > 0 ? large : 2 * Math.max(0, ...weights) || 1;
@@ -45,8 +45,7 @@ export class Marks {
   at(frame, show, zoom) {
     const things = [];
     const thick = 0.011 * this.radius * Math.min(1, Math.max(0.35, zoom));
-    for (let i = 0; i < this.contacts.length; i++) {
-      const { phi, normal, point, force } = this.track.contact(frame, i);
+    for (const { contact, phi, normal, point, force } of this.track.contacts(frame)) {
       const size = norm(force);
       const loaded = size > this.least();
       if (!(loaded || phi < NEAR * this.radius) || !Number.isFinite(phi)) continue;
@@ -58,7 +57,7 @@ export class Marks {
       if (show.cones && loaded) {
         const height = Math.max(0.08 * this.radius, this.scale * size);
         const matrix = pose(point, fromZ(normal));
-        things.push({ mesh: this.cone(this.contacts[i].mu), matrix, stretch: [height, height, height], colour: [...PAINT.cone, 0.2], see: 0 });
+        things.push({ mesh: this.cone(this.contacts[contact].mu), matrix, stretch: [height, height, height], colour: [...PAINT.cone, 0.2], see: 0 });
       }
     }
     return things;
@@ -68,21 +67,20 @@ export class Marks {
   distances(frame, body) {
     if (!this.track.length) return [];
     const of = ({ a, b }) => !(body > 0) || a === body || b === body;
-    const near = this.contacts.flatMap((pair, i) => (of(pair) ? [this.track.contact(frame, i)] : []));
-    const known = near.filter(({ phi }) => Number.isFinite(phi)).sort((a, b) => a.phi - b.phi);
-    const shown = known.slice(0, MOST_DISTANCES);
+    const near = this.track.contacts(frame).filter(({ contact }) => of(this.contacts[contact]));
+    const shown = near.sort((a, b) => a.phi - b.phi).slice(0, MOST_DISTANCES);
     return shown.flatMap(({ phi, normal, point }) => [...add(point, scale(normal, -phi)), 1, ...point, 1]);
   }
 
   /** Segments of contact patches: the outlines of pairs that touch in several points, and frames where pairs touch. */
   patches(frame) {
     const pairs = new Map();
-    this.contacts.forEach(({ a, b }, i) => {
-      const contact = this.track.length ? this.track.contact(frame, i) : { phi: NaN };
-      if (!(contact.phi < NEAR * this.radius)) return;
+    for (const contact of this.track.length ? this.track.contacts(frame) : []) {
+      if (!(contact.phi < NEAR * this.radius)) continue;
+      const { a, b } = this.contacts[contact.contact];
       const key = `${a} ${b}`;
       pairs.set(key, [...(pairs.get(key) ?? []), contact]);
-    });
+    }
     const segments = { edges: [], normals: [], tangents: [] };
     for (const contacts of pairs.values()) {
       const share = 1 / contacts.length;

@@ -1,5 +1,6 @@
 // Triangles of every shape: { positions, normals, indices }.
 
+import { bytes, decode } from "fingertip/track";
 import { add, cross, dot, sub, unit } from "fingertip/vec";
 
 /** Corners around a circle; fewer where the processor draws. */
@@ -160,6 +161,18 @@ function smooth(vertices, faces) {
     }
   });
   return { positions, normals, indices };
+}
+
+/** Lists of three. */
+const threes = (numbers) => Array.from({ length: numbers.length / 3 }, (_, i) => [...numbers.subarray(3 * i, 3 * i + 3)]);
+
+/** Gives a scene's meshes their corners and triangles, which the page carries packed. */
+export function unpack(scene) {
+  for (const shape of scene.shapes.filter(({ kind }) => kind === "mesh")) {
+    shape.vertices = threes(decode(shape.vertices));
+    const places = bytes(shape.faces);
+    shape.faces = threes(shape.vertices.length > 65536 ? new Uint32Array(places) : new Uint16Array(places));
+  }
 }
 
 /** The mesh of a shape record; none for a half-space, which is drawn as a grid. `soft` where the processor draws. */

@@ -28,7 +28,7 @@ export function allSeries(header, track, names) {
     for (const i of contacts) {
       const of = `${name} #${i}`;
       list.push({ id: `One contact's force:${of}`, name: of, group: "One contact's force", unit: "N", at: (frame) => track.force(frame, i) });
-      column("One contact's distance", of, "mm", layout.contacts + 10 * i, 1e3);
+      list.push({ id: `One contact's distance:${of}`, name: of, group: "One contact's distance", unit: "mm", at: (frame) => 1e3 * track.gap(frame, i) });
     }
   }
   let first = 0;

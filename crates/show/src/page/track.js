@@ -2,9 +2,9 @@
 
 /** Rows that a live page keeps. */
 const MOST_ROWS = 6000;
-/** Numbers of a pose (x, y, z, w, x, y, z) and of a contact as it is drawn (gap, normal, point, force). */
+/** Numbers of a pose (x, y, z, w, x, y, z) and of a contact as it is drawn (its place among all, gap, normal, point, force). */
 const POSE = 7;
-const DRAWN_CONTACT = 10;
+const DRAWN_CONTACT = 11;
 const STATUS = ["solved", "iteration limit", "unsettled", "frictionless", "infeasible", "bad input"];
 
 export class Track {
@@ -12,14 +12,15 @@ export class Track {
   constructor(header, rows) {
     this.layout = header.layout;
     this.stride = header.layout.stride;
-    this.nContacts = header.scene.contacts.length;
     this.planned = header.plan;
-    this.rows = rows;
-    this.length = Math.floor(rows.length / this.stride);
+    this.rows = header.live ? new Float32Array(0) : rows;
+    this.length = Math.floor(this.rows.length / this.stride);
     /** Rows that were dropped in front. */
     this.dropped = 0;
+    if (header.live && rows.length) this.append(rows);
   }
 
+  /** Adds a row, which ends with the contacts that take part. */
   append(row) {
     if (this.length >= MOST_ROWS) {
       const half = this.length >> 1;
@@ -34,6 +35,7 @@ export class Track {
       this.rows = grown;
     }
     this.rows.set(row, this.length * this.stride);
+    this.rows.fill(NaN, this.length * this.stride + row.length, end);
     this.length++;
   }
 
@@ -72,10 +74,38 @@ export class Track {
     return { p: [r[at], r[at + 1], r[at + 2]], q: [r[at + 3], r[at + 4], r[at + 5], r[at + 6]] };
   }
 
-  contact(frame, i) {
-    const at = frame * this.stride + this.layout.contacts + DRAWN_CONTACT * i;
-    const three = (k) => [this.rows[at + k], this.rows[at + k + 1], this.rows[at + k + 2]];
-    return { phi: this.rows[at], normal: three(1), point: three(4), force: three(7) };
+  /** The contacts that take part in a frame: [{ contact, phi, normal, point, force }], `contact` its place among all. */
+  contacts(frame) {
+    const list = [];
+    for (let at = frame * this.stride + this.layout.contacts; at < (frame + 1) * this.stride && this.rows[at] >= 0; at += DRAWN_CONTACT) {
+      const three = (k) => [this.rows[at + k], this.rows[at + k + 1], this.rows[at + k + 2]];
+      list.push({ contact: this.rows[at], phi: this.rows[at + 1], normal: three(2), point: three(5), force: three(8) });
+    }
+    return list;
+  }
+
+  /** Where the numbers of a frame's first contact from this one on begin: they are in the contacts' order. */
+  from(frame, contact) {
+    const first = frame * this.stride + this.layout.contacts;
+    let [low, high] = [0, (this.stride - this.layout.contacts) / DRAWN_CONTACT];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.rows[first + DRAWN_CONTACT * middle] < contact) low = middle + 1;
+      else high = middle;
+    }
+    return first + DRAWN_CONTACT * low;
+  }
+
+  /** Where a contact's numbers begin in a frame, -1 if it takes no part. */
+  place(frame, contact) {
+    const at = this.from(frame, contact);
+    return at < (frame + 1) * this.stride && this.rows[at] === contact ? at : -1;
+  }
+
+  /** Signed distance of a contact, m; NaN if it takes no part. */
+  gap(frame, contact) {
+    const at = this.place(frame, contact);
+    return at < 0 ? NaN : this.rows[at + 1];
   }
 
   /** The predicted ways of bodies by the plan that is followed: [{ body, poses: [{ p, q }] }], the first pose is the plan's start. */
@@ -95,7 +125,8 @@ export class Track {
   /** The taxels that feel something: [{ taxel, force }], N. */
   pressed(frame) {
     const list = [];
-    for (let at = frame * this.stride + this.layout.taxels; at < (frame + 1) * this.stride; at += 2) {
+    const first = frame * this.stride;
+    for (let at = first + this.layout.taxels; at < first + this.layout.contacts; at += 2) {
       if (this.rows[at + 1] !== 0) list.push({ taxel: this.rows[at], force: this.rows[at + 1] });
     }
     return list;
@@ -111,31 +142,35 @@ export class Track {
     return most[Math.floor(0.95 * (most.length - 1))] ?? 0;
   }
 
-  /** Of contacts together: the force on b, and the least gap, NaN where none takes part. */
+  /** Of contacts together, in their order: the force on b, and the least gap, NaN where none takes part. */
   together(frame, contacts) {
-    const force = [0, 0, 0];
-    let gap = NaN;
-    for (const i of contacts) {
-      const contact = this.contact(frame, i);
-      contact.force.forEach((f, k) => (force[k] += f));
-      if (!(contact.phi >= gap)) gap = Number.isFinite(contact.phi) ? contact.phi : gap;
+    const [force, last, end] = [[0, 0, 0], contacts[contacts.length - 1], (frame + 1) * this.stride];
+    let [gap, k] = [NaN, 0];
+    for (let at = this.from(frame, contacts[0]); at < end && this.rows[at] <= last; at += DRAWN_CONTACT) {
+      while (contacts[k] < this.rows[at]) k++;
+      if (contacts[k] !== this.rows[at]) continue;
+      for (let axis = 0; axis < 3; axis++) force[axis] += this.rows[at + 8 + axis];
+      if (!(this.rows[at + 1] >= gap)) gap = this.rows[at + 1];
     }
     return { force, gap };
   }
 
   /** Size of a contact's force, N. */
-  force(frame, i) {
-    const at = frame * this.stride + this.layout.contacts + DRAWN_CONTACT * i + 7;
-    return Math.hypot(this.rows[at], this.rows[at + 1], this.rows[at + 2]);
+  force(frame, contact) {
+    const at = this.place(frame, contact);
+    return at < 0 ? 0 : Math.hypot(this.rows[at + 8], this.rows[at + 9], this.rows[at + 10]);
   }
 }
 
-/** The frames that a page carries, as base64 of 32-bit numbers. */
-export function decode(base64) {
+/** The bytes of a text in base64. */
+export function bytes(base64) {
   const text = base64.trim();
-  if (Uint8Array.fromBase64) return new Float32Array(Uint8Array.fromBase64(text).buffer);
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text).buffer;
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return new Float32Array(bytes.buffer);
+  return bytes.buffer;
 }
+
+/** The frames that a page carries, as base64 of 32-bit numbers. */
+export const decode = (base64) => new Float32Array(bytes(base64));
