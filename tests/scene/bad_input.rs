@@ -749,6 +749,14 @@ fn shapes_of_another_form_are_answered_with_an_example() {
             "box: expected three half extents, m, as in box = [0.03, 0.02, 0.01], got a table",
         ),
         ("ellipsoid = 0.1", "ellipsoid: expected three radii, m"),
+        (
+            "box = [0.1, 0.2, 0.3, 0.4]",
+            "box: expected three half extents, m, as in box = [0.03, 0.02, 0.01], got 4 numbers",
+        ),
+        (
+            "sphere = 0.1\nposition = [0.0, 0.0, 0.0, 1.0]",
+            "line 4, column 12: invalid length 4, expected an array of length 3",
+        ),
         ("mesh = { file = \"cup.stl\" }", "mesh: expected a file, as in mesh = \"cup.stl\", got a table"),
         ("collision = [{ sphere = { radius = 0.1 } }]", "line 3, column 25: sphere: expected its radius"),
         ("mass = { kg = 1.0 }", "line 3, column 8: invalid type: map, expected f64"),

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use std::time::Duration;
-
 use fingertip::math::largest::largest;
 use fingertip::mpc::plant::{Options, Plant};
 use fingertip::mpc::roadmap::Guide;

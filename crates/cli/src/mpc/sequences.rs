@@ -1,7 +1,5 @@
 //! Goal after goal with the step itself as the plant.
 
-use std::time::Duration;
-
 use fingertip::math::largest::largest;
 use fingertip::mpc::Task;
 use fingertip::mpc::plant::{Options, Plant};

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use self::shapes::exactly;
 use self::taxels::TaxelsFile;
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
@@ -219,6 +220,7 @@ fn check_format(text: &str, file: &str) -> Result<()> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SceneFile {
+    #[serde(default, deserialize_with = "exactly")]
     gravity: Option<[f64; 3]>,
     #[serde(default)]
     params: ParamsFile,
@@ -237,6 +239,7 @@ struct SceneFile {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ParamsFile {
+    #[serde(default, deserialize_with = "exactly")]
     gravity: Option<[f64; 3]>,
     h: Option<f64>,
     epsilon: Option<f64>,

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::{Articulation, Collision, Shape};
 use fingertip_shapes::file::Folder;
@@ -14,14 +15,21 @@ use fingertip_shapes::{Decompose, Error, GridSettings, MeshFile, Result};
 #[serde(deny_unknown_fields)]
 pub(super) struct CollisionFile {
     pub(super) link: Option<String>,
+    #[serde(default, deserialize_with = "exactly")]
     at: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     rpy: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     quaternion: Option<[f64; 4]>,
     sphere: Option<f64>,
+    #[serde(default, deserialize_with = "exactly")]
     r#box: Option<[f64; 3]>,
     rounding: Option<f64>,
+    #[serde(default, deserialize_with = "exactly")]
     capsule: Option<[f64; 2]>,
+    #[serde(default, deserialize_with = "exactly")]
     cylinder: Option<[f64; 2]>,
+    #[serde(default, deserialize_with = "exactly")]
     ellipsoid: Option<[f64; 3]>,
     hull: Option<Vec<[f64; 3]>>,
     mesh: Option<String>,
@@ -29,6 +37,7 @@ pub(super) struct CollisionFile {
     parts: Option<bool>,
     decompose: Option<DecomposeFile>,
     grid: Option<GridFile>,
+    #[serde(default, deserialize_with = "exactly")]
     halfspace: Option<[f64; 4]>,
 }
 
@@ -116,6 +125,15 @@ impl Scale {
             Self::Each(factors) => factors,
         }
     }
+}
+
+/// A list of N numbers, and no more: what serde reads as an array may go on behind its end.
+pub(super) fn exactly<'de, D: Deserializer<'de>, const N: usize>(
+    from: D,
+) -> std::result::Result<Option<[f64; N]>, D::Error> {
+    let list = Vec::<f64>::deserialize(from)?;
+    let wrong = |list: Vec<f64>| D::Error::invalid_length(list.len(), &format!("an array of length {N}").as_str());
+    list.try_into().map(Some).map_err(wrong)
 }
 
 /// The keys that name a shape; a TOML table holds them next to others.

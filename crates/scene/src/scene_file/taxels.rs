@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::shapes::pose;
+use super::shapes::{exactly, pose};
 use crate::Taxels;
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Result};
@@ -13,11 +13,15 @@ use fingertip_shapes::{Error, Result};
 pub(super) struct TaxelsFile {
     pub(super) name: String,
     link: String,
+    #[serde(default, deserialize_with = "exactly")]
     at: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     rpy: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     quaternion: Option<[f64; 4]>,
     rows: Option<usize>,
     columns: Option<usize>,
+    #[serde(default, deserialize_with = "exactly")]
     size: Option<[f64; 2]>,
     file: Option<String>,
     reach: Option<f64>,

@@ -7,7 +7,7 @@ use nalgebra::Matrix3;
 use serde::Deserialize;
 
 use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
-use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, pose};
+use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, exactly, pose};
 use crate::left_out::{Said, hollows};
 use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Table, Tendon};
 use fingertip_shapes::file::Folder;
@@ -24,8 +24,11 @@ pub(super) struct RobotFile {
     base: Option<Base>,
     #[serde(default)]
     packages: Vec<String>,
+    #[serde(default, deserialize_with = "exactly")]
     position: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     rpy: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     quaternion: Option<[f64; 4]>,
     stiffness: Option<Numbers>,
     #[serde(default)]
@@ -65,8 +68,11 @@ enum Base {
 pub(super) struct ObjectFile {
     pub(super) name: String,
     freedom: Option<Freedom>,
+    #[serde(default, deserialize_with = "exactly")]
     position: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     rpy: Option<[f64; 3]>,
+    #[serde(default, deserialize_with = "exactly")]
     quaternion: Option<[f64; 4]>,
     urdf: Option<String>,
     mjcf: Option<String>,
@@ -84,10 +90,14 @@ pub(super) struct ObjectFile {
     #[serde(default)]
     sites: Vec<SiteFile>,
     sphere: Option<f64>,
+    #[serde(default, deserialize_with = "exactly")]
     r#box: Option<[f64; 3]>,
     rounding: Option<f64>,
+    #[serde(default, deserialize_with = "exactly")]
     capsule: Option<[f64; 2]>,
+    #[serde(default, deserialize_with = "exactly")]
     cylinder: Option<[f64; 2]>,
+    #[serde(default, deserialize_with = "exactly")]
     ellipsoid: Option<[f64; 3]>,
     hull: Option<Vec<[f64; 3]>>,
     mesh: Option<String>,
@@ -98,10 +108,12 @@ pub(super) struct ObjectFile {
     decompose: Option<DecomposeFile>,
     hull_vertices: Option<usize>,
     grid: Option<GridFile>,
+    #[serde(default, deserialize_with = "exactly")]
     halfspace: Option<[f64; 4]>,
     collision: Option<Vec<CollisionFile>>,
     mass: Option<f64>,
     inertia: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "exactly")]
     com: Option<[f64; 3]>,
 }
 
