@@ -101,21 +101,20 @@ def test_one_object_in_many_threads(hand):
 
 def test_python_goes_on_during_a_call(hand, sim):
     q, u = near_home(hand, 512)
-    u = np.repeat(u[:, None], 30, 1)
-    done = threading.Event()
 
-    def work():
-        sim.rollout(q, u)
-        done.set()
+    def turns(steps):
+        """How often this thread's turn comes during a rollout in another one."""
+        commands = np.repeat(u[:, None], steps, 1)
+        thread = threading.Thread(target=sim.rollout, args=(q, commands))
+        thread.start()
+        count = 0
+        while thread.is_alive():
+            count += 1
+            time.sleep(0.001)
+        return count
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    count = 0
-    while not done.is_set():
-        count += 1
-        time.sleep(0.001)
-    thread.join()
-    assert count > 5
+    # Where a call holds Python up, none is long enough; on a busy machine a turn may last as long as a short one.
+    assert any(turns(steps) > 5 for steps in (30, 300, 3000))
 
 
 def test_a_panic_is_an_exception():
