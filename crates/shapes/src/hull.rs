@@ -29,6 +29,8 @@ pub struct Hull {
     /// The sides that each vertex is in.
     sides_at: Vec<Vec<usize>>,
     shares: Vec<f64>,
+    /// The vertices from the largest share to the least.
+    by_share: Vec<usize>,
     half_width: f64,
 }
 
@@ -96,6 +98,8 @@ impl Hull {
             side.vertices.iter().for_each(|&vertex| sides_at[vertex].push(k));
         }
         let half_width = hull_side::half_width(&vertices, &faces);
+        let mut by_share: Vec<usize> = (0..vertices.len()).collect();
+        by_share.sort_by(|&i, &j| shares[j].total_cmp(&shares[i]));
         let planes = HullPlanes::new(&vertices, &faces, reach);
         let depths = |face: &HullFace| largest(face.corners.iter().map(|&i| -face.height(&vertices[i].into())));
         let sunk = largest(faces.iter().map(depths));
@@ -113,6 +117,7 @@ impl Hull {
             sides,
             sides_at,
             shares,
+            by_share,
             half_width,
         };
         if hull.vertices.len() > WALK {
@@ -211,6 +216,11 @@ impl Hull {
     /// For each vertex, in which part of half of all directions it is the farthest.
     pub fn shares(&self) -> &[f64] {
         &self.shares
+    }
+
+    /// The vertices from the largest share to the least.
+    pub(super) fn by_share(&self) -> &[usize] {
+        &self.by_share
     }
 
     /// Half of the least distance between two parallel planes around the hull of which one has a face, m.

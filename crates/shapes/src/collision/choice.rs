@@ -237,12 +237,15 @@ impl View<'_, f64> {
                 main.iter().filter(is_there).for_each(|&k| look(k, hull.vertices()[k].into(), hull.shares()[k]));
                 return;
             }
-            let (top, rest) = (height + n.dot(&middle), self.low() - self.phi);
+            let top = height + n.dot(&middle) + self.low() - self.phi;
             let may = strength * self.near * self.low() * (1.0 + ROUNDING);
-            for (k, (&vertex, &share)) in hull.vertices().iter().zip(hull.shares()).enumerate() {
-                // What `may_matter` says, quickly.
-                if share >= NONE && share * may >= least * (rest + (top - n.dot(&Vector3::from(vertex)))) {
-                    look(k, vertex.into(), share);
+            let vertex = |k: usize| Vector3::from(hull.vertices()[k]);
+            // What `may_matter` says, quickly: of the deepest corner first.
+            let rest = least * (top - n.dot(&vertex(hull.farthest(&n))) - ROUNDING * top.abs());
+            let counts = |&&k: &&usize| hull.shares()[k] >= NONE && hull.shares()[k] * may >= rest;
+            for &k in hull.by_share().iter().take_while(counts) {
+                if hull.shares()[k] * may >= least * (top - n.dot(&vertex(k))) {
+                    look(k, vertex(k), hull.shares()[k]);
                 }
             }
             return;

@@ -94,17 +94,21 @@ impl<'a> Framed<'a> {
             }
             _ => return None,
         };
+        if corners.len() == 1 {
+            return Some(Farthest::Vertex);
+        }
         let placed = |p: &Vector3<f64>| turned(&self.rotation, p) + self.translation;
-        let from = |p: Vector3<f64>| corners.iter().copied().max_by(|x, y| (x - p).norm().total_cmp(&(y - p).norm()));
+        let length = |x: &Vector3<f64>, p: Vector3<f64>| (x - p).norm_squared();
+        let from = |p: Vector3<f64>| corners.iter().copied().max_by(|x, y| length(x, p).total_cmp(&length(y, p)));
         let one = from(*corners.first()?)?;
         let other = from(one)?;
         let edge = other - one;
         let is_on = |corner: &Vector3<f64>| edge.cross(&(corner - one)).norm() <= STRAIGHT * edge.norm_squared();
-        Some(match corners.len() {
-            1 => Farthest::Vertex,
-            // An edge may have corners between its ends.
-            _ if corners.iter().all(is_on) => Farthest::Edge([placed(&one), placed(&other)]),
-            _ => Farthest::Face(corners.iter().map(placed).collect()),
+        // An edge may have corners between its ends.
+        Some(if corners.iter().all(is_on) {
+            Farthest::Edge([placed(&one), placed(&other)])
+        } else {
+            Farthest::Face(corners.iter().map(placed).collect())
         })
     }
 }

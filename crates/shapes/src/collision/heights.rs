@@ -39,16 +39,9 @@ impl Heights {
 
     /// One of the planes over which the point is lowest, by its place.
     pub(super) fn lowest(&self, p: &Vector3<f64>) -> Option<usize> {
-        let (mut least, mut fours) = ([f64::INFINITY; 4], [0; 4]);
-        for (four, heights) in self.at(p).enumerate() {
-            for k in 0..4 {
-                let is_lower = heights[k] < least[k];
-                least[k] = if is_lower { heights[k] } else { least[k] };
-                fours[k] = if is_lower { four } else { fours[k] };
-            }
-        }
-        let lowest = (0..4).min_by(|&j, &k| least[j].total_cmp(&least[k]))?;
-        (least[lowest] < f64::INFINITY).then_some(4 * fours[lowest] + lowest)
+        let least = self.least(p);
+        let mut of_planes = self.at(p).flatten();
+        of_planes.position(|height| height == least).filter(|_| least < f64::INFINITY)
     }
 }
 

@@ -180,19 +180,22 @@ impl<'a, S: Number> View<'a, S> {
                     return None;
                 }
             }
-            let by_border = side.by_border(&there, least);
-            let (mut here, mut inner) = (one, one);
-            let own = own.map_or(S::constant(0.0), |own| own.strength);
-            for inside in by_border.inside() {
-                let inside = inside / length;
-                if inside.value() <= -1.0 {
-                    return None;
+            // Farther inside nothing fades.
+            if least < length.value() {
+                let by_border = side.by_border(&there, least);
+                let (mut here, mut inner) = (one, one);
+                let own = own.map_or(S::constant(0.0), |own| own.strength);
+                for inside in by_border.inside() {
+                    let inside = inside / length;
+                    if inside.value() <= -1.0 {
+                        return None;
+                    }
+                    here *= step(inside);
+                    inner *= rise(inside, [0.0, 1.0]);
                 }
-                here *= step(inside);
-                inner *= rise(inside, [0.0, 1.0]);
+                fade *= own * here + (one - own) * inner;
+                there = by_border.at;
             }
-            fade *= own * here + (one - own) * inner;
-            there = by_border.at;
         }
         // A corner beyond the border has the same height at the border as at its own place.
         let here = along(&there, n, -dot(n, &sub(&there, &at)));

@@ -23,8 +23,15 @@ pub(super) struct Side<'a, S> {
     /// A factor that falls from 1 to 0 as another side is about to face that direction as much.
     pub(super) settled: S,
     members: Members<'a>,
-    /// The lines of the border, each as a point and the inward direction, once somebody asks.
-    lines: OnceCell<Vec<[Vector3<S>; 2]>>,
+    border: OnceCell<Border<S>>,
+}
+
+/// The border of a side, for somebody who asks.
+struct Border<S> {
+    /// Its lines, each as a point and the inward direction.
+    lines: Vec<[Vector3<S>; 2]>,
+    /// How far a point of the plane is inside of each.
+    inside: Heights,
 }
 
 /// Where a point of a side's plane is by its border.
@@ -110,7 +117,7 @@ impl<'a, S: Number> Side<'a, S> {
                     strength,
                     settled: strength,
                     members: Members::All,
-                    lines: OnceCell::new(),
+                    border: OnceCell::new(),
                 })
             }
             Core::Segment(_) => Self::line(body, n, body.origin, body.sizes[0]),
@@ -122,7 +129,7 @@ impl<'a, S: Number> Side<'a, S> {
                     let normal = body.axes[2] * S::constant(1_f64.copysign(end));
                     let (planes, strength) = (Planes::One([normal, corners[0]]), rise(dot(&normal, n), STEEP));
                     let (settled, members) = (strength, Members::All);
-                    Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() }
+                    Self { normal, planes, corners, strength, settled, members, border: OnceCell::new() }
                 } else {
                     let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
                     Self::line(body, n, along(&body.origin, &out, body.sizes[0]), body.sizes[1])?
@@ -148,7 +155,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let next = body.axes[next] * S::constant(1_f64.copysign(local[next]));
                 let (planes, members) = (Planes::One([normal, corners[0]]), Members::OfBox(k, sign));
                 let (strength, settled) = (rise(dot(&normal, n), STEEP), rise(dot(&sub(&normal, &next), n), SETTLED));
-                Some(Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() })
+                Some(Self { normal, planes, corners, strength, settled, members, border: OnceCell::new() })
             }
             Core::Hull(hull) => {
                 let top = hull.farthest(&local);
@@ -186,7 +193,7 @@ impl<'a, S: Number> Side<'a, S> {
                 let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
                 let strength = rise(dot(&normal, n), STEEP);
                 let members = Members::OfHull(side);
-                Some(Self { normal, planes, corners, strength, settled, members, lines: OnceCell::new() })
+                Some(Self { normal, planes, corners, strength, settled, members, border: OnceCell::new() })
             }
         }
     }
@@ -204,7 +211,7 @@ impl<'a, S: Number> Side<'a, S> {
             strength,
             settled: S::constant(1.0),
             members: Members::All,
-            lines: OnceCell::new(),
+            border: OnceCell::new(),
         })
     }
 
@@ -273,7 +280,7 @@ impl<'a, S: Number> Side<'a, S> {
 
     /// The least of the distances from a point of the plane to the lines of the border, m, negative beyond one.
     pub(super) fn least_inside(&self, p: &Vector3<S>) -> f64 {
-        self.borders(p).map(|(inside, _)| inside.value()).fold(f64::INFINITY, f64::min)
+        self.border().inside.least(&values(p))
     }
 
     /// Where a point of the plane is by the border, given its [`least_inside`](Self::least_inside).
@@ -318,12 +325,19 @@ impl<'a, S: Number> Side<'a, S> {
 
     /// For each line of the border, how far a point of the plane is inside of it, m, and the inward direction.
     fn borders(&self, p: &Vector3<S>) -> impl Iterator<Item = (S, Vector3<S>)> {
-        let lines = self.lines.get_or_init(|| self.border());
-        lines.iter().map(|[from, inward]| (dot(inward, &sub(p, from)), *inward))
+        self.border().lines.iter().map(|[from, inward]| (dot(inward, &sub(p, from)), *inward))
+    }
+
+    fn border(&self) -> &Border<S> {
+        self.border.get_or_init(|| {
+            let lines = self.lines();
+            let plane = |[from, inward]: &[Vector3<S>; 2]| (values(inward), values(inward).dot(&values(from)));
+            Border { inside: Heights::new(lines.iter().map(plane)), lines }
+        })
     }
 
     /// The lines of the border, each as a point and the inward direction.
-    fn border(&self) -> Vec<[Vector3<S>; 2]> {
+    fn lines(&self) -> Vec<[Vector3<S>; 2]> {
         let of_edge = |k: usize| {
             let [start, end] = self.edge(k);
             [*start, unit(&cross(&self.normal, &sub(end, start)))]

@@ -7,19 +7,16 @@ use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vect
 
 use fingertip_scene::Shape;
 use fingertip_shapes::collision::{
-    BodyGradient, Collider, ContactPoint, ContactRates, Detail, Distance, DistanceGradient, MANIFOLD, Manifold,
-    ManifoldGradient, ManifoldRates,
+    BodyGradient, Collider, ContactPoint, ContactRates, Detail, Distance, DistanceGradient, Manifold, ManifoldGradient,
+    ManifoldRates,
 };
 use fingertip_shapes::largest::USABLE;
 
 use super::bound::Bound;
-use super::grid::{self, GridPair};
+use super::grid::GridPair;
 use super::kind::WeightedKind;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
-
-/// The most contacts of a pair.
-pub(crate) const MOST_CONTACTS: usize = if grid::MOST_CONTACTS > MANIFOLD { grid::MOST_CONTACTS } else { MANIFOLD };
 
 /// A pair of shapes whose contacts have weights that vary.
 #[derive(Clone, Debug)]

@@ -19,8 +19,6 @@ use crate::kinematics::Tree;
 
 /// The most places of a capsule.
 const MOST_PLACES: usize = 17;
-/// The most contacts of a pair.
-pub(super) const MOST_CONTACTS: usize = MOST_PLACES + 3 * (SHEETS - 1);
 
 /// A sphere or capsule, and a distance grid.
 #[derive(Clone, Debug)]

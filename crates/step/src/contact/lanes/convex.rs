@@ -5,9 +5,9 @@
 use nalgebra::Vector3;
 
 use crate::contact::absence::{is_absent, leave};
-use crate::contact::convex::{ConvexPair, MOST_CONTACTS, Placement};
+use crate::contact::convex::{ConvexPair, Placement};
 use crate::contact::kind::WeightedKind;
-use crate::contact::numbers::{GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY};
+use crate::contact::numbers::{GEOMETRY, WEIGHTED_GEOMETRY};
 use crate::kinematics::{POSE, Pose};
 use fingertip_lanes::lane::{Lane, Mask, Number, Real, Zip};
 use fingertip_scene::Shape;
@@ -253,8 +253,7 @@ fn witness_worlds<N: Number>(
     needed: &[N],
     [contacts, weights, nearest]: [&mut [N]; 3],
 ) {
-    let mut found = [0.0; WEIGHTED_GEOMETRY * MOST_CONTACTS];
-    let found = &mut found[..WEIGHTED_GEOMETRY * pair.contacts()];
+    let found = &mut vec![0.0; WEIGHTED_GEOMETRY * pair.contacts()];
     for world in (0..worlds.width).filter(|&world| needed[world].value() > 0.0) {
         let distance = pair.witness(&placed(&worlds.at(world)), found);
         for (k, contact) in found.as_chunks::<WEIGHTED_GEOMETRY>().0.iter().enumerate() {
@@ -277,8 +276,7 @@ fn vjp_worlds<N: Number>(
     (contacts, weights): (&[N], &[N]),
     mut to: [(&mut [N], &mut [N]); 2],
 ) {
-    let mut gradients = [0.0; WEIGHTED_GEOMETRY * MOST_CONTACTS];
-    let gradients = &mut gradients[..WEIGHTED_GEOMETRY * pair.contacts()];
+    let gradients = &mut vec![0.0; WEIGHTED_GEOMETRY * pair.contacts()];
     for world in (0..worlds.width).filter(|&world| needed[world].value() > 0.0) {
         for (k, contact) in gradients.as_chunks_mut::<WEIGHTED_GEOMETRY>().0.iter_mut().enumerate() {
             worlds.gather(world, &contacts[worlds.width * GEOMETRY * k..], &mut contact[..GEOMETRY]);
@@ -297,8 +295,7 @@ fn vjp_worlds<N: Number>(
 /// [`rates`] for a pair without a formula, world by world.
 #[inline(never)]
 fn rates_of_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, nearest: &[N], needed: &[N], rates: &mut [N]) {
-    let mut found = [0.0; 1 + OWN_RATES * MOST_CONTACTS];
-    let found = &mut found[..pair.n_rates()];
+    let found = &mut vec![0.0; pair.n_rates()];
     for world in 0..worlds.width {
         match worlds.distance(world, nearest).filter(|_| needed[world].value() > 0.0) {
             Some(distance) => pair.rates(&placed(&worlds.at(world)), &distance, found),
