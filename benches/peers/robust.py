@@ -1,12 +1,15 @@
-"""Tasks on plants other than believed: the table of MPC.md, one `mpc.py` after another.
+"""Tasks on plants other than believed: the tables of MPC.md, one `mpc.py` after another.
 
     python3 benches/peers/robust.py FOLDER [TASK.toml …] [--episodes N] [--seed S] [--only WORD …] [--binary PATH] [-- PLANNER OPTIONS]
+    python3 benches/peers/robust.py FOLDER --every [--episodes N] [--seed S] [--binary PATH] >> benches/results/task_plants.csv
 
 Each cell's episodes are kept in FOLDER, and what is there already is not run again, so that a run may be ended and begun anew; use another
-folder for another binary. Prints Markdown: successes, drops in brackets, mean mm, mean rad, of the true state at the end.
+folder for another binary. Prints Markdown: successes, drops in brackets, mean mm, mean rad, of the true state at the end. `--every` takes
+every shipped task but those of many goals in a row, on our own steps too, and prints a row of successes for each.
 """
 
 import argparse
+import csv
 import json
 import os
 import subprocess
@@ -15,7 +18,8 @@ from pathlib import Path
 
 from mpc import BINARY, ROOT, number
 
-TASKS = [ROOT / "assets" / "tasks" / f"{name}.toml" for name in ("tips_air", "allegro_cube", "two_arms", "hand_turn")]
+FOLDER_OF_TASKS = ROOT / "assets" / "tasks"
+TASKS = [FOLDER_OF_TASKS / f"{name}.toml" for name in ("tips_air", "allegro_cube", "two_arms", "hand_turn")]
 # In the middle of an episode of each task, s: when a push begins.
 MIDDLE = {"tips_air": 1.0, "allegro_cube": 3.0, "two_arms": 7.5, "hand_turn": 6.0}
 ALL = "--friction 0.75 --mass 1.15 --size 1.015 --stiffness 0.85 --noise 0.5 0.5 --latency 1"
@@ -36,6 +40,38 @@ PLANTS = {
     "push of three weights": "--push 3 {middle}",
     "all at once": ALL,
 }
+# The plants of the table of every task: first our own steps, by their names in `fingertip mpc --plant`.
+OWN = ("quasi-dynamic", "second-order")
+EVERY = (*OWN, "nominal", "friction ½", "size 0.97", "size 1.03")
+
+
+def own_cell(task: Path, plant: str, given: argparse.Namespace) -> int:
+    """How many episodes succeed on one of our own steps."""
+    file = given.folder / f"{task.stem}, {plant}, seed {given.seed}.jsonl"
+    if not file.exists():
+        command = [given.binary, "mpc", str(task), "--plant", plant, "--json"]
+        command += ["--episodes", str(given.episodes), "--seed", str(given.seed)]
+        environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
+        # The exit status tells of episodes that do not succeed, too.
+        made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(2))
+        file.write_text(made.stdout)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == given.episodes, f"{file}: expected {given.episodes} episodes, got {len(lines)}"
+    return sum(line["success"] is not None for line in lines)
+
+
+def every(given: argparse.Namespace) -> None:
+    """A row for each task: its successes on every plant."""
+    rows = csv.writer(sys.stdout, lineterminator="\n")
+    for task in sorted(FOLDER_OF_TASKS.glob("*.toml")):
+        if task.stem.endswith("_sequence"):
+            continue
+        made = [own_cell(task, plant, given) for plant in OWN]
+        for plant in EVERY[len(OWN) :]:
+            said = cell(task, plant, given, [])
+            made.append(said.split("; ")[0].split(" ")[0])
+        rows.writerow([task.stem, given.seed, given.episodes, *made])
+        sys.stdout.flush()
 
 
 def cell(task: Path, plant: str, given: argparse.Namespace, options: list[str]) -> str:
@@ -62,10 +98,13 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="plants whose names begin with one of these")
+    parser.add_argument("--every", action="store_true", help="every task on our own steps and four of the plants: rows of CSV")
     parser.add_argument("--binary", default=str(BINARY))
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     given, options = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
     given.folder.mkdir(parents=True, exist_ok=True)
+    if given.every:
+        return every(given)
     print("| plant | " + " | ".join(task.stem for task in given.tasks) + " |\n|---|" + "---|" * len(given.tasks), flush=True)
     for plant in PLANTS:
         if plant.startswith(tuple(given.only)):
