@@ -394,6 +394,27 @@ impl Resistance {
 }
 
 impl Joint {
+    /// A joint from the link `parent` to the link `child` (indices), about or along x, its frame that of the parent:
+    /// without limits, spring, damping, friction and armature, and no joint's follower.
+    pub fn new(name: impl Into<String>, kind: JointKind, parent: usize, child: usize) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            parent,
+            child,
+            origin: Isometry3::identity(),
+            axis: Vector3::x(),
+            limits: None,
+            effort: f64::INFINITY,
+            velocity: f64::INFINITY,
+            damping: 0.0,
+            friction: 0.0,
+            spring: Spring::default(),
+            armature: 0.0,
+            mimic: None,
+        }
+    }
+
     /// Can this joint be commanded in a robot? It must have one coordinate, and one of its own.
     pub fn is_commandable(&self) -> bool {
         self.kind.is_single() && self.mimic.is_none()
