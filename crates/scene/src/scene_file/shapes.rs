@@ -10,8 +10,8 @@ use crate::{Articulation, Collision, Shape};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Decompose, Error, GridSettings, MeshFile, Result};
 
-/// A table of a scene file that has the keys of a shape beside its own. Serde's `flatten` would not tell where in a file
-/// an error is.
+/// A table of a scene file that has the keys of a shape beside its own. Serde's `flatten` would not tell where in a
+/// file an error is.
 macro_rules! with_shape_keys {
     ($(#[$attribute:meta])* $seen:vis struct $name:ident { $($own:tt)* }) => {
         $(#[$attribute])*
