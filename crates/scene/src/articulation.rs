@@ -194,7 +194,7 @@ impl Articulation {
     }
 }
 
-/// A rigid body.
+/// A rigid body of an articulation, with shapes that collide and shapes that are seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// The name, unique within the articulation.
@@ -210,7 +210,7 @@ pub struct Link {
 /// The appearance of a link, in the link's frame. It has no effect on the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visual {
-    /// The visible shape.
+    /// The shape or mesh that is drawn.
     pub look: Look,
     /// The frame of what is shown, in the link's frame.
     pub pose: Isometry3<f64>,
@@ -221,7 +221,7 @@ pub struct Visual {
 /// A shape, or a mesh file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
-    /// A shape.
+    /// A shape that is drawn as it is.
     Shape(Shape),
     /// A mesh; it is read only when needed.
     Mesh(MeshFile),
@@ -376,7 +376,7 @@ pub struct Spring {
 /// Spring, damping, friction and armature of a joint, those of its followers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Resistance {
-    /// The springs together.
+    /// One spring that does what the springs of the joint and its followers do together.
     pub spring: Spring,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,

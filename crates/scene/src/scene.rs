@@ -204,7 +204,7 @@ pub enum Friction {
 }
 
 impl Friction {
-    /// Both laws.
+    /// Both laws, the default first.
     pub const ALL: [Self; 2] = [Self::Relaxed, Self::Coulomb];
 
     /// The name in scene files.
