@@ -84,7 +84,7 @@ impl Place {
 /// How much larger a hand is than what it follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// So many times.
+    /// By this factor.
     Given(f64),
     /// As far as the hand reaches there, over the length along the keypoints' bones.
     Auto,

@@ -53,7 +53,7 @@ impl<T> Clone for Rows<'_, T> {
 impl<T> Copy for Rows<'_, T> {}
 
 impl<T> Rows<'_, T> {
-    /// Some columns.
+    /// The rows, of these columns alone.
     pub(crate) fn columns(self, columns: Range<usize>) -> Self {
         let pointer = self.pointer + (columns.start * self.step * size_of::<T>()) as u64;
         Self { pointer, width: columns.len(), ..self }
