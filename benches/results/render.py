@@ -11,7 +11,8 @@ appends rows. A commit with `~` is the one that brought a figure, where nobody w
     <!-- end of results -->
 
 The table has the latest row for each value of the `key` columns (the first column of the table unless they are given), of those
-that `where` picks (several are joined by `&`), without the columns of `hide`. In these, `_` is a space and `;` a comma.
+that `where` picks (several are joined by `&`; `!=` leaves out), without the columns of `hide`. In these, `_` is a space and `;` a
+comma. Runs that differ in their days alone are one, and what all runs of a table have in common is said once.
 """
 
 import csv
@@ -72,9 +73,9 @@ def latest(rows: list[dict[str, str]], key: list[str]) -> list[dict[str, str]]:
     return list(found.values())
 
 
-def options(text: str, columns: list[str], name: str) -> tuple[list[str], dict[str, str], list[str]]:
-    """The key, the filter and the hidden columns that a comment asks for."""
-    key, where, hide = [columns[0]], {}, []
+def options(text: str, columns: list[str], name: str) -> tuple[list[str], dict[str, str], dict[str, str], list[str]]:
+    """The key, what rows have to have and what they may not, and the hidden columns that a comment asks for."""
+    key, where, but, hide = [columns[0]], {}, {}, []
     names = lambda value: [part.replace(";", ",").replace("_", " ") for part in value.split(",")]
     for word in text.split():
         option, _, value = word.partition("=")
@@ -84,45 +85,69 @@ def options(text: str, columns: list[str], name: str) -> tuple[list[str], dict[s
             hide = names(value)
         elif option == "where":
             pairs = (pair.partition("=") for pair in value.split("&"))
-            where = {names(column)[0]: names(wanted)[0] for column, _, wanted in pairs}
+            for column, _, wanted in pairs:
+                (but if column.endswith("!") else where)[names(column.rstrip("!"))[0]] = names(wanted)[0]
         else:
             raise Wrong(f"results {name}: expected key=, where= or hide=, got {word}")
-    for column in [*key, *where, *hide]:
+    for column in [*key, *where, *but, *hide]:
         if column not in columns:
             raise Wrong(f"results {name}: expected one of the columns {', '.join(columns)}, got {column}")
-    return key, where, hide
+    return key, where, but, hide
 
 
-def how(row: dict[str, str]) -> str:
-    """How a row was measured, without its command, and without a version that only brought the figure."""
+def how(row: dict[str, str]) -> tuple[str, ...]:
+    """How a row was measured, but its day: the command, the machine, and what else there was, each by itself."""
     commit = row["commit"] and not row["commit"].startswith("~") and f"fingertip {row['commit']}"
-    return ", ".join(part for part in (row["date"], row["machine"], row["with"], commit) if part)
+    return (row["command"], *(part for part in (row["machine"], *row["with"].split(", "), commit) if part))
+
+
+def said(days: list[str], command: str, others: list[str]) -> str:
+    """A run in words."""
+    text = ", ".join([*([" and ".join(days)] if days else []), *others])
+    return ": ".join(part for part in (text, command and f"`{command}`") if part)
+
+
+def runs(ways: dict[tuple[str, ...], list[str]]) -> list[str]:
+    """The runs behind a table, numbered if there are several, after a line with what all of them have in common."""
+    if len(ways) == 1:
+        return [said(days, command, others) for (command, *others), days in ways.items()]
+    first = next(iter(ways))
+    same = {part for part in first if all(part in way for way in ways)}
+    left = lambda way: ("" if way[0] in same else way[0], [part for part in way[1:] if part not in same])
+    lines = [f"All: {said([], first[0] if first[0] in same else '', [part for part in first[1:] if part in same])}", ""] if same else []
+    return [*lines, *(f"{number}. {said(days, *left(way))}" for number, (way, days) in enumerate(ways.items(), 1))]
 
 
 def table(name: str, text: str) -> str:
     """The table that a comment asks for, and how its figures were measured."""
     columns, rows = read(name)
-    key, where, hide = options(text, columns, name)
-    rows = latest([row for row in rows if all(row[column] == wanted for column, wanted in where.items())], key)
+    key, where, but, hide = options(text, columns, name)
+    picks = lambda row: all(row[c] == wanted for c, wanted in where.items()) and all(row[c] != wanted for c, wanted in but.items())
+    rows = latest([row for row in rows if picks(row)], key)
     if not rows:
-        raise Wrong(f"results {name}: expected rows where {where}, there are none")
+        raise Wrong(f"results {name}: expected rows where {where} and not {but}, there are none")
     shown = [column for column in columns if column not in hide and column not in where]
-    ways = list(dict.fromkeys((how(row), row["command"]) for row in rows))
+    ways: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        days = ways.setdefault(how(row), [])
+        if row["date"] not in days:
+            days.append(row["date"])
     marks = {way: f"{number}" for number, way in enumerate(ways, 1)}
     lines = []
     for row in rows:
         cells = [row[column] for column in shown]
         if len(ways) > 1:
-            cells.append(marks[how(row), row["command"]])
+            cells.append(marks[how(row)])
         lines.append(cells)
     header = [*shown, "run"] if len(ways) > 1 else shown
     right = ["--:" if all(NUMBER.fullmatch(line[i]) for line in lines) else "---" for i in range(len(header))]
     form = lambda cells: "| " + " | ".join(cells) + " |"
-    said = [way[0] + (f": `{way[1]}`" if way[1] else "") for way in ways]
-    if len(ways) > 1:
-        said = [f"{marks[way]}. {text}" for way, text in zip(ways, said)]
-    fill = lambda text: textwrap.fill(text, 120, subsequent_indent="   " if len(ways) > 1 else "", break_long_words=False, break_on_hyphens=False)
-    return "\n".join(["", form(header), "|" + "|".join(right) + "|", *map(form, lines), "", *map(fill, said), "", ""])
+
+    def fill(text: str) -> str:
+        indent = "   " if re.match(r"\d+\. ", text) else ""
+        return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+    return "\n".join(["", form(header), "|" + "|".join(right) + "|", *map(form, lines), "", *map(fill, runs(ways)), "", ""])
 
 
 def pages() -> list[Path]:

@@ -98,7 +98,7 @@ class Coordinate:
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the joint or the object, as `"hand/index_0"`."""
     @property
     def q(self) -> slice:
         """The slice of q that belongs to it."""
@@ -498,7 +498,7 @@ class OnDevice:
         """This step with some parameters replaced, by arrays as those of `Quasidynamic.with_params`, on the device or not."""
     @property
     def device_name(self) -> str:
-        """The device's name."""
+        """The device's name, as `"cuda:0"`."""
     def step(self, q: Any, u: Any, warm: Any | None = None) -> DeviceStep:
         """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm`, a step's nearby, or
         cold."""
@@ -533,7 +533,7 @@ class DeviceArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape."""
+        """The array's shape, as numpy has it."""
     def numpy(self) -> _Array:
         """A copy in numpy's memory."""
     def __dlpack__(
@@ -639,7 +639,7 @@ class Quasidynamic:
         feature `cuda` (docs/cuda.md); `"cpu"` takes and makes the same arrays."""
     @property
     def model(self) -> Model:
-        """The model."""
+        """The model that it steps."""
     @property
     def threads(self) -> int | None:
         """The number of threads that was asked for."""
@@ -729,7 +729,7 @@ class Dynamic:
         """This step with some parameters replaced. It uses the same threads."""
     @property
     def model(self) -> Model:
-        """The model."""
+        """The model that it steps."""
     @property
     def threads(self) -> int | None:
         """The number of threads that was asked for."""
@@ -798,7 +798,7 @@ class Wrenches:
     ) -> Wrenches: ...
     @property
     def model(self) -> Model:
-        """The model."""
+        """The model whose contacts it feels."""
     @property
     def names(self) -> list[tuple[str, str | None]]:
         """What each wrench acts on, and what does it; None is everything."""
@@ -817,7 +817,7 @@ class Taxels:
     def __new__(cls, model: Model, names: Sequence[str] | None = None, **params: ArrayLike) -> Taxels: ...
     @property
     def model(self) -> Model:
-        """The model."""
+        """The model whose contacts they feel."""
     @property
     def pads(self) -> dict[str, slice]:
         """The pads by name, each with the slice of its taxels among all."""
@@ -1278,7 +1278,7 @@ class Controller:
         `mass` and `size` count."""
     @property
     def task(self) -> Task:
-        """The task."""
+        """The task that it plans for."""
     @property
     def episode(self) -> Episode:
         """The episode: its start, and the present goal."""
@@ -1320,7 +1320,7 @@ class Dynamics:
     def __new__(cls, model: Model, **params: ArrayLike) -> Dynamics: ...
     @property
     def model(self) -> Model:
-        """The model."""
+        """The model whose dynamics these are."""
     def mass_matrix(self, q: ArrayLike) -> _Array:
         """The joint-space inertia matrix M (B, nv, nv)."""
     def inverse_mass_matrix(self, q: ArrayLike) -> _Array:
@@ -1679,7 +1679,7 @@ class Follower:
         """The configuration (nq,), rad and m; what no command moves is at home."""
     @property
     def targets(self) -> list[str]:
-        """The targets' names."""
+        """The targets' names, in the order of `errors`."""
     @property
     def errors(self) -> _Array:
         """How far each target was missed in the last frame (targets,), m; NaN where it had less than half its weight."""
@@ -1717,7 +1717,7 @@ class Followed:
         """Time that each frame took (n,), s."""
     @property
     def targets(self) -> list[str]:
-        """The targets' names."""
+        """The targets' names, in the order of the columns of `errors`."""
     @property
     def least_gap(self) -> float | None:
         """The least gap of own parts over all frames, m; None if none was ever near."""

@@ -120,7 +120,7 @@ impl<'py> Numbers<'py> {
         array.as_slice().is_ok().then_some(Self::Many(array))
     }
 
-    /// The numbers.
+    /// The numbers, row after row.
     pub fn as_slice(&self) -> &[f64] {
         match self {
             Self::Few(numbers, _) => numbers,
@@ -129,7 +129,7 @@ impl<'py> Numbers<'py> {
         }
     }
 
-    /// The array's shape.
+    /// The array's shape, as numpy has it.
     pub fn shape(&self) -> &[usize] {
         match self {
             Self::Few(_, array) => array.shape(),
@@ -364,7 +364,7 @@ impl<T: Element + Copy> Lazy<T> {
         Ok(())
     }
 
-    /// The array.
+    /// The array, made of `numbers` when it is first asked for.
     pub fn get<'py>(&self, py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
         self.or_make(py, || array(py, numbers, shape))
     }

@@ -119,7 +119,7 @@ impl OnDevice {
         Ok(Self { of, name: self.name.clone(), rows: worlds(&parameters)?, owner: Owner::new() })
     }
 
-    /// The device's name.
+    /// The device's name, as `"cuda:0"`.
     #[getter]
     fn device_name(&self) -> &str {
         &self.name
@@ -344,7 +344,7 @@ pub struct DeviceArray(Tensor);
 
 #[pymethods]
 impl DeviceArray {
-    /// The shape.
+    /// The array's shape, as numpy has it.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyTuple>> {
         pyo3::types::PyTuple::new(py, self.0.dims())

@@ -91,7 +91,7 @@ impl Dynamic {
         Ok(Self { model, of, rows: worlds(&parameters)?, owner: Owner::new(), options: self.options, pool })
     }
 
-    /// The model.
+    /// The model that it steps.
     #[getter]
     fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)

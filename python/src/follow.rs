@@ -101,7 +101,7 @@ impl Follower {
         array(py, &q, &[q.len()])
     }
 
-    /// The targets' names.
+    /// The targets' names, in the order of `errors`.
     #[getter]
     fn targets(&self) -> Vec<String> {
         self.targets.clone()
@@ -191,7 +191,7 @@ impl Followed {
         self.made[6].get(py, &self.of.seconds, &[self.of.seconds.len()])
     }
 
-    /// The targets' names.
+    /// The targets' names, in the order of the columns of `errors`.
     #[getter]
     fn targets(&self) -> Vec<String> {
         self.of.targets.clone()

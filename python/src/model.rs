@@ -24,7 +24,7 @@ use crate::parameters::dictionary;
 /// {"ball": 0.05}}`.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Model {
-    /// The model.
+    /// The compiled scene.
     pub of: Compiled,
     /// The model's parameters with the overrides.
     pub parameters: Parameters,
@@ -566,7 +566,7 @@ impl Model {
 
 #[pymethods]
 impl Coordinate {
-    /// The name.
+    /// The name of the joint or the object, as `"hand/index_0"`.
     #[getter]
     fn name(&self) -> &str {
         &self.0.name

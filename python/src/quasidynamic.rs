@@ -126,7 +126,7 @@ impl Quasidynamic {
         OnDevice::new(py, self, device)
     }
 
-    /// The model.
+    /// The model that it steps.
     #[getter]
     pub fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)

@@ -253,7 +253,7 @@ impl Step {
         }
     }
 
-    /// From a pickle.
+    /// A step as it was pickled, which knows no model.
     pub fn restored(of: Kept<StepNumbers, 10>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
         let own =
             Self { of, known: None, given: None, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One, model: None };
@@ -374,7 +374,7 @@ impl DynamicStep {
         Step::new(of, by, worlds).add_subclass(Self { v_next: Lazy::default() })
     }
 
-    /// From a pickle.
+    /// A step as it was pickled, with its velocities.
     pub fn restored(
         of: Kept<StepNumbers, 10>,
         solves: PyClassInitializer<Solves>,
@@ -445,7 +445,7 @@ impl Rollout {
         })
     }
 
-    /// From a pickle.
+    /// A rollout as it was pickled.
     pub fn restored(of: Kept<RolloutNumbers, 3>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
         let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One };
         solves.add_subclass(own)
@@ -501,7 +501,7 @@ impl DynamicRollout {
         solves.add_subclass(Self { of: Kept::new(of), owner, axes, worlds })
     }
 
-    /// From a pickle.
+    /// A second-order rollout as it was pickled.
     pub fn restored(of: Kept<DynamicNumbers, 3>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
         let own = Self { of, owner: Owner::new(), axes: [0; 4], worlds: Worlds::One };
         solves.add_subclass(own)
@@ -552,7 +552,7 @@ impl Hold {
         solves.add_subclass(Self { of: Kept::new(of), axes, worlds })
     }
 
-    /// From a pickle.
+    /// A held command's steps as they were pickled.
     pub fn restored(of: Kept<Held, 4>, solves: PyClassInitializer<Solves>) -> PyClassInitializer<Self> {
         solves.add_subclass(Self { of, axes: [0; 5], worlds: Worlds::One })
     }
@@ -770,7 +770,7 @@ impl DynamicLinearization {
         Self { of: Kept::new(of), axes: [model.nv(), 3 * model.nc()], worlds }
     }
 
-    /// From a pickle.
+    /// Jacobians as they were pickled.
     pub fn restored(of: Kept<DynamicJacobians, 4>) -> Self {
         Self { of, axes: [0; 2], worlds: Worlds::One }
     }

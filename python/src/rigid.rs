@@ -98,7 +98,7 @@ impl Dynamics {
         Ok(Self { model, of, parameters, rows })
     }
 
-    /// The model.
+    /// The model whose dynamics these are.
     #[getter]
     fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)

@@ -97,7 +97,7 @@ impl Wrenches {
         Ok(Self { model, of, axes, rows })
     }
 
-    /// The model.
+    /// The model whose contacts it feels.
     #[getter]
     fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)
@@ -150,7 +150,7 @@ impl Taxels {
         Ok(Self { model, of, rows })
     }
 
-    /// The model.
+    /// The model whose contacts they feel.
     #[getter]
     fn model(&self, py: Python) -> Py<Model> {
         self.model.clone_ref(py)
@@ -214,7 +214,7 @@ impl Taxels {
     }
 }
 
-/// A sensor.
+/// A sensor that Python passes: net forces or taxels.
 #[derive(FromPyObject)]
 pub enum Feels<'py> {
     /// Net forces.

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device};
 use fingertip::description::{
-    Articulation, Collision, Freedom, Inertia, Joint, JointKind, Link, Object, PairRule, Robot, Scene, Shape, Spring,
+    Articulation, Collision, Freedom, Inertia, Joint, JointKind, Link, Object, PairRule, Robot, Scene, Shape,
 };
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
@@ -34,20 +34,9 @@ fn hand(overlap: f64) -> Articulation {
         visuals: vec![],
     };
     let joint = |name: &str, parent: usize| Joint {
-        name: name.into(),
-        kind: JointKind::Continuous,
-        parent,
-        child: parent + 1,
         origin: Isometry3::translation(0.02, 0.0, 0.0),
         axis: Vector3::z(),
-        limits: None,
-        effort: f64::INFINITY,
-        velocity: f64::INFINITY,
-        damping: 0.0,
-        friction: 0.0,
-        spring: Spring::default(),
-        armature: 0.0,
-        mimic: None,
+        ..Joint::new(name, JointKind::Continuous, parent, parent + 1)
     };
     let palm = Collision::centred(Shape::cuboid([0.05, 0.05, 0.01]));
     let thumb = Collision::at(Shape::cuboid([0.04, 0.01, 0.01]), [0.0, 0.0, 0.02 - overlap]);

@@ -55,7 +55,7 @@ pub struct Draw {
     turns: [f64; 2],
 }
 
-/// A world.
+/// A world in which things are dropped.
 pub struct World {
     /// Its scene, which lies in [`folder`].
     pub text: String,

@@ -1,8 +1,6 @@
 //! The models of `tests/golden/dynamics.json` as forests.
 
-use fingertip::description::{
-    Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape, Spring,
-};
+use fingertip::description::{Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape};
 use fingertip::kinematics::Tree;
 use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
 use serde_json::Value;
@@ -53,21 +51,11 @@ impl Case {
             let massive = j["mass"].as_f64().is_some_and(|mass| mass > 0.0);
             robot.links.push(link(name, massive.then(|| inertia(j))));
             let turn = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(matrix3(&j["rotation"])));
+            let (parent, child) = (j["parent"].as_u64().unwrap() as usize, robot.links.len() - 1);
             robot.joints.push(Joint {
-                name: name.into(),
-                kind,
-                parent: j["parent"].as_u64().unwrap() as usize,
-                child: robot.links.len() - 1,
                 origin: Isometry3::from_parts(Translation3::from(vector3(&j["xyz"])), turn),
                 axis: vector3(&j["axis"]),
-                limits: None,
-                effort: f64::INFINITY,
-                velocity: f64::INFINITY,
-                damping: 0.0,
-                friction: 0.0,
-                spring: Spring::default(),
-                armature: 0.0,
-                mimic: None,
+                ..Joint::new(name, kind, parent, child)
             });
         }
         let scene = scene.robot(Robot::new("robot", robot));

@@ -2,7 +2,7 @@
 
 use fingertip::description::{
     Articulation, Collision, Freedom, Inertia, Joint, JointKind, Limits, Link, Mimic, Object, PairRule, Params, Robot,
-    Scene, Shape, Spring,
+    Scene, Shape,
 };
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 
@@ -117,21 +117,13 @@ fn robot(name: &str, random: &mut Random) -> Robot {
             multiplier: random.between(-1.5, 1.5),
             offset: random.between(-0.3, 0.3),
         });
+        let parent = if random.chance(0.7) { child - 1 } else { random.below(child) };
         joints.push(Joint {
-            name: format!("joint{child}"),
-            kind,
-            parent: if random.chance(0.7) { child - 1 } else { random.below(child) },
-            child,
             origin: Isometry3::from_parts(Translation3::from(random.vector(0.06)), random.rotation()),
             axis: random.rotation() * Vector3::z(),
             limits: limited.then(|| Limits { lower: -size * random.between(0.1, 1.0), upper: size }),
-            effort: f64::INFINITY,
-            velocity: f64::INFINITY,
-            damping: 0.0,
-            friction: 0.0,
-            spring: Spring::default(),
-            armature: 0.0,
             mimic,
+            ..Joint::new(format!("joint{child}"), kind, parent, child)
         });
     }
     let base = Isometry3::from_parts(Translation3::from(random.vector(0.15)), random.rotation());

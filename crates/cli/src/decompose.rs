@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long, value_name = "M", default_value_t = 0.001)]
     tolerance: f64,
 
-    /// The most parts.
+    /// Into how many parts a mesh is cut at most.
     #[arg(long, value_name = "N", default_value_t = 32)]
     parts: usize,
 

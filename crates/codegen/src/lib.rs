@@ -67,7 +67,7 @@ pub struct Codegen {
 pub struct Printed {
     /// The kernel's name, with which the function's name ends: `"step"`, `"mass_matrix"`.
     pub name: String,
-    /// The recorded operations.
+    /// The kernel's operations as they were recorded, from which its code is printed.
     pub trace: Trace,
     /// One sentence on the kernel, for the comment above it.
     about: String,
@@ -206,7 +206,7 @@ impl Codegen {
         self.printed[warm].function.work = format!("typedef {of_cold}_work {of_warm}_work;\n");
     }
 
-    /// The kernels.
+    /// The scene's kernels, each printed as a function.
     pub fn printed(&self) -> &[Printed] {
         &self.printed
     }

@@ -35,7 +35,7 @@ impl Session {
         program.group(&mut Group::of_worlds((self.arithmetic, false), 0, &mut self.scratch, &mut out));
     }
 
-    /// The memory.
+    /// The numbers in the session's working memory, which programs leave there.
     pub fn numbers(&mut self) -> &[f64] {
         Packed::numbers(self.scratch.lanes::<Single<f64, false>>())
     }

@@ -7,7 +7,7 @@ pub type Vec3<R> = [R; 3];
 /// A 3 × 3 matrix, row by row.
 pub type Mat3<R> = [[R; 3]; 3];
 
-/// The zero vector.
+/// (0, 0, 0).
 #[inline(always)]
 pub fn zero<R: Real>() -> Vec3<R> {
     [R::zero(); 3]

@@ -194,7 +194,7 @@ impl Articulation {
     }
 }
 
-/// A rigid body.
+/// A rigid body of an articulation, with shapes that collide and shapes that are seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// The name, unique within the articulation.
@@ -210,7 +210,7 @@ pub struct Link {
 /// The appearance of a link, in the link's frame. It has no effect on the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visual {
-    /// The visible shape.
+    /// The shape or mesh that is drawn.
     pub look: Look,
     /// The frame of what is shown, in the link's frame.
     pub pose: Isometry3<f64>,
@@ -221,7 +221,7 @@ pub struct Visual {
 /// A shape, or a mesh file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
-    /// A shape.
+    /// A shape that is drawn as it is.
     Shape(Shape),
     /// A mesh; it is read only when needed.
     Mesh(MeshFile),
@@ -376,7 +376,7 @@ pub struct Spring {
 /// Spring, damping, friction and armature of a joint, those of its followers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Resistance {
-    /// The springs together.
+    /// One spring that does what the springs of the joint and its followers do together.
     pub spring: Spring,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,
@@ -394,6 +394,27 @@ impl Resistance {
 }
 
 impl Joint {
+    /// A joint from the link `parent` to the link `child` (indices), about or along x, its frame that of the parent:
+    /// without limits, spring, damping, friction and armature, and no joint's follower.
+    pub fn new(name: impl Into<String>, kind: JointKind, parent: usize, child: usize) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            parent,
+            child,
+            origin: Isometry3::identity(),
+            axis: Vector3::x(),
+            limits: None,
+            effort: f64::INFINITY,
+            velocity: f64::INFINITY,
+            damping: 0.0,
+            friction: 0.0,
+            spring: Spring::default(),
+            armature: 0.0,
+            mimic: None,
+        }
+    }
+
     /// Can this joint be commanded in a robot? It must have one coordinate, and one of its own.
     pub fn is_commandable(&self) -> bool {
         self.kind.is_single() && self.mimic.is_none()

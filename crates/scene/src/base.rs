@@ -1,8 +1,8 @@
 //! A robot's base on joints that are commanded.
 
-use nalgebra::{Isometry3, Vector3};
+use nalgebra::Vector3;
 
-use crate::{Freedom, Joint, JointKind, Link, Robot, Spring};
+use crate::{Freedom, Joint, JointKind, Link, Robot};
 
 /// The joints from the base's pose to the root link: names, kinds, and their axes in the order of x, y, z.
 const JOINTS: [(&str, JointKind, usize); 6] = [
@@ -31,22 +31,9 @@ impl Robot {
             let (inertia, collisions, visuals) = (None, Vec::new(), Vec::new());
             links.push(Link { name: format!("{name}:above"), inertia, collisions, visuals });
             self.stiffness.entry(name.clone()).or_insert(stiffness[usize::from(kind != JointKind::Prismatic)]);
-            chain.push(Joint {
-                name,
-                kind,
-                parent: n_links + i,
-                child: if i + 1 < JOINTS.len() { n_links + i + 1 } else { root },
-                origin: Isometry3::identity(),
-                axis: Vector3::ith_axis(axis).into_inner(),
-                limits: None,
-                effort: f64::INFINITY,
-                velocity: f64::INFINITY,
-                damping: 0.0,
-                friction: 0.0,
-                spring: Spring::default(),
-                armature: 0.0,
-                mimic: None,
-            });
+            let child = if i + 1 < JOINTS.len() { n_links + i + 1 } else { root };
+            let axis = Vector3::ith_axis(axis).into_inner();
+            chain.push(Joint { axis, ..Joint::new(name, kind, n_links + i, child) });
         }
         let joints = &mut self.articulation.joints;
         joints.iter_mut().filter_map(|joint| joint.mimic.as_mut()).for_each(|mimic| mimic.joint += JOINTS.len());

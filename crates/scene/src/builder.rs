@@ -65,13 +65,13 @@ impl Scene {
         self
     }
 
-    /// Adds a robot.
+    /// Adds a robot, behind those that are there: its joints follow theirs in q and u.
     pub fn robot(mut self, robot: Robot) -> Self {
         self.robots.push(robot);
         self
     }
 
-    /// Adds an object.
+    /// Adds an object, behind those that are there: its coordinates follow theirs in q.
     pub fn object(mut self, object: Object) -> Self {
         self.objects.push(object);
         self

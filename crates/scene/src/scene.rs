@@ -204,7 +204,7 @@ pub enum Friction {
 }
 
 impl Friction {
-    /// Both laws.
+    /// Both laws, the default first.
     pub const ALL: [Self; 2] = [Self::Relaxed, Self::Coulomb];
 
     /// The name in scene files.
@@ -390,7 +390,7 @@ pub enum Freedom {
     Planar,
     /// Without rotation: q = (x, y, z), along the world's axes. The orientation stays as in the pose.
     Translation,
-    /// Not at all.
+    /// It does not move, and has no coordinates.
     Fixed,
 }
 

@@ -23,7 +23,7 @@ const PLACES: usize = 1000;
 /// push each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passage {
-    /// The bodies.
+    /// The two bodies' indices.
     pub bodies: [usize; 2],
     /// The number of such steps.
     pub steps: usize,
@@ -101,7 +101,7 @@ impl<'a> Part<'a> {
         Some(Self { shape, around: (Collider::new(&around), pose), hull: OnceCell::new() })
     }
 
-    /// The shape itself.
+    /// The shape itself, which `around` may only surround; a hull is made when it is first asked for.
     fn exact(&self) -> Option<&Placed> {
         if self.shape.kind != "hull" {
             return Some(&self.around);

@@ -25,7 +25,7 @@ impl Message {
         self
     }
 
-    /// Yes or no.
+    /// A field that is true or false.
     pub fn flag(self, field: u64, value: bool) -> Self {
         self.integer(field, u64::from(value))
     }

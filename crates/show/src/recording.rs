@@ -60,7 +60,7 @@ pub struct Recording {
     pub goals: Vec<GoalRecord>,
     /// The state before the first step.
     pub start: Configuration,
-    /// The steps.
+    /// The steps in order; in a file each is a message of its own.
     #[serde(skip)]
     pub steps: Vec<StepRecord>,
 }
@@ -96,7 +96,7 @@ fn yes() -> bool {
     true
 }
 
-/// A body.
+/// A body: its name, and what it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodyRecord {
     /// The body's name: `"ball"`, `"hand/palm"`.
@@ -124,7 +124,7 @@ pub enum Role {
 /// A shape on a body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShapeRecord {
-    /// The body.
+    /// The body that it is on, by its index in `bodies`.
     pub body: usize,
     /// Does it collide? Otherwise it is only visual.
     pub collides: bool,

@@ -10,7 +10,7 @@ pub struct Source {
     pub name: String,
     /// The scene file's text; empty for a scene built in code.
     pub text: String,
-    /// The scene.
+    /// The scene, as it was read from the text.
     pub scene: Scene,
 }
 

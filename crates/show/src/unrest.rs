@@ -58,7 +58,7 @@ impl Motion {
 /// A body that moves against its parent in the last steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mover {
-    /// The body.
+    /// The body's index.
     pub body: usize,
     /// The body's largest motion in one of the last steps.
     pub motion: Motion,
@@ -67,7 +67,7 @@ pub struct Mover {
 /// Two bodies that a solved step should have parted, but the next one finds them as deep in each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeepAgain {
-    /// The bodies.
+    /// The two bodies' indices.
     pub bodies: [usize; 2],
     /// The number of steps that start about as deep as the step before.
     pub steps: usize,
@@ -159,7 +159,7 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
 /// a step may be anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FarStep {
-    /// The body.
+    /// The body's index.
     pub body: usize,
     /// The number of such steps.
     pub steps: usize,

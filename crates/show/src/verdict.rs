@@ -62,7 +62,7 @@ pub enum Verdict {
 pub struct ObjectReport {
     /// Name of the object.
     pub object: String,
-    /// The verdict.
+    /// What the object does at the end.
     pub verdict: Verdict,
     /// The object's load: the part of its weight that can move it, N.
     pub load: f64,

@@ -22,9 +22,9 @@ pub struct Model(Arc<Compiled>);
 pub struct Compiled {
     /// The scene's parameters of the step.
     pub params: Params,
-    /// The bodies.
+    /// The bodies of all robots and objects, and the joints between them.
     pub tree: Tree,
-    /// The collision shapes.
+    /// The shapes that collide, each with its body.
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,

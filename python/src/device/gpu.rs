@@ -17,7 +17,7 @@ use crate::error::{Error, OrRaise};
 /// What DLPack calls the stream that is there without being made.
 const LEGACY: usize = 1;
 
-/// The device.
+/// The GPU, or an error on any other device.
 fn cuda(device: &Device) -> Result<&CudaDevice> {
     if let Device::Cuda(cuda) = device { Ok(cuda) } else { bail!("on a GPU; expected arrays on the CPU") }
 }

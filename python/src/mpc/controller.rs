@@ -182,7 +182,7 @@ impl Controller {
         self.with(|own| own.believe(&self.raised, overrides))
     }
 
-    /// The task.
+    /// The task that it plans for.
     #[getter]
     fn task(&self, py: Python) -> Py<Task> {
         self.task.clone_ref(py)

@@ -23,7 +23,7 @@ use crate::model::{Model, json, overrides_of, read_in};
 /// numbers, strings, lists, arrays and dictionaries. Files are relative to `folder`, or as in `Model.from_toml`.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Task {
-    /// The task.
+    /// The task with its changes, compiled.
     pub of: Compiled,
     /// The task as it was read, before changes.
     read: Compiled,

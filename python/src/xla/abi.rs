@@ -134,7 +134,7 @@ pub struct CallFrame {
 
 /// Numbers with their shape.
 pub struct Buffer<'a> {
-    /// The shape.
+    /// The lengths along its axes.
     pub dims: &'a [i64],
     data: *mut c_void,
     kind: c_int,
@@ -160,7 +160,7 @@ impl<'a> Buffer<'a> {
         self.slice(F64)
     }
 
-    /// Bytes.
+    /// Numbers as bytes.
     pub fn bytes(self) -> Result<&'a mut [u8], String> {
         self.slice(U8)
     }
@@ -179,13 +179,13 @@ impl<'a> Buffer<'a> {
 
 /// The buffers of one call of a function.
 pub struct Call<'a> {
-    /// The arguments.
+    /// The buffers of the arguments.
     pub arguments: Vec<Buffer<'a>>,
     /// The buffers for the results.
     pub results: Vec<Buffer<'a>>,
     /// The number that the program calls it with.
     pub number: i64,
-    /// The frame.
+    /// The call as XLA describes it.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only GPUs have streams"))]
     frame: &'a CallFrame,
 }
@@ -248,7 +248,7 @@ unsafe fn buffers<'a>(list: &List) -> Vec<Buffer<'a>> {
     unsafe { items(list.items, list.size) }.iter().map(one).collect()
 }
 
-/// The one attribute.
+/// The call's one attribute, an integer; an error if it has others.
 unsafe fn number(all: &Attributes) -> Result<i64, String> {
     let (kinds, values) = unsafe { (items(all.kinds, all.size), items(all.items, all.size)) };
     match (kinds, values) {

@@ -81,7 +81,7 @@ pub struct Comparison<'a> {
     pub gradients: &'a Gradients,
     /// What they are taken by.
     pub inputs: &'a Inputs<'a>,
-    /// What is differentiated.
+    /// The function of the inputs whose derivatives they are.
     pub quantities: &'a Quantities<'a>,
     /// The forces that solves start from (1, n).
     pub warm: &'a Tensor,

@@ -37,7 +37,7 @@ impl Curved {
     }
 }
 
-/// A contact.
+/// A contact of a round body with what it rolls on.
 pub struct Rolling {
     /// Out of what rolls.
     pub normal: Vector3<f64>,

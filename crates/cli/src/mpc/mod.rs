@@ -24,7 +24,7 @@ use super::{Outcome, names, plan};
 /// Does a task by model-predictive control.
 ///
 /// The plant is one of our own steps with harder contacts, which --latency, --noise and --with make unlike what the
-/// planner believes; or, with --stdio, any robot or simulator: see crates/plan/docs/tasks.md. A table shows every
+/// planner believes; or, with --stdio, any robot or simulator: see crates/plan/docs/stdio.md. A table shows every
 /// episode's goal, errors and times; --json prints one line per episode instead. The exit status is 1 if an episode on
 /// the step's own plant does not succeed.
 #[derive(clap::Args)]

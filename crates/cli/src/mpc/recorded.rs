@@ -18,7 +18,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Begins the file.
+    /// Begins the recording at `path`. The plant has to be quasi-dynamic.
     pub fn new(task: &Task, episode: &Episode, kind: Kind, plant: &Plant, path: &Path) -> Result<Self> {
         if kind != Kind::QuasiDynamic {
             bail!("--record: expected the quasi-dynamic plant");
@@ -44,7 +44,7 @@ impl Recorded {
         })
     }
 
-    /// Ends the file.
+    /// Ends the file, and gives what it holds.
     pub fn finish(self) -> Result<Recording> {
         self.writer.finish()?;
         Ok(self.recorder.recording)

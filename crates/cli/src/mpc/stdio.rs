@@ -1,4 +1,4 @@
-//! Measured states in, commands out: see crates/plan/docs/tasks.md.
+//! Measured states in, commands out: see crates/plan/docs/stdio.md.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -12,7 +12,7 @@ use super::super::{Exit, Outcome};
 /// Lists the tasks that come with the program, or those in a folder.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The folder.
+    /// A folder of tasks, in place of those that come with the program.
     folder: Option<PathBuf>,
 }
 

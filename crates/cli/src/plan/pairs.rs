@@ -22,7 +22,7 @@ const ROUND: usize = 8;
 /// A way to run an episode: plainly, or along a roadmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
-    /// The planner alone.
+    /// By the planner, without supervisor and roadmap.
     Plain,
     /// Under the supervisor.
     Supervised,

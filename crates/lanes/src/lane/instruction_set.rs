@@ -83,7 +83,7 @@ impl InstructionSet {
 /// The instruction set and the precision that a kernel computes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// The instruction set.
+    /// The processor's instructions, and so the length of its registers.
     pub set: InstructionSet,
     /// The precision of the numbers.
     pub precision: Precision,

@@ -25,7 +25,7 @@ pub struct Log {
     pub time: Vec<f64>,
     /// Commands (n, nu), rad or m: each acts from its row's time until the next one's.
     pub commands: Vec<f64>,
-    /// What was measured.
+    /// The measured columns, in the order of the file.
     pub channels: Vec<Channel>,
     /// Columns that mean nothing here.
     pub ignored: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Log {
 pub struct Channel {
     /// Its column, as `hand/index_0`, `ball.x` or `force:ball.z`; `ball.q` for the four of a quaternion.
     pub name: String,
-    /// What it is.
+    /// Of what kind it is, which says its unit and its noise.
     pub kind: Kind,
     /// What was measured (n), or for a quaternion (n, 4), w first; NaN where nothing was.
     pub values: Vec<f64>,
@@ -68,7 +68,7 @@ pub(crate) enum Of {
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds of measurements.
     pub const ALL: [Self; 4] = [Self::Joint, Self::Position, Self::Rotation, Self::Force];
 
     /// Its name, and its unit.

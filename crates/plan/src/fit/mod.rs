@@ -47,7 +47,7 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// The parameters that explain the logs best, and how sure they are.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The numbers, in the order in which they were asked for.

@@ -14,7 +14,7 @@ const SHARE: f64 = 0.1;
 /// A number that was looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// Its name.
+    /// Its name, as it was asked for.
     pub name: String,
     /// Its unit; empty for a number without one, and for a common factor.
     pub unit: &'static str,
@@ -24,7 +24,7 @@ pub struct Fitted {
     pub much: Option<f64>,
     /// Where the search began.
     pub start: f64,
-    /// What was found.
+    /// The value that explains the logs best, in `unit`.
     pub value: f64,
     /// Its standard error; infinite where neither the logs nor a prior tell it, NaN where it is at a bound.
     pub error: f64,

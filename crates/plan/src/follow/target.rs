@@ -84,7 +84,7 @@ impl Place {
 /// How much larger a hand is than what it follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// So many times.
+    /// By this factor.
     Given(f64),
     /// As far as the hand reaches there, over the length along the keypoints' bones.
     Auto,
@@ -154,7 +154,7 @@ impl Target {
         Self { pinch: Some(pinch), ..self }
     }
 
-    /// Checks the numbers.
+    /// Are its weight, its scale and its pinch in their ranges?
     pub(super) fn check(&self) -> Result<()> {
         let place = |what: &str| format!("target \"{}\": {what}", self.name);
         let positive = |what: &str, value: f64| match value.is_finite() && value > 0.0 {
@@ -186,7 +186,7 @@ impl Target {
 /// last finger. With a palm, where the human's hand is and how it is turned plays no part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Palm {
-    /// The keypoints.
+    /// The keypoints' names: wrist, index finger's knuckle, last finger's knuckle.
     pub keypoints: [String; 3],
     /// The points of the hand that are like them, at home.
     pub places: [Place; 3],
@@ -197,7 +197,7 @@ pub struct Palm {
 pub struct Map {
     /// The keypoints in the order of a motion's rows.
     pub keypoints: Vec<String>,
-    /// What is followed.
+    /// The points and vectors of the hand that follow keypoints.
     pub targets: Vec<Target>,
     /// Takes the motion of the palm out.
     pub palm: Option<Palm>,

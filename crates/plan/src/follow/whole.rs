@@ -23,7 +23,7 @@ pub struct Followed {
     pub q: Vec<f64>,
     /// Commands (n, nu), rad and m.
     pub u: Vec<f64>,
-    /// The targets' names.
+    /// The targets' names, in the order of the columns of `errors`.
     pub targets: Vec<String>,
     /// How far each target was missed (n, targets), m; NaN where it had less than half its weight.
     pub errors: Vec<f64>,

@@ -126,7 +126,7 @@ pub struct Answer {
     pub outcome: Outcome,
     /// The plan; none if there was no time or no state to roll it out.
     pub plan: Option<Plan>,
-    /// Time taken, s.
+    /// Time that the command took to find, s.
     pub seconds: f64,
 }
 

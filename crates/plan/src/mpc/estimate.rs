@@ -51,7 +51,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All of them.
+    /// All quantities that can be estimated.
     pub const ALL: [Self; 6] =
         [Self::Friction, Self::Mass, Self::Stiffness, Self::Size, Self::Position, Self::Rotation];
 
@@ -95,7 +95,7 @@ impl Quantity {
 /// A belief about one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The estimated quantity.
+    /// Of which quantity this is a number.
     pub quantity: Quantity,
     /// Which of its numbers: 0 if it has one.
     pub axis: usize,
@@ -105,7 +105,7 @@ pub struct Estimate {
     pub deviation: f64,
 }
 
-/// The filter.
+/// A Kalman filter over the numbers θ of what is estimated.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     /// The object whose pose may be measured with an offset, if it can move as a whole.

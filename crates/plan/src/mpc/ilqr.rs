@@ -35,7 +35,7 @@ const REACH: f64 = 0.01;
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Ilqr {
-    /// The most iterations.
+    /// After how many iterations a search ends without having converged.
     pub iterations: usize,
     /// The search has converged when the relative decrease is below this.
     pub tolerance: f64,

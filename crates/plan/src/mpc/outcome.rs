@@ -41,7 +41,7 @@ impl Outcome {
 /// One iteration in a search's log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogLine {
-    /// The objective.
+    /// The objective's value.
     pub cost: f64,
     /// The decrease that the local model predicted for this iteration; NaN for methods without a model.
     pub expected: f64,
@@ -51,7 +51,7 @@ pub struct LogLine {
     pub seconds: f64,
 }
 
-/// A plan.
+/// What a search found: commands, the states that follow, and how the search went.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The best trajectory found.
@@ -88,7 +88,7 @@ impl Clock {
         self.limit.is_some_and(|limit| self.begin.elapsed() + self.longest >= limit)
     }
 
-    /// The time left.
+    /// The time until the limit, zero once it has passed; none without a limit.
     pub fn left(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_sub(self.begin.elapsed()))
     }

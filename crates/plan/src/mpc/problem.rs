@@ -14,7 +14,7 @@ use fingertip_step::step::{Quasidynamic, SparseRows};
 /// Find `horizon` commands, from a given state on, that make the objective small.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The model.
+    /// The step as a planner sees it: one command for each period.
     pub simulator: Simulator,
     /// The objective to minimise.
     pub objective: Objective,

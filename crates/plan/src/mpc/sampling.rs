@@ -26,7 +26,7 @@ const SHRINK: f64 = 0.7;
 /// improvement; far from them a small change has no effect.
 const SCALES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 
-/// The sampling method.
+/// How the mean of the samples moves on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampler {
     /// Model-predictive path integrals.

@@ -13,7 +13,7 @@ use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::Accuracy;
 use fingertip_step::step::{Held, Quasidynamic, SparseRows};
 
-/// A commanded joint.
+/// A commanded joint: its name, its place in q, its stiffness and its limits.
 #[derive(Clone, Debug)]
 pub struct Joint {
     /// The joint's name, such as `"hand/thumb1"`.
@@ -157,12 +157,12 @@ impl Simulator {
         Ok(Self { step, ..self.clone() })
     }
 
-    /// The step.
+    /// The step of the model that plans are made with.
     pub fn step(&self) -> &Quasidynamic {
         &self.step
     }
 
-    /// The compiled scene.
+    /// The compiled scene that is stepped.
     pub fn model(&self) -> &Model {
         self.step.model()
     }

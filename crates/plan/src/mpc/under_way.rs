@@ -11,7 +11,7 @@ pub const LONGEST: usize = 32;
 /// Commands that were given, at least one.
 #[derive(Clone, Debug)]
 pub struct UnderWay {
-    /// The newest last.
+    /// Commands (nu each), the newest last.
     given: VecDeque<Vec<f64>>,
 }
 

@@ -353,16 +353,12 @@ fn offset(joint: &FileJoint) -> Vector3<f64> {
 
 fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>) -> Joint {
     let is_endless = joint.kind == JointKind::Revolute && joint.limits.is_none();
+    let kind = if is_endless { JointKind::Continuous } else { joint.kind };
     Joint {
-        name: joint.name.clone(),
-        kind: if is_endless { JointKind::Continuous } else { joint.kind },
-        parent,
-        child,
         origin,
         axis: joint.axis,
         limits: joint.limits.filter(|_| joint.kind.is_single()),
         effort: joint.effort,
-        velocity: f64::INFINITY,
         damping: joint.damping.max(0.0),
         friction: joint.friction.max(0.0),
         spring: match joint.spring {
@@ -370,27 +366,12 @@ fn moving(joint: &FileJoint, parent: usize, child: usize, origin: Isometry3<f64>
             _ => Spring::default(),
         },
         armature: joint.armature.max(0.0),
-        mimic: None,
+        ..Joint::new(&joint.name, kind, parent, child)
     }
 }
 
 fn fixed(body: &str, parent: usize, child: usize, origin: Isometry3<f64>) -> Joint {
-    Joint {
-        name: format!("{body}:fixed"),
-        kind: JointKind::Fixed,
-        parent,
-        child,
-        origin,
-        axis: Vector3::x(),
-        limits: None,
-        effort: f64::INFINITY,
-        velocity: f64::INFINITY,
-        damping: 0.0,
-        friction: 0.0,
-        spring: Spring::default(),
-        armature: 0.0,
-        mimic: None,
-    }
+    Joint { origin, ..Joint::new(format!("{body}:fixed"), JointKind::Fixed, parent, child) }
 }
 
 /// Makes joints follow others. Of two that are coupled, the one with an actuator of its own leads.

@@ -29,7 +29,7 @@ struct Class<'a> {
     elements: Vec<&'a Element>,
 }
 
-/// All classes.
+/// All classes of a file's `default` elements.
 pub(super) struct Defaults<'a> {
     classes: Vec<Class<'a>>,
     by_name: HashMap<&'a str, usize>,

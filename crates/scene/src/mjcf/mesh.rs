@@ -23,7 +23,7 @@ enum Filling {
     Exact,
     /// Exact, but with all volumes positive, as seen from the middle of the surface: MuJoCo's default.
     Legacy,
-    /// The hull.
+    /// The solid within the convex hull.
     Convex,
     /// The surface alone, with a density by area.
     Shell,

@@ -10,50 +10,78 @@ use crate::{Articulation, Collision, Shape};
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Decompose, Error, GridSettings, MeshFile, Result};
 
-/// An entry of a `collision` list.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CollisionFile {
-    pub(super) link: Option<String>,
-    #[serde(default, deserialize_with = "exactly")]
-    at: Option<[f64; 3]>,
-    #[serde(default, deserialize_with = "exactly")]
-    rpy: Option<[f64; 3]>,
-    #[serde(default, deserialize_with = "exactly")]
-    quaternion: Option<[f64; 4]>,
-    sphere: Option<f64>,
-    #[serde(default, deserialize_with = "exactly")]
-    r#box: Option<[f64; 3]>,
-    rounding: Option<f64>,
-    #[serde(default, deserialize_with = "exactly")]
-    capsule: Option<[f64; 2]>,
-    #[serde(default, deserialize_with = "exactly")]
-    cylinder: Option<[f64; 2]>,
-    #[serde(default, deserialize_with = "exactly")]
-    ellipsoid: Option<[f64; 3]>,
-    hull: Option<Vec<[f64; 3]>>,
-    mesh: Option<String>,
-    scale: Option<Scale>,
-    parts: Option<bool>,
-    decompose: Option<DecomposeFile>,
-    grid: Option<GridFile>,
-    #[serde(default, deserialize_with = "exactly")]
-    halfspace: Option<[f64; 4]>,
+/// A table of a scene file that has the keys of a shape beside its own. Serde's `flatten` would not tell where in a
+/// file an error is.
+macro_rules! with_shape_keys {
+    ($(#[$attribute:meta])* $seen:vis struct $name:ident { $($own:tt)* }) => {
+        $(#[$attribute])*
+        $seen struct $name {
+            $($own)*
+            sphere: Option<f64>,
+            #[serde(default, deserialize_with = "exactly")]
+            r#box: Option<[f64; 3]>,
+            rounding: Option<f64>,
+            #[serde(default, deserialize_with = "exactly")]
+            capsule: Option<[f64; 2]>,
+            #[serde(default, deserialize_with = "exactly")]
+            cylinder: Option<[f64; 2]>,
+            #[serde(default, deserialize_with = "exactly")]
+            ellipsoid: Option<[f64; 3]>,
+            hull: Option<Vec<[f64; 3]>>,
+            mesh: Option<String>,
+            scale: Option<Scale>,
+            parts: Option<bool>,
+            decompose: Option<DecomposeFile>,
+            grid: Option<GridFile>,
+            #[serde(default, deserialize_with = "exactly")]
+            halfspace: Option<[f64; 4]>,
+        }
+
+        impl $name {
+            fn shape_keys(&self) -> ShapeKeys<'_> {
+                ShapeKeys {
+                    sphere: self.sphere,
+                    r#box: self.r#box,
+                    rounding: self.rounding,
+                    capsule: self.capsule,
+                    cylinder: self.cylinder,
+                    ellipsoid: self.ellipsoid,
+                    hull: self.hull.as_deref(),
+                    mesh: self.mesh.as_deref(),
+                    scale: self.scale,
+                    parts: self.parts,
+                    decompose: self.decompose,
+                    grid: self.grid.as_ref(),
+                    halfspace: self.halfspace,
+                }
+            }
+        }
+    };
+}
+pub(super) use with_shape_keys;
+
+with_shape_keys! {
+    /// An entry of a `collision` list.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct CollisionFile {
+        pub(super) link: Option<String>,
+        #[serde(default, deserialize_with = "exactly")]
+        at: Option<[f64; 3]>,
+        #[serde(default, deserialize_with = "exactly")]
+        rpy: Option<[f64; 3]>,
+        #[serde(default, deserialize_with = "exactly")]
+        quaternion: Option<[f64; 4]>,
+    }
 }
 
 impl CollisionFile {
     /// The shapes where their entry puts them, one if it is no mesh in parts; mesh files are relative to `folder`.
     pub(super) fn collisions(&self, folder: &Folder) -> Result<Vec<Collision>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
-            *self;
-        let (hull, mesh, grid) = (self.hull.as_deref(), self.mesh.as_deref(), self.grid.as_ref());
-        #[rustfmt::skip]
-        let keys = ShapeKeys {
-            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, grid, halfspace,
-        };
         let pose = pose(self.at, self.rpy, self.quaternion)?;
         let place = |own: Collision| Collision { pose: pose * own.pose, ..own };
-        Ok(keys.collisions(folder)?.ok_or_else(ShapeKeys::missing)?.into_iter().map(place).collect())
+        let shapes = self.shape_keys().collisions(folder)?.ok_or_else(ShapeKeys::missing)?;
+        Ok(shapes.into_iter().map(place).collect())
     }
 }
 

@@ -7,7 +7,7 @@ use nalgebra::Matrix3;
 use serde::Deserialize;
 
 use super::joints::{ConnectionFile, JointKeys, Numbers, SpringFile, TendonFile};
-use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, exactly, pose};
+use super::shapes::{CollisionFile, DecomposeFile, GridFile, Scale, ShapeKeys, exactly, pose, with_shape_keys};
 use crate::left_out::{Said, hollows};
 use crate::{Articulation, Collision, Freedom, Inertia, Mount, Object, ObjectBody, Robot, Shape, Site, Table, Tendon};
 use fingertip_shapes::file::Folder;
@@ -62,59 +62,43 @@ enum Base {
     Commanded,
 }
 
-/// An entry of `[[object]]`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ObjectFile {
-    pub(super) name: String,
-    freedom: Option<Freedom>,
-    #[serde(default, deserialize_with = "exactly")]
-    position: Option<[f64; 3]>,
-    #[serde(default, deserialize_with = "exactly")]
-    rpy: Option<[f64; 3]>,
-    #[serde(default, deserialize_with = "exactly")]
-    quaternion: Option<[f64; 4]>,
-    urdf: Option<String>,
-    mjcf: Option<String>,
-    #[serde(default)]
-    packages: Vec<String>,
-    home: Option<BTreeMap<String, f64>>,
-    #[serde(default)]
-    spring: BTreeMap<String, SpringFile>,
-    damping: Option<Numbers>,
-    armature: Option<Numbers>,
-    dry_friction: Option<Numbers>,
-    #[serde(default)]
-    connections: Vec<ConnectionFile>,
-    table: Option<TableFile>,
-    #[serde(default)]
-    sites: Vec<SiteFile>,
-    sphere: Option<f64>,
-    #[serde(default, deserialize_with = "exactly")]
-    r#box: Option<[f64; 3]>,
-    rounding: Option<f64>,
-    #[serde(default, deserialize_with = "exactly")]
-    capsule: Option<[f64; 2]>,
-    #[serde(default, deserialize_with = "exactly")]
-    cylinder: Option<[f64; 2]>,
-    #[serde(default, deserialize_with = "exactly")]
-    ellipsoid: Option<[f64; 3]>,
-    hull: Option<Vec<[f64; 3]>>,
-    mesh: Option<String>,
-    scale: Option<Scale>,
-    parts: Option<bool>,
-    #[serde(default)]
-    collide: bool,
-    decompose: Option<DecomposeFile>,
-    hull_vertices: Option<usize>,
-    grid: Option<GridFile>,
-    #[serde(default, deserialize_with = "exactly")]
-    halfspace: Option<[f64; 4]>,
-    collision: Option<Vec<CollisionFile>>,
-    mass: Option<f64>,
-    inertia: Option<Vec<f64>>,
-    #[serde(default, deserialize_with = "exactly")]
-    com: Option<[f64; 3]>,
+with_shape_keys! {
+    /// An entry of `[[object]]`.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct ObjectFile {
+        pub(super) name: String,
+        freedom: Option<Freedom>,
+        #[serde(default, deserialize_with = "exactly")]
+        position: Option<[f64; 3]>,
+        #[serde(default, deserialize_with = "exactly")]
+        rpy: Option<[f64; 3]>,
+        #[serde(default, deserialize_with = "exactly")]
+        quaternion: Option<[f64; 4]>,
+        urdf: Option<String>,
+        mjcf: Option<String>,
+        #[serde(default)]
+        packages: Vec<String>,
+        home: Option<BTreeMap<String, f64>>,
+        #[serde(default)]
+        spring: BTreeMap<String, SpringFile>,
+        damping: Option<Numbers>,
+        armature: Option<Numbers>,
+        dry_friction: Option<Numbers>,
+        #[serde(default)]
+        connections: Vec<ConnectionFile>,
+        table: Option<TableFile>,
+        #[serde(default)]
+        sites: Vec<SiteFile>,
+        #[serde(default)]
+        collide: bool,
+        hull_vertices: Option<usize>,
+        collision: Option<Vec<CollisionFile>>,
+        mass: Option<f64>,
+        inertia: Option<Vec<f64>>,
+        #[serde(default, deserialize_with = "exactly")]
+        com: Option<[f64; 3]>,
+    }
 }
 
 /// The key `table` of an object: its friction, alone or with a radius.
@@ -294,17 +278,10 @@ impl ObjectFile {
     }
 
     fn shapes(&self, folder: &Folder) -> Result<Option<Vec<Collision>>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, parts, decompose, halfspace, .. } =
-            *self;
         // Those of a URDF's or an MJCF's meshes are theirs.
         let of_file = self.urdf.is_some() || self.mjcf.is_some();
-        let (decompose, grid) = (decompose.filter(|_| !of_file), self.grid.as_ref().filter(|_| !of_file));
-        let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
-        #[rustfmt::skip]
-        let keys = ShapeKeys {
-            sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, parts, decompose, grid, halfspace,
-        };
-        keys.collisions(folder)
+        let (decompose, grid) = (self.decompose.filter(|_| !of_file), self.grid.as_ref().filter(|_| !of_file));
+        ShapeKeys { decompose, grid, ..self.shape_keys() }.collisions(folder)
     }
 
     /// Beside a file there may be no keys that say what it says.

@@ -22,8 +22,7 @@ use self::errors::{check_expanded, locate};
 use self::top_level::{Element, top_level};
 use super::left_out::{Said, without_meshes};
 use super::{
-    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Spring, Visual,
-    check,
+    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Visual, check,
 };
 use fingertip_shapes::file::Folder;
 use fingertip_shapes::{Error, Findings, HEAVIEST, Places, Result, hull, xml};
@@ -300,10 +299,6 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], said: &mut Said) -> Resu
             let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
             let kind = kind(&joint.joint_type)?;
             Ok(Joint {
-                name: joint.name.clone(),
-                kind,
-                parent,
-                child,
                 origin: pose(&joint.origin),
                 axis: axis(joint, kind)?,
                 limits: limits(joint, kind, has_limit)?,
@@ -311,9 +306,8 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], said: &mut Said) -> Resu
                 velocity: limit(joint.limit.velocity),
                 damping: without_negative(damping),
                 friction: without_negative(friction),
-                spring: Spring::default(),
-                armature: 0.0,
                 mimic: mimic(robot, &joint_of, joint, kind)?,
+                ..Joint::new(&joint.name, kind, parent, child)
             })
         };
         let read = read().map_err(|error: Error| error.within(format!("joint \"{}\"", joint.name)));

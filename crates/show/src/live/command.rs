@@ -36,7 +36,7 @@ pub struct Command {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
-    /// The body.
+    /// Index of the body.
     pub body: usize,
     /// The pulled point in the body's frame, m.
     pub at: [f64; 3],

@@ -28,7 +28,7 @@ const RECORDING: u64 = 1;
 const OTHER_SOURCE: u64 = 6;
 const UNCOMPRESSED: u64 = 1;
 const ARROW: u64 = 1;
-/// The timeline.
+/// The timeline's name, as the viewer shows it.
 const TIME: &str = "time";
 
 /// A column of a table: for each row a list of items.
@@ -165,7 +165,7 @@ impl<W: Write> Stream<W> {
         self.number
     }
 
-    /// Ends the file.
+    /// Writes the end of the stream, and what is still held back.
     pub fn finish(mut self) -> io::Result<()> {
         self.message(END, &[])?;
         self.to.flush()

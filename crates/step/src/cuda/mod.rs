@@ -109,7 +109,7 @@ impl Gpu {
         })
     }
 
-    /// The device.
+    /// The device that the kernels run on.
     pub(crate) fn device(&self) -> &CudaDevice {
         &self.device
     }

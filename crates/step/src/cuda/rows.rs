@@ -53,7 +53,7 @@ impl<T> Clone for Rows<'_, T> {
 impl<T> Copy for Rows<'_, T> {}
 
 impl<T> Rows<'_, T> {
-    /// Some columns.
+    /// The rows, of these columns alone.
     pub(crate) fn columns(self, columns: Range<usize>) -> Self {
         let pointer = self.pointer + (columns.start * self.step * size_of::<T>()) as u64;
         Self { pointer, width: columns.len(), ..self }
@@ -108,7 +108,7 @@ pub(crate) enum Doubles<'a> {
 }
 
 impl Doubles<'_> {
-    /// The rows.
+    /// The rows, whoever holds their memory.
     pub(crate) fn rows(&self, gpu: &Gpu) -> Rows<'_, f64> {
         match self {
             Self::Own(rows) => *rows,
@@ -138,7 +138,7 @@ pub(crate) struct Block<T> {
 }
 
 impl<T: Number> Block<T> {
-    /// The rows.
+    /// All of its rows, one after the other.
     pub(crate) fn rows(&self, gpu: &Gpu) -> Rows<'_, T> {
         let (pointer, _) = self.data.device_ptr(&gpu.device.cuda_stream());
         Rows { pointer, rows: self.rows, width: self.width, stride: self.width, step: 1, data: PhantomData }

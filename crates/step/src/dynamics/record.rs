@@ -15,7 +15,7 @@ use fingertip_lanes::rows::Rows;
 /// [`Dynamics::bodies`] and the offsets of all bodies, as [`Dynamics::rows_of`] lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// The quantity itself.
+    /// The quantity at q.
     Value(Quantity),
     /// (operands, gradient of the quantity) → gradients of all operands. The gradient with respect to q has nq numbers,
     /// four of them for each quaternion. Derivatives and pivots have no adjoint.

@@ -22,7 +22,7 @@ use super::tree::Tree;
 /// A frame fixed to a body.
 #[derive(Clone, Debug)]
 pub struct FrameSpec {
-    /// The body.
+    /// Index of the body in the tree.
     pub body: usize,
     /// Rotation in the body's frame, row by row.
     pub rotation: [[f64; 3]; 3],

@@ -56,7 +56,7 @@ pub struct InverseKinematics {
     pub tolerance: f64,
     /// Initial damping d, m²; positive. A larger value starts with shorter steps.
     pub damping: f64,
-    /// The most steps.
+    /// After how many steps a search ends without having reached its targets.
     pub max_iterations: usize,
 }
 

@@ -150,7 +150,7 @@ pub trait Sensor: Sized {
     /// If q and the step are not of the model.
     fn at<'a>(&self, felt: impl Into<Felt<'a>>) -> Result<Tensor>;
 
-    /// The model.
+    /// The model whose bodies it is on.
     fn model(&self) -> &Model;
 
     /// The step's parameters, which say where links are.

@@ -223,7 +223,7 @@ impl Pad {
     }
 }
 
-/// All pads.
+/// The pads that are felt, and the sizes of what a step gives them.
 #[derive(Debug)]
 struct Pads {
     all: Vec<Pad>,

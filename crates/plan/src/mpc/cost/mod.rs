@@ -79,7 +79,7 @@ impl Expansion {
 /// A term of an objective.
 #[derive(Clone, Debug)]
 pub struct Term {
-    /// The function.
+    /// What is summed: a function of a state.
     pub cost: Arc<dyn Cost>,
     /// The term's weight at every state but the last, per squared unit of its residual.
     pub running: f64,

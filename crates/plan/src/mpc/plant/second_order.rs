@@ -28,7 +28,7 @@ pub struct SecondOrder {
     finer: usize,
 }
 
-/// A command's spring.
+/// The spring by which a command pulls its joint.
 #[derive(Clone, Debug)]
 struct Drive {
     /// The command's joint.

@@ -28,7 +28,7 @@ type Pair = (usize, usize);
 /// Options of building a roadmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The most nodes.
+    /// How many nodes there are at most.
     pub nodes: usize,
     /// Edges from each node: to so many nearest ones with the object elsewhere, and to as many with the object alike.
     pub neighbours: usize,

@@ -43,7 +43,7 @@ struct Head {
 }
 
 impl Roadmap {
-    /// As JSON.
+    /// The text of its file, JSON.
     pub fn to_json(&self) -> String {
         let edges = self.edges.iter().map(|(&(from, to), &Edge { tries, successes, seconds })| EdgeLine {
             from,

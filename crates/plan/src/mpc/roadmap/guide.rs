@@ -29,7 +29,7 @@ pub struct Guide {
 /// The change that a guide's step asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpc) enum Advice {
-    /// Nothing.
+    /// None: the walk and its phase stay.
     Same,
     /// The walk, or its phase.
     Other,

@@ -106,7 +106,7 @@ impl Roadmap {
         }
     }
 
-    /// The nodes.
+    /// The nodes, by their numbers.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }

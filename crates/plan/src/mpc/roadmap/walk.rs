@@ -32,7 +32,7 @@ enum Phase {
 /// The next action of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// As before.
+    /// The phase goes on.
     On,
     /// By the other phase.
     Turn,

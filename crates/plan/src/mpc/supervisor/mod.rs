@@ -159,7 +159,7 @@ impl Supervisor {
         self.guide.as_deref()
     }
 
-    /// The controller.
+    /// The controller that makes the plans.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }

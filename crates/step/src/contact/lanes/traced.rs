@@ -11,7 +11,7 @@ const NUMBERS: usize = 320;
 
 /// A formula with `N` operands and `M` results.
 pub(super) trait Formula<const N: usize, const M: usize> {
-    /// The results.
+    /// The M results for the operands v.
     fn of<S: Scalar>(&self, v: &[S; N]) -> [S; M];
     /// The places on its tape, which are the same for all operands: [`Places::new`], kept.
     fn places(&self) -> &'static Places<M>;

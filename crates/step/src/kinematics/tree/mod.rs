@@ -54,7 +54,7 @@ pub struct Owner {
 pub struct Site {
     /// `"owner/site"`.
     pub name: String,
-    /// The body.
+    /// Index of the body in the tree.
     pub body: usize,
     /// Pose of the site in the body's frame.
     pub pose: Isometry3<f64>,

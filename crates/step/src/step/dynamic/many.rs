@@ -28,7 +28,7 @@ pub struct DynamicTrajectory {
 /// tensors have no gradients.
 #[derive(Clone, Debug)]
 pub struct DynamicLinearization {
-    /// The step itself.
+    /// The step that is linearised: its results at x.
     pub step: DynamicStep,
     /// A = ∂x₊/∂x (B, 2 nv, 2 nv).
     pub a: Tensor,

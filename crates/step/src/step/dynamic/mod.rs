@@ -163,7 +163,7 @@ impl Dynamic {
         &self.model
     }
 
-    /// The parameters.
+    /// The parameters of the model that this step uses.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }

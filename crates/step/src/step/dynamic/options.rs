@@ -6,7 +6,7 @@ use crate::solve::Method;
 use crate::step::bound::Bound;
 use fingertip_scene::Friction;
 
-/// The contact model.
+/// How a second-order step treats contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContactModel {
     /// Smoothed by the barrier with parameter κ, with friction. Differentiable.
@@ -18,7 +18,7 @@ pub enum ContactModel {
 /// Options of a [`Dynamic`](super::Dynamic) step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicParams {
-    /// The contact model.
+    /// Smoothed contact with friction, or hard contact without.
     pub contact: ContactModel,
     /// The law of friction under [`ContactModel::Barrier`], in place of the scene's, which is that of the quasi-dynamic
     /// step. By the relaxed law every step has one answer; but a slip lifts by μ times itself, at a velocity that

@@ -22,7 +22,7 @@ pub(in super::super) struct LoggedPhase {
     pub(in super::super) gaps: Vec<f64>,
     /// The forces on B (·, nc, 3), N.
     pub(in super::super) forces: Vec<f64>,
-    /// The relative residuals.
+    /// The relative residuals, one for each iteration.
     pub(in super::super) residuals: Vec<f64>,
 }
 

@@ -18,7 +18,7 @@ use super::memory::GEOMETRY;
 use super::plan::Plan;
 use super::stages::{Load, Operands};
 
-/// The world.
+/// One world that is stepped in place, and the memory that it is stepped in.
 #[derive(Debug)]
 pub(in super::super) struct Walk {
     plan: Arc<Plan>,
@@ -74,7 +74,7 @@ impl Walked<'_> {
         &self.numbers[self.plan.places.numbers.q_next.clone()]
     }
 
-    /// The report.
+    /// How the solve of the last step ended.
     pub(in super::super) fn report(&self) -> Report {
         let at = self.plan.places.solve.work.info.start;
         Report::of_row(std::array::from_fn::<_, INFO, _>(|k| self.numbers[at + k]))

@@ -11,7 +11,7 @@ use crate::tensor::rows::TensorGuard;
 /// A second-order step of B worlds and its Jacobians. The state is x = (q, v), its changes are tangent: 2 nv numbers.
 #[derive(Clone, Debug)]
 pub struct DynamicJacobians {
-    /// The step.
+    /// The step that is linearised: its results at x.
     pub step: StepNumbers,
     /// A = ∂x₊/∂x (B, 2 nv, 2 nv).
     pub a: Vec<f64>,

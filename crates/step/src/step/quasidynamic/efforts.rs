@@ -8,7 +8,7 @@ use crate::tensor::numbers;
 /// A command that pulls harder than its joint's largest effort.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeyondEffort {
-    /// The world.
+    /// In which world of the batch.
     pub world: usize,
     /// The command's place in u.
     pub command: usize,

@@ -188,7 +188,7 @@ impl Quasidynamic {
         self.fused.as_ref().map_or_else(|| bail!("{asked}: expected a step with a fused form"), Ok)
     }
 
-    /// The model.
+    /// The model that is stepped.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -209,7 +209,7 @@ impl Quasidynamic {
         Ok(self.assemble(q, u)?.problem)
     }
 
-    /// The parameters.
+    /// The parameters of the model that this step uses.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
