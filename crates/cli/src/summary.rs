@@ -83,8 +83,9 @@ fn contacts(recording: &Recording) -> String {
 
 /// "ball is held: …"
 fn sentence(report: &ObjectReport) -> String {
-    let ObjectReport { object, verdict, load, carried, fixed, squeeze, drift, turn, creep, motion, window, .. } =
-        report;
+    let ObjectReport {
+        object, verdict, load, carried, fixed, squeeze, drift, turn, creep, crept, motion, window, ..
+    } = report;
     let share = if *load > 0.0 {
         format!("robots carry {carried:.3} N of {load:.3} N")
     } else {
@@ -102,6 +103,9 @@ fn sentence(report: &ObjectReport) -> String {
     };
     let creeps = match report.verdict {
         Verdict::Held | Verdict::Resting | Verdict::PartlyHeld => format!(" and creeps by {:.3} mm/s", 1e3 * creep),
+        Verdict::Moving if report.creeps_away() => {
+            format!("; when the command came to stand still it crept by {:.3} mm/s", 1e3 * crept)
+        }
         Verdict::Moving | Verdict::Alternating | Verdict::Unsolved => String::new(),
     };
     let away = if report.creeps_away() {

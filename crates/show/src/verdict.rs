@@ -20,6 +20,10 @@ const NEAR: f64 = 1e-3;
 const HOVERS: f64 = 10.0;
 /// Up to this fraction of the load may be fixed bodies' push from farther away.
 const FROM_AFAR: f64 = 0.2;
+/// What goes more slowly than this part of the speed at which things fall in a step, g h, creeps.
+const CREEPS: f64 = 0.05;
+/// What turns by more in the first window than this, rad, rolls or tips over.
+const ROLLS: f64 = 0.1;
 /// The forces of what holds an object must match its load to this fraction.
 const BALANCE: f64 = 0.05;
 
@@ -78,6 +82,8 @@ pub struct ObjectReport {
     pub turn: f64,
     /// Speed of the drift, m/s: the distance from the window's first position to its last, over the window's length.
     pub creep: f64,
+    /// Speed at which what is moving crept when the command came to stand still, m/s; 0 of what did not creep.
+    pub crept: f64,
     /// The object's size: about the distance from its origin to its farthest point, m.
     pub size: f64,
     /// The largest motion in one of its last steps.
@@ -126,11 +132,15 @@ impl ObjectReport {
     /// ... and within this angle of its last orientation, rad, and does not go back and forth meanwhile.
     pub const NOT_TURNING: f64 = 0.02;
 
-    /// Does the object creep by more than half its size in a minute, though it counts as at rest? Creep grows where it
-    /// takes away support.
+    /// Does the object creep by more than half its size in a minute, though it counts as at rest, or did it before it
+    /// came to move? Creep grows where it takes away support.
     pub fn creeps_away(&self) -> bool {
-        let rests = matches!(self.verdict, Verdict::Held | Verdict::Resting | Verdict::PartlyHeld);
-        rests && 60.0 * self.creep > 0.5 * self.size
+        let creep = match self.verdict {
+            Verdict::Held | Verdict::Resting | Verdict::PartlyHeld => self.creep,
+            Verdict::Moving => self.crept,
+            Verdict::Alternating | Verdict::Unsolved => 0.0,
+        };
+        60.0 * creep > 0.5 * self.size
     }
 
     /// The reports on all objects that can move.
@@ -189,11 +199,29 @@ impl ObjectReport {
             drift,
             turn,
             creep,
+            crept: if verdict == Verdict::Moving { crept(recording, object.body) } else { 0.0 },
             size: size(recording, object.body),
             motion: motion_per_step(&recording.steps, object.body),
             window: window.len() as f64 * recording.params.h,
         })
     }
+}
+
+/// The first step that begins under the last command. The first step under a command still moves.
+fn first_held(steps: &[StepRecord]) -> usize {
+    steps.last().and_then(|last| steps.iter().rposition(|step| step.u != last.u)).map_or(0, |k| k + 2)
+}
+
+/// The speed at which a body creeps when the command comes to stand still, m/s: 0 if it goes faster, rolls, or is not
+/// watched for as long.
+fn crept(recording: &Recording, body: usize) -> f64 {
+    let held = recording.steps.get(first_held(&recording.steps)..).unwrap_or_default();
+    let Some(first) = held.first() else { return 0.0 };
+    let Some(then) = held.iter().find(|step| step.time - first.time >= WINDOW) else { return 0.0 };
+    let Motion { distance, angle } = Motion::between(&first.end.poses[body], &then.end.poses[body]);
+    let speed = distance / (then.time - first.time);
+    let falls = norm(&recording.params.gravity) * recording.params.h;
+    if speed < CREEPS * falls && angle < ROLLS { speed } else { 0.0 }
 }
 
 /// The steps of a recording that decide, and whether the command stands still in them.
@@ -202,8 +230,7 @@ fn window(recording: &Recording) -> (&[StepRecord], bool) {
     let Some(last) = steps.last() else { return (steps, true) };
     let from = last.time - WINDOW + 0.5 * recording.params.h;
     let second = steps.partition_point(|step| step.time <= from).min(steps.len() - 1);
-    // The first step under a command still moves.
-    let command = steps.iter().rposition(|step| step.u != last.u).map_or(0, |k| k + 2);
+    let command = first_held(steps);
     let is_steady = command + HOLD.min(steps.len()) <= steps.len();
     (&steps[if is_steady { second.max(command) } else { second }..], is_steady)
 }

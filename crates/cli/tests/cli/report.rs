@@ -191,17 +191,21 @@ fn steps_that_go_too_far_are_named() {
 /// does not.
 #[test]
 fn what_creeps_away_is_told() {
-    let report = |x: f64, kappa: f64| {
+    let report = |x: f64, kappa: f64, steps: usize| {
         let text = format!(
             "[params]\nkappa = {kappa:?}\n[[object]]\nname = \"table\"\nbox = [0.2, 0.2, 0.02]\nfreedom = \"fixed\"\nposition = [-0.2, 0.0, -0.02]\n\
              [[object]]\nname = \"battery\"\ncylinder = [0.007, 0.025]\nmass = 0.023\nfreedom = \"free\"\nposition = [{x}, 0.0, 0.0071]\n\
              rpy = [0.0, 1.5707963, 0.0]\n"
         );
-        verdict(&recorded(&text, 150), "battery")
+        verdict(&recorded(&text, steps), "battery")
     };
-    let (over, on, hard) = (report(-0.008, 5e4), report(-0.1, 5e4), report(-0.008, 1e6));
+    let (over, on, hard) = (report(-0.008, 5e4, 150), report(-0.1, 5e4, 150), report(-0.008, 1e6, 150));
     assert!(over.creeps_away() && (over.size / 0.025_f64.hypot(0.007) - 1.0).abs() < 1e-12, "{over:?}");
     assert!(!on.creeps_away() && !hard.creeps_away(), "{on:?} {hard:?}");
+    // Nine seconds later it has crept over the edge and falls.
+    let fallen = report(-0.008, 5e4, 1000);
+    assert!(fallen.verdict == Verdict::Moving && fallen.creeps_away(), "{fallen:?}");
+    assert!((fallen.crept / over.creep - 1.0).abs() < 0.5, "{fallen:?} {over:?}");
 }
 
 /// A ball on a finger that a command moves by more than its size past a cup's wall or a box is named, by `step` too. It
