@@ -20,6 +20,11 @@ def test_identification():
     assert len(lines("identify.py")) == 3
 
 
+def test_own_object():
+    own, second_order = lines("own_object.py")
+    assert "success at" in own and "success at" in second_order
+
+
 def test_fit():
     assert "alike" in lines("fit.py")[-1]
 

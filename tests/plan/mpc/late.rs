@@ -344,10 +344,11 @@ fn friction_is_estimated() {
         .next()
         .unwrap()
         .replace("allegro_hw", "allegro_sim")
-        .replace("iterations = 3", "iterations = 4");
-    let both = Task::from_toml(&format!("margin = 0.1\nestimate = [\"friction\"]\n{text}"), Path::new("assets/tasks"));
+        .replace("iterations = 3", "iterations = 4")
+        .replace("[\"size\"]", "[\"friction\"]");
+    let both = Task::from_toml(&format!("margin = 0.1\n{text}"), Path::new("assets/tasks"));
     assert!(both.unwrap_err().to_string().contains("margin: expected none beside the estimate of friction"));
-    let task = Task::from_toml(&format!("estimate = [\"friction\"]\n{text}"), Path::new("assets/tasks")).unwrap();
+    let task = Task::from_toml(&text, Path::new("assets/tasks")).unwrap();
     let found = |factor: f64| {
         let episode = task.episode(0, 0).unwrap();
         let mut controller = task.controller(&episode).unwrap();

@@ -61,7 +61,7 @@ fn goals_in_a_row() {
     assert_ne!(task.episode(1, 0).unwrap().goal, goals[0]);
 }
 
-/// The shipped LEAP hand turns its cube by 2.4 rad and keeps it: the angle is nalgebra's, the height MuJoCo
+/// The shipped LEAP hand turns its cube by more than 2 rad and keeps it: the angle is nalgebra's, the height MuJoCo
 /// Playground's measure of a drop.
 #[test]
 fn a_leap_hand_turns_its_cube() {
