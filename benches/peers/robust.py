@@ -1,22 +1,27 @@
 """Tasks on plants other than believed: the tables of MPC.md, one `mpc.py` after another.
 
     python3 benches/peers/robust.py FOLDER [TASK.toml …] [--episodes N] [--seed S] [--only WORD …] [--binary PATH] [-- PLANNER OPTIONS]
-    python3 benches/peers/robust.py FOLDER --every [--episodes N] [--seed S] [--binary PATH] >> benches/results/task_plants.csv
+    python3 benches/peers/robust.py FOLDER --every [--episodes N] [--seed S] [--binary PATH]
 
 Each cell's episodes are kept in FOLDER, and what is there already is not run again, so that a run may be ended and begun anew; use another
 folder for another binary. Prints Markdown: successes, drops in brackets, mean mm, mean rad, of the true state at the end. `--every` takes
-every shipped task but those of many goals in a row, on our own steps too, and prints a row of successes for each.
+every shipped task but those of many goals in a row, on our own steps too; its rows go to benches/results/tasks.csv, and MPC.md is made anew.
 """
 
 import argparse
-import csv
+import datetime
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from mpc import BINARY, ROOT, number
+import mujoco
+
+from mpc import BINARY, ROOT, number, processor
+
+sys.path.insert(0, str(ROOT / "benches" / "results"))
+import render
 
 FOLDER_OF_TASKS = ROOT / "assets" / "tasks"
 TASKS = [FOLDER_OF_TASKS / f"{name}.toml" for name in ("tips_air", "allegro_cube", "two_arms", "hand_turn")]
@@ -45,6 +50,23 @@ OWN = ("quasi-dynamic", "second-order")
 EVERY = (*OWN, "nominal", "friction ½", "size 0.97", "size 1.03")
 
 
+def cell(task: Path, plant: str, given: argparse.Namespace, options: list[str]) -> str:
+    """What a cell of the table says, after its episodes if they are not there yet."""
+    file = given.folder / f"{task.stem}, {plant}, seed {given.seed}.json"
+    if not file.exists():
+        perturbation = PLANTS[plant].format(middle=MIDDLE.get(task.stem, 3.0)).split()
+        command = [sys.executable, str(Path(__file__).with_name("mpc.py")), str(task), "--binary", given.binary, "--json", f"{file}.new"]
+        command += ["--episodes", str(given.episodes), "--seed", str(given.seed), *perturbation, "--", *options]
+        environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        with Path(f"{file}.log").open("w") as log:
+            if subprocess.run(command, env=environment, stdout=log, stderr=log, preexec_fn=lambda: os.nice(2)).returncode != 0:
+                return f"failed, see {log.name}"
+        Path(f"{file}.new").rename(file)
+    row = json.loads(file.read_text())["tasks"][0]["summary"]
+    drops = f" ({row['drops']})" if row["drops"] else ""
+    return f"{row['successes']}{drops}; {number(row['position_mean'], 1e3, 1)}, {number(row['rotation_mean'], 1, 3)}"
+
+
 def own_cell(task: Path, plant: str, given: argparse.Namespace) -> int:
     """How many episodes succeed on one of our own steps."""
     file = given.folder / f"{task.stem}, {plant}, seed {given.seed}.jsonl"
@@ -61,34 +83,27 @@ def own_cell(task: Path, plant: str, given: argparse.Namespace) -> int:
 
 
 def every(given: argparse.Namespace) -> None:
-    """A row for each task: its successes on every plant."""
-    rows = csv.writer(sys.stdout, lineterminator="\n")
+    """A row for each task: its successes on every plant, and the errors on MuJoCo's nominal one."""
+    described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    measured = {
+        "date": f"{datetime.date.today()}",
+        "commit": described.stdout.strip(),
+        "machine": f"{processor()}, {os.cpu_count()} cores, beside other work",
+        "with": f"MuJoCo {mujoco.__version__}",
+        "command": "python3 benches/peers/robust.py FOLDER --every --seed SEED",
+    }
+    columns, _ = render.read("tasks")
+    rows = []
     for task in sorted(FOLDER_OF_TASKS.glob("*.toml")):
         if task.stem.endswith("_sequence"):
             continue
-        made = [own_cell(task, plant, given) for plant in OWN]
-        for plant in EVERY[len(OWN) :]:
-            said = cell(task, plant, given, [])
-            made.append(said.split("; ")[0].split(" ")[0])
-        rows.writerow([task.stem, given.seed, given.episodes, *made])
-        sys.stdout.flush()
-
-
-def cell(task: Path, plant: str, given: argparse.Namespace, options: list[str]) -> str:
-    """What a cell of the table says, after its episodes if they are not there yet."""
-    file = given.folder / f"{task.stem}, {plant}, seed {given.seed}.json"
-    if not file.exists():
-        perturbation = PLANTS[plant].format(middle=MIDDLE.get(task.stem, 3.0)).split()
-        command = [sys.executable, str(Path(__file__).with_name("mpc.py")), str(task), "--binary", given.binary, "--json", f"{file}.new"]
-        command += ["--episodes", str(given.episodes), "--seed", str(given.seed), *perturbation, "--", *options]
-        environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        with Path(f"{file}.log").open("w") as log:
-            if subprocess.run(command, env=environment, stdout=log, stderr=log, preexec_fn=lambda: os.nice(2)).returncode != 0:
-                return f"failed, see {log.name}"
-        Path(f"{file}.new").rename(file)
-    row = json.loads(file.read_text())["tasks"][0]["summary"]
-    drops = f" ({row['drops']})" if row["drops"] else ""
-    return f"{row['successes']}{drops}; {number(row['position_mean'], 1e3, 1)}, {number(row['rotation_mean'], 1, 3)}"
+        row = [task.stem, given.seed, given.episodes, *(own_cell(task, plant, given) for plant in OWN)]
+        said = [cell(task, plant, given, []).split("; ") for plant in EVERY[len(OWN) :]]
+        # Successes and drops in brackets; then the errors.
+        row += [successes.split(" ")[0] for successes, _ in said] + said[0][1].split(", ")
+        rows.append(measured | dict(zip(columns, row, strict=True)))
+        print(row, flush=True)
+    render.append("tasks", rows)
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def test_first_lines(monkeypatch, capsys, tmp_path):
 def test_planning(monkeypatch, capsys):
     lines = run(README, monkeypatch, capsys, "import numpy as np\nimport fingertip as ft\n\ntask")
     success, *_, left = lines[0].split()
-    assert int(success) < 60 and float(left) > -0.01 and lines[1].endswith("False")
+    assert int(success) < 150 and float(left) > -0.51 and lines[1].endswith("False")
 
 
 def test_jax(monkeypatch, capsys):
