@@ -98,7 +98,10 @@ def every(given: argparse.Namespace) -> None:
         if task.stem.endswith("_sequence"):
             continue
         row = [task.stem, given.seed, given.episodes, *(own_cell(task, plant, given) for plant in OWN)]
-        said = [cell(task, plant, given, []).split("; ") for plant in EVERY[len(OWN) :]]
+        cells = [cell(task, plant, given, []) for plant in EVERY[len(OWN) :]]
+        if failed := [said for said in cells if said.startswith("failed")]:
+            sys.exit(f"{task.stem}: {failed[0]}")
+        said = [text.split("; ") for text in cells]
         # Successes and drops in brackets; then the errors.
         row += [successes.split(" ")[0] for successes, _ in said] + said[0][1].split(", ")
         rows.append(measured | dict(zip(columns, row, strict=True)))
