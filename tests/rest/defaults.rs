@@ -19,7 +19,7 @@ const SURE: [&str; 5] = ["half-space", "box", "hull", "standing cylinder", "bowl
 /// lie between cylinder and floor.
 const UNSURE: [&str; 3] = ["lying cylinder", "round rails", "square rails"];
 /// What is not right there, at most.
-const NOT_YET: f64 = 0.05;
+const NOT_YET: f64 = 0.06;
 
 /// A thing that was dropped.
 struct Dropped {

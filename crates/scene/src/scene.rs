@@ -108,7 +108,7 @@ pub struct Params {
     /// distance of the balls, which is no more than that of the shapes.
     ///
     /// `None` leaves out pairs that would push with less than a hundredth of the weight of the lighter thing, or 20 mN,
-    /// where they are also farther apart than 1.5 diameters of the smaller shape and than 10 m/s times h. It keeps
+    /// where they are also farther apart than 3/4 of the smaller shape's diameter and than 3 m/s times h. It keeps
     /// pairs of one contact, as spheres have, and half-spaces at every distance. Links of one robot that may have
     /// several contacts reach no farther than 2/(κ · 20 mN), or 1 m/s times h if that is more, in any case. See
     /// `docs/contact_points.md`.

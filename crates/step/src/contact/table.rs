@@ -19,11 +19,12 @@ use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 use super::window::Window;
 
-/// The distances up to which all points of two bodies count, and from which on the closest ones stand for all, as parts
-/// of their reach, or of the diameter of the smaller one if that is less.
-const DETAIL: [f64; 2] = [1.0, 2.0];
-/// The same for links of one robot, and how many points they have at most. They close in on each other as commands move
-/// them, and their joints hold them upright; what is free falls and rests on all its corners.
+/// All points of two things count up to the diameter of the smaller one, and up to this part of it where one is a
+/// robot's link, or up to where a point may push with the least force. From twice that on the closest ones stand for
+/// all. What is free falls and rests on all its corners; a robot's joints hold its links upright.
+const LINK_DETAIL: f64 = 0.125;
+/// The same for links of one robot, as parts of their reach, and how many points they have at most. They close in on
+/// each other as commands move them.
 const OWN_DETAIL: [f64; 2] = [0.125, 0.25];
 const OWN_POINTS: usize = 5;
 /// Contacts do not push a robot with less than this force, N, nor an object with less than this part of its weight,
@@ -31,13 +32,14 @@ const OWN_POINTS: usize = 5;
 const LEAST_FORCE: f64 = 0.02;
 const LEAST_SHARE: f64 = 0.01;
 const OWN_SPEED: f64 = 1.0;
-const SPEED: f64 = 10.0;
-/// Two things that do not belong to one robot reach at least as far as this many diameters of the smaller one: what
-/// lies on a side has all its corners within three quarters of that, from where on weights fall.
-const DIAMETERS: f64 = 1.5;
+const SPEED: f64 = 3.0;
+/// Two things that do not belong to one robot reach at least as far as this part of the diameter of the smaller one:
+/// what lies in a bowl or between rails has its corners within three quarters of that, from where on weights fall.
+const DIAMETERS: f64 = 0.75;
 /// The acceleration by which things are weighed where there is no gravity, m/s².
 const STANDARD_GRAVITY: f64 = 9.81;
-/// The [rank](Side::rank) of objects that can move.
+/// The [ranks](Side::rank) of a robot's links and of objects that can move.
+const LINK: u8 = 1;
 const MOVABLE: u8 = 2;
 
 /// All pairs of a scene that may touch. Pairs of the same two types of shapes are next to each other.
@@ -178,18 +180,19 @@ fn reach(params: &Params, [a, b]: [&Shape; 2], sides: [&Side; 2]) -> (Detail, Wi
         return (Detail { all, closest, reach, beyond: false, points: OWN_POINTS }, window);
     }
     let diameter = 2.0 * a.radius().min(b.radius());
+    let force = sides[0].least_force.min(sides[1].least_force);
     let window = match params.contact_distance {
         Some(reach) => Window { reach, fade: params.fade },
         // A ground stops whatever falls.
         None if [a, b].contains(&&Shape::HalfSpace) => Window::ALL,
         None => {
-            let force = sides[0].least_force.min(sides[1].least_force);
             let reach = derived(force, SPEED).max(DIAMETERS * diameter);
             Window { reach, fade: 0.25 * reach }
         }
     };
-    let [all, closest] = DETAIL.map(|part| part * window.reach.min(diameter));
-    (Detail { all, closest, reach: window.reach, ..Detail::ALL }, window)
+    let of_link = sides.iter().any(|side| side.rank == LINK);
+    let all = if of_link { derived(force, 0.0).max(LINK_DETAIL * diameter) } else { diameter }.min(window.reach);
+    (Detail { all, closest: 2.0 * all, reach: window.reach, ..Detail::ALL }, window)
 }
 
 /// The verdict of the scene's rules on the pairs of two bodies.
@@ -308,7 +311,7 @@ impl Side {
         let carrier = tree.carrier(body);
         let rank = match (owner.is_some_and(|owner| tree.owners[owner].robot), carrier) {
             (false, Some(_)) => MOVABLE,
-            (true, _) => 1,
+            (true, _) => LINK,
             (false, None) => 0,
         };
         let gravity = scene.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
